@@ -1,0 +1,92 @@
+"""The one hierarchy of errors, the diagnostics of authored files, and the exit statuses.
+
+    AgentvError                what ends a command in an expected way; never shown with a traceback
+    ├── LoadError              authored files are wrong: carries every diagnostic; nothing ran
+    ├── UsageError             the command line or a call of the SDK is wrong; nothing ran
+    └── StoreError             a run directory cannot be read or written
+
+Expected failures of a trial are values (`agentv.model.Failure`), not exceptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal
+
+from agentv.model.span import Span
+
+
+class ExitStatus(IntEnum):
+    """What the exit status of a command means (SPEC section 12)."""
+
+    PASSED = 0
+    FAILED = 1
+    WRONG = 2
+    ERRORED = 3
+    INTERRUPTED = 130
+
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing that is wrong in an authored file, at its place.
+
+    Attributes:
+        code: stable slug of the kind of mistake, a key of `agentv.codes.CODES`.
+        message: what was found and what was expected, one line.
+        span: where; None only when no file can be named.
+        severity: an error stops the command, a warning does not.
+        hint: the likely fix, shown behind the caret.
+        notes: further lines, such as every path tried.
+    """
+
+    code: str
+    message: str
+    span: Span | None = None
+    severity: Severity = "error"
+    hint: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def order(self) -> tuple[str, int, int, str, str]:
+        """Sort key: file, line, column, then code and message."""
+        if self.span is None:
+            return ("", 0, 0, self.code, self.message)
+        return (self.span.file, self.span.line, self.span.column, self.code, self.message)
+
+
+class AgentvError(Exception):
+    """An expected end of a command; `status` is the exit status that it leads to."""
+
+    status: ExitStatus = ExitStatus.WRONG
+
+
+class LoadError(AgentvError):
+    """Authored files are wrong; `diagnostics` holds all that was found, sorted by place."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics: tuple[Diagnostic, ...] = tuple(sorted(diagnostics, key=lambda found: found.order))
+        count = sum(found.severity == "error" for found in self.diagnostics)
+        super().__init__("\n".join(self._lines()) or f"{count} errors")
+
+    def _lines(self) -> Iterable[str]:
+        for found in self.diagnostics:
+            place = f"{found.span}: " if found.span else ""
+            hint = f" ({found.hint})" if found.hint else ""
+            yield f"{place}{found.severity}[{found.code}]: {found.message}{hint}"
+
+
+class UsageError(AgentvError):
+    """The command line, or a call of the SDK, asks for something that cannot be."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class StoreError(AgentvError):
+    """A run directory, or a file in it, cannot be read or written."""

@@ -1,0 +1,48 @@
+"""What a run says while it goes on. The journal, the terminal and every report read this one stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from agentv.model.trial import Trial, TrialResult
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """The run is about to call its first target. `trials` is how many there are to do."""
+
+    run_id: str
+    trials: int
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFinished:
+    """One trial ended, whatever its status."""
+
+    result: TrialResult
+
+
+@dataclass(frozen=True, slots=True)
+class RunInterrupted:
+    """No more trials start; `running` are being waited for."""
+
+    running: int
+    reason: Literal["interrupt", "max-errors"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """Nothing runs any more. `unstarted` trials were not begun."""
+
+    run_id: str
+    finished: int
+    unstarted: int
+    interrupted: bool
+    duration_ms: float
+
+
+Event: TypeAlias = RunStarted | TrialFinished | RunInterrupted | RunFinished
+
+__all__ = ["Event", "RunFinished", "RunInterrupted", "RunStarted", "Trial", "TrialFinished"]

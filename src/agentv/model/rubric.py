@@ -1,0 +1,63 @@
+"""The question that goes to a judge, and the verdict that comes back (SPEC section 9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agentv.model.grade import Check
+from agentv.model.response import TokenUsage
+
+RubricMode = Literal["freeform", "checklist"]
+
+
+@dataclass(frozen=True, slots=True)
+class RubricItem:
+    """One line of a checklist.
+
+    `operator`: `correctness`: the answer must do it; `contradiction`: the answer must not contradict it.
+    """
+
+    id: str
+    outcome: str
+    weight: float = 1.0
+    required: bool = True
+    operator: Literal["correctness", "contradiction"] = "correctness"
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """What a judge is asked to look at.
+
+    Attributes:
+        text: the rubric or criteria as prose; empty in checklist mode.
+        items: the checklist; empty in freeform mode.
+        prompt: the text of a prompt template that replaces the built-in one.
+        prompt_path: the file that template came from, for messages.
+    """
+
+    mode: RubricMode
+    text: str = ""
+    items: tuple[RubricItem, ...] = ()
+    prompt: str | None = None
+    prompt_path: str | None = None
+    temperature: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a judge said, parsed.
+
+    Attributes:
+        score: 0..1, as the judge gave it (freeform) or as computed from the items (checklist).
+        satisfied: freeform: None; checklist: whether every required item was satisfied.
+        reply: the judge's own words, kept as evidence.
+    """
+
+    score: float
+    checks: tuple[Check, ...]
+    reason: str | None
+    reply: str
+    satisfied: bool | None = None
+    token_usage: TokenUsage | None = None
+    cost_usd: float | None = None

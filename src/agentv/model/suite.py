@@ -1,0 +1,137 @@
+"""A suite and its cases, as loaded: everything resolved, rendered and checked (SPEC sections 3 and 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+from agentv.model.assertion import AssertionEntry
+from agentv.model.message import Message
+from agentv.model.span import Span
+from agentv.model.values import EMPTY, JsonObject
+
+DEFAULT_THRESHOLD = 0.8
+DEFAULT_WORKERS = 10
+DEFAULT_TIMEOUT_S = 300.0
+JUDGE_TIMEOUT_S = 120.0
+CODE_TIMEOUT_S = 60.0
+
+Aggregate = Literal["mean", "pass_any", "pass_all", "majority"]
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often and how patiently a failed call is tried again."""
+
+    max_retries: int = 0
+    initial_delay_ms: float = 1000.0
+    max_delay_ms: float = 60_000.0
+    backoff_factor: float = 2.0
+    status_codes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSpec:
+    """A system under test, or a judge, as configured: the provider's frozen settings and what all targets share.
+
+    Attributes:
+        settings: the provider's own options, an instance of its settings dataclass.
+        secrets: values that must never reach a file, a log or a report.
+        fingerprint: sha256 of the settings without secrets, and of the target's own file where it has one.
+    """
+
+    name: str
+    provider: str
+    settings: object
+    env: Mapping[str, str] = field(default_factory=dict)
+    judge: str | None = None
+    retry: Retry = Retry()
+    workers: int | None = None
+    timeout_s: float | None = None
+    allow_empty: bool = False
+    secrets: frozenset[str] = frozenset()
+    public: JsonObject = field(default=EMPTY)
+    fingerprint: str = ""
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """The suite's `run:` block. None: not said, so the next level decides."""
+
+    workers: int | None = None
+    repeat: int | None = None
+    aggregate: Aggregate | None = None
+    timeout_s: float | None = None
+    max_errors: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test of a suite.
+
+    Attributes:
+        expected_output: the reference answer as messages; passive, it grades nothing by itself.
+        assertions: in merge order (SPEC section 7.4), includes expanded.
+        target, judge: names of this case's own; None: the suite's.
+        sha256: hash of all that was authored for this case, its assertions included.
+    """
+
+    id: str
+    input: tuple[Message, ...]
+    assertions: tuple[AssertionEntry, ...]
+    criteria: str | None = None
+    description: str | None = None
+    expected_output: tuple[Message, ...] = ()
+    vars: JsonObject = field(default=EMPTY)
+    metadata: JsonObject = field(default=EMPTY)
+    tags: tuple[str, ...] = ()
+    threshold: float | None = None
+    repeat: int | None = None
+    timeout_s: float | None = None
+    target: str | None = None
+    judge: str | None = None
+    sha256: str = ""
+    span: Span | None = None
+
+
+class Cases(Protocol):
+    """The cases of a suite: a tuple, or a file that is read again at each pass so that memory stays flat."""
+
+    def __iter__(self) -> Iterator[Case]:
+        """A fresh pass over all cases, in the order of the file."""
+        ...
+
+    def __len__(self) -> int:
+        """How many there are."""
+        ...
+
+
+TargetRef: TypeAlias = "str | TargetSpec"
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """One eval file, loaded.
+
+    Attributes:
+        path: the file, absolute; empty for a suite built in Python.
+        targets: names or inline targets; empty: the default target.
+        files: path → sha256 of every file that was read for this suite.
+        env: what `{{ env.NAME }}`, targets and scripts of this suite see over the process environment.
+    """
+
+    name: str
+    cases: Cases
+    path: str = ""
+    description: str | None = None
+    targets: tuple[TargetRef, ...] = ()
+    judge: str | None = None
+    threshold: float | None = None
+    tags: tuple[str, ...] = ()
+    run: RunSettings = RunSettings()
+    env: Mapping[str, str] = field(default_factory=dict)
+    metadata: JsonObject = field(default=EMPTY)
+    files: Mapping[str, str] = field(default_factory=dict)
+    span: Span | None = None

@@ -1,0 +1,54 @@
+"""Totals of a run. Always computed from its rows, so they cannot disagree with them (SPEC section 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from agentv.model.response import TokenUsage
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many of each outcome."""
+
+    total: int = 0
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The totals of one suite, target or tag."""
+
+    cases: Counts
+    pass_rate: float | None
+    mean_score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The totals of a run.
+
+    Attributes:
+        pass_rate: passed cases / judged cases (passed + failed); None where none was judged.
+        pass_rate_interval: Wilson's 95 % interval of the pass rate; None where none was judged.
+        mean_score: mean over judged cases of their mean score; None where none was judged.
+        cost_usd, judge_cost_usd: US dollars; None where no call said its price.
+    """
+
+    run_id: str
+    cases: Counts
+    trials: Counts
+    pass_rate: float | None
+    pass_rate_interval: tuple[float, float] | None
+    mean_score: float | None
+    cost_usd: float | None
+    judge_cost_usd: float | None
+    token_usage: TokenUsage | None
+    duration_ms: float
+    by_suite: Mapping[str, Group] = field(default_factory=dict)
+    by_target: Mapping[str, Group] = field(default_factory=dict)
+    by_tag: Mapping[str, Group] = field(default_factory=dict)

@@ -1,0 +1,75 @@
+"""Trials, and what became of them (SPEC sections 1, 10 and 13)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agentv.model.assertion import AssertionEntry
+from agentv.model.grade import Grade
+from agentv.model.message import Message
+from agentv.model.response import Failure, TokenUsage
+from agentv.model.suite import Case, Suite, TargetSpec
+from agentv.model.values import EMPTY, JsonObject
+
+Status = Literal["passed", "failed", "errored", "skipped"]
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One execution of one case on one target, yet to come.
+
+    Attributes:
+        judge: the name of the judge in force where an assertion names none.
+        sample: 1..repeat.
+        key: content hash of all that determines the outcome.
+    """
+
+    suite: Suite
+    case: Case
+    target: TargetSpec
+    threshold: float
+    timeout_s: float
+    sample: int = 1
+    judge: str | None = None
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The grade of one assertion inside a finished trial."""
+
+    entry: AssertionEntry
+    grade: Grade
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    """One finished trial.
+
+    Attributes:
+        score: 0..1; None when errored or skipped: errors never count as quality.
+        error: why there is no verdict; None otherwise.
+        attempts: how many times the target was called.
+        timestamp: when it finished, ISO 8601 in UTC.
+        judge_cost_usd: what its judges cost, apart from the target's `cost_usd`.
+    """
+
+    trial: Trial
+    status: Status
+    score: float | None
+    output: str | None
+    input: tuple[Message, ...]
+    scores: tuple[Score, ...]
+    error: Failure | None
+    duration_ms: float
+    timestamp: str
+    attempts: int = 1
+    messages: tuple[Message, ...] = ()
+    token_usage: TokenUsage | None = None
+    cost_usd: float | None = None
+    judge_cost_usd: float | None = None
+    metadata: JsonObject = field(default=EMPTY)

@@ -1,0 +1,158 @@
+"""What the rooms ask of each other: Protocols only, so that no room imports its sibling."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from agentv.model.values import EMPTY, Json, JsonObject
+
+if TYPE_CHECKING:
+    from agentv.model.assertion import AssertionEntry
+    from agentv.model.context import AssertionContext
+    from agentv.model.grade import Grade
+    from agentv.model.message import Message
+    from agentv.model.response import Failure, TargetResponse
+    from agentv.model.rubric import Rubric, Verdict
+    from agentv.model.trial import Score, TrialResult
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRequest:
+    """One call of a target.
+
+    Attributes:
+        prompt: the messages as one text.
+        env: the environment that processes of this call get, complete.
+        timeout_s: seconds that the call may take; the engine stops waiting then, a target may stop earlier.
+        expected_output: the reference answer as text, for recordings; never shown to the system under test.
+    """
+
+    case_id: str
+    prompt: str
+    messages: tuple[Message, ...]
+    vars: JsonObject = field(default=EMPTY)
+    metadata: JsonObject = field(default=EMPTY)
+    attempt: int = 1
+    sample: int = 1
+    timeout_s: float = 300.0
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    workspace_path: str | None = None
+
+
+class Target(Protocol):
+    """A system under test, connected. Every implementation passes `tests/contract/test_targets.py`."""
+
+    def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
+        """Ask once. What goes wrong outside agentv is returned as a Failure, never raised."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections and processes."""
+        ...
+
+
+class Assertion(Protocol):
+    """The frozen options of one assertion type, and how they grade an answer. Stateless."""
+
+    def label(self) -> str:
+        """What the entry looks for, in a few words; part of its default name."""
+        ...
+
+    def grade(self, context: AssertionContext) -> Grade | Awaitable[Grade]:
+        """Judge one answer. An assertion that cannot judge returns `Grade.errored`."""
+        ...
+
+
+class Judge(Protocol):
+    """A model that grades rubrics."""
+
+    async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
+        """Ask the judge about one answer and read its verdict."""
+        ...
+
+
+class Executor(Protocol):
+    """Where synchronous functions of users run, so that one that hangs holds up nobody else."""
+
+    async def call(self, function: Callable[[], T]) -> T:
+        """Run the function on a thread of its own. Cancelled, the thread is left behind as a daemon."""
+        ...
+
+
+class JavaScriptHost(Protocol):
+    """The long-lived process that runs TypeScript and JavaScript assertions."""
+
+    async def grade(self, file: str, payload: Mapping[str, Json], timeout_s: float) -> JsonObject | Failure:
+        """Have the default export of `file` grade the payload; its plain result, or why there is none."""
+        ...
+
+
+class Services(Protocol):
+    """What a run offers to the assertions that ask or start something."""
+
+    @property
+    def executor(self) -> Executor:
+        """Threads for synchronous user code."""
+        ...
+
+    @property
+    def javascript(self) -> JavaScriptHost:
+        """The JavaScript runtime, started at its first use."""
+        ...
+
+    def judge(self, name: str | None) -> Judge:
+        """The judge of that name, or the one in force for this trial."""
+        ...
+
+    async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
+        """Grade a nested list, with all the rules that hold for the outermost one."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, so that tests need not wait for it."""
+
+    def monotonic(self) -> float:
+        """Seconds from some fixed point."""
+        ...
+
+    def utc(self) -> datetime:
+        """The date and time now, in UTC."""
+        ...
+
+
+class Reader(Protocol):
+    """How the loader sees files. It remembers what it has read, for `run.json`."""
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        ...
+
+
+class Store(Protocol):
+    """Where a run is kept. Every implementation passes `tests/contract/test_stores.py`."""
+
+    def answer(self, key: str, answer: TargetResponse) -> None:
+        """Keep an answer before anything is done with it."""
+        ...
+
+    def finish(self, result: TrialResult) -> None:
+        """Keep the row of a finished trial."""
+        ...
+
+    def finished(self) -> Iterable[str]:
+        """The keys of the trials that have a row."""
+        ...
+
+    def close(self) -> None:
+        """Write out what is buffered and let go."""
+        ...

@@ -1,0 +1,165 @@
+"""How options are declared: once, as the fields of a frozen dataclass.
+
+The parser of authored files, the checks, the error messages, the JSON Schema and the docs all read these
+declarations. The types that a field may have are a closed set: `bool`, `int`, `float`, `str`, `Literal`, `Json`,
+tuples, mappings and nested dataclasses of them, `| None`, and the kinds below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, TypeAlias
+
+from agentv.model.assertion import AssertionEntry
+from agentv.model.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Doc:
+    """What an option means, in one phrase for the reference page and the schema."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Inclusive bounds of a number."""
+
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Nonempty:
+    """Text, lists or objects that must hold something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Older:
+    """Older spellings of one option."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AsWritten:
+    """Marks text for which a number or boolean of the file counts as its YAML text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingFile:
+    """Marks a path that is resolved as SPEC section 5 says and must exist; the value is absolute."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingDirectory:
+    """Marks a directory that is resolved as SPEC section 5 says and must exist; the value is absolute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Marks text that must never be written anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallTimeTemplate:
+    """Marks values whose placeholders are rendered with the case when it runs, not when the file is loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Text given inline or by a path: `path` is None when inline."""
+
+    text: str
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """JSON data given inline or by a path: `path` is None when inline."""
+
+    value: Json
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRef:
+    """A function of the user's: `name` in the file `path`, or in the importable `module`."""
+
+    name: str
+    path: str | None = None
+    module: str | None = None
+
+    def __str__(self) -> str:
+        """As it is written: `file.py:name`."""
+        return f"{self.path or self.module}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program with its arguments, or a line for the shell. Exactly one of them is set."""
+
+    argv: tuple[str, ...] = ()
+    shell: str | None = None
+    cwd: str = ""
+
+    def __str__(self) -> str:
+        """As a person would type it."""
+        return self.shell if self.shell is not None else " ".join(self.argv)
+
+
+Text: TypeAlias = Annotated[str, AsWritten()]
+Texts: TypeAlias = Annotated[tuple[Text, ...], Nonempty()]
+FilePath: TypeAlias = Annotated[str, ExistingFile()]
+DirectoryPath: TypeAlias = Annotated[str, ExistingDirectory()]
+Fraction: TypeAlias = Annotated[float, Between(0, 1)]
+Count: TypeAlias = Annotated[int, Between(0)]
+Seconds: TypeAlias = Annotated[float, Between(0.001)]
+Entries: TypeAlias = tuple[AssertionEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something wrong with options that each look right alone. `path` leads to the option: ("fields", 0, "match")."""
+
+    path: tuple[str | int, ...]
+    message: str
+    code: str = "bad-value"
+    hint: str | None = None
+    warning: bool = False
+
+
+class Declared:
+    """Base of every options dataclass.
+
+    Attributes:
+        short: the option that a lone value fills: the one-key form of an assertion, the rest of `provider:rest`.
+            None: the short form is not possible.
+    """
+
+    __slots__ = ()
+
+    short: ClassVar[str | None] = "value"
+
+    def faults(self) -> Iterable[Fault]:
+        """What is wrong across several options, or inside one beyond its type."""
+        return ()
+
+
+class DeclaredAssertion(Declared):
+    """Base of the options of an assertion type.
+
+    Attributes:
+        needs_judge: a judge must be named somewhere.
+        timeout_s: seconds that a grade may take where the entry says nothing; None: it cannot take long.
+    """
+
+    __slots__ = ()
+
+    needs_judge: ClassVar[bool] = False
+    timeout_s: ClassVar[float | None] = None
+
+    def label(self) -> str:
+        """What the entry looks for; part of its default name."""
+        return ""

@@ -1,0 +1,91 @@
+"""What the loader knows of an assertion type or a provider before it has seen an entry of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from agentv.model.values import Json
+from agentv.registry.fields import Declared, DeclaredAssertion, Fault
+
+if TYPE_CHECKING:
+    from agentv.model.suite import TargetSpec
+    from agentv.ports import Assertion, Executor, Target
+
+
+@dataclass(frozen=True, slots=True)
+class AssertionType:
+    """A built-in assertion type: its canonical name and the dataclass that declares its options and grades."""
+
+    name: str
+    options: type[DeclaredAssertion]
+
+    @property
+    def summary(self) -> str:
+        """The first line of the docstring of its options."""
+        return (self.options.__doc__ or "").strip().split("\n", 1)[0]
+
+
+class OpenAssertionType(Protocol):
+    """An assertion type whose options are its author's own: a file in `.agentv/assertions/`."""
+
+    @property
+    def name(self) -> str:
+        """The kebab-case name."""
+        ...
+
+    @property
+    def short(self) -> str | None:
+        """The option that a lone value fills."""
+        ...
+
+    @property
+    def options(self) -> tuple[str, ...] | None:
+        """The names that it takes; None: any."""
+        ...
+
+    def build(self, options: Mapping[str, Json]) -> Assertion | list[Fault]:
+        """The assertion with these options, or all that is wrong with them. Runs none of the author's code."""
+        ...
+
+
+class ProviderSettings(Declared):
+    """Base of the settings of a provider: frozen options, and how to connect with them."""
+
+    __slots__ = ()
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target ready to be asked. Nothing is started before its first call."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A provider of targets: its canonical name and the dataclass that declares its settings and connects."""
+
+    name: str
+    settings: type[ProviderSettings]
+
+    @property
+    def bare(self) -> bool:
+        """Whether its name alone is a target, since every setting has a default."""
+        from dataclasses import MISSING, fields
+
+        return all(
+            one.default is not MISSING or one.default_factory is not MISSING
+            for one in fields(self.settings)  # type: ignore[arg-type]  # every ProviderSettings is a dataclass
+        )
+
+
+CustomTypes = Callable[[str, str], "Discovered"]
+"""(directory of the eval file, repository root) → the custom assertion types in reach."""
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """Custom assertion types found for one directory, where was looked, and what is wrong there."""
+
+    types: Mapping[str, OpenAssertionType]
+    searched: tuple[str, ...]
+    faults: Iterable[tuple[str, Fault]] = ()
