@@ -28,7 +28,7 @@ class ExitStatus(IntEnum):
     INTERRUPTED = 130
 
 
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "warning", "hint"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Diagnostic:
         code: stable slug of the kind of mistake, a key of `agentv.codes.CODES`.
         message: what was found and what was expected, one line.
         span: where; None only when no file can be named.
-        severity: an error stops the command, a warning does not.
+        severity: an error stops the command, a warning does not; a hint is shown by `validate` alone.
         hint: the likely fix, shown behind the caret.
         notes: further lines, such as every path tried.
     """

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from agentv.model.message import Message
     from agentv.model.response import Failure, TargetResponse
     from agentv.model.rubric import Rubric, Verdict
+    from agentv.model.suite import TargetSpec
     from agentv.model.trial import Score, TrialResult
 
 T = TypeVar("T")
@@ -30,6 +31,7 @@ class TargetRequest:
         env: the environment that processes of this call get, complete.
         timeout_s: seconds that the call may take; the engine stops waiting then, a target may stop earlier.
         expected_output: the reference answer as text, for recordings; never shown to the system under test.
+        temperature: what a judge's rubric asks for; None: the target's own setting.
     """
 
     case_id: str
@@ -42,6 +44,7 @@ class TargetRequest:
     timeout_s: float = 300.0
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     workspace_path: str | None = None
+    temperature: float | None = None
 
 
 class Target(Protocol):
@@ -53,6 +56,14 @@ class Target(Protocol):
 
     async def close(self) -> None:
         """Let go of connections and processes."""
+        ...
+
+
+class Connectable(Protocol):
+    """The settings of a provider: what connects to the system that they describe."""
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target ready to be asked. Nothing is started before its first call."""
         ...
 
 
@@ -73,6 +84,10 @@ class Judge(Protocol):
 
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
         """Ask the judge about one answer and read its verdict."""
+        ...
+
+    async def ask(self, prompt: str) -> str | Failure:
+        """Send a prompt as it stands; the model's words, never empty."""
         ...
 
 

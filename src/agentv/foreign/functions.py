@@ -5,22 +5,26 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import takewhile
 from pathlib import Path
 from threading import RLock
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from agentv.foreign.guard import ForeignError, foreign_code
 from agentv.model.response import Failure
 
-_importing = RLock()
+T = TypeVar("T")
+
+_importing: dict[str, RLock] = {}
+"""One lock a file, so that a module that hangs while it is loaded holds up no other."""
 
 
-@lru_cache(maxsize=256)
 def load_module(path: str) -> ModuleType:
     """The module in a file, loaded by its path, once; its directory is importable from then on.
 
@@ -28,11 +32,13 @@ def load_module(path: str) -> ModuleType:
         ForeignError: the file cannot be loaded; the failure's code is `cannot-load`.
     """
     file = Path(path)
-    with _importing, foreign_code("cannot-load", f"{file.name}"):
+    name = f"agentv_user_{hashlib.sha256(path.encode()).hexdigest()[:8]}_{file.stem}"
+    with _importing.setdefault(path, RLock()), foreign_code("cannot-load", f"{file.name}"):
+        if name in sys.modules:
+            return sys.modules[name]
         directory = str(file.parent)
         if directory not in sys.path:
             sys.path.insert(0, directory)
-        name = f"agentv_user_{hashlib.sha256(path.encode()).hexdigest()[:8]}_{file.stem}"
         spec = spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
             raise ImportError(f"{path} is no Python file")
@@ -68,26 +74,90 @@ def load_function(name: str, *, path: str | None = None, module: str | None = No
     return found  # type: ignore[no-any-return]  # foreign: only its being callable is known
 
 
-def arguments_for(function: Callable[..., Any], offered: Mapping[str, Any], lone: str) -> dict[str, Any]:
-    """The keyword arguments that a function asks for by name, out of what is offered.
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """Which offered value goes where in a call. Made once for a function, used for every call of it.
 
-    A single parameter of another name gets `offered[lone]`. One with `**kwargs` gets everything.
+    Attributes:
+        positional: names of the offered values that go in front, in order.
+        named: parameter → name of the offered value.
+    """
+
+    positional: tuple[str, ...]
+    named: Mapping[str, str]
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """The names of the offered values that are used."""
+        return frozenset((*self.positional, *self.named.values()))
+
+    def bind(self, function: Callable[..., T], offered: Mapping[str, Any]) -> Callable[[], T]:
+        """The call, ready to be made, with these values."""
+        positional = [offered[name] for name in self.positional]
+        return partial(function, *positional, **{parameter: offered[name] for parameter, name in self.named.items()})
+
+
+def plan_call(function: Callable[..., Any], offered: Collection[str], lone: str) -> CallPlan:
+    """How to call a function that asks by the names of its parameters for what is offered.
+
+    A single required parameter of another name gets the value named `lone`; so does the first parameter of a
+    function that requires none and asks for nothing. One with `**kwargs` gets everything.
 
     Raises:
-        ForeignError: it requires a parameter that is not offered.
+        ForeignError: it requires a parameter that is not offered; the failure's code is `bad-signature`.
     """
-    parameters = list(inspect.signature(function).parameters.values())
-    if any(one.kind is one.VAR_KEYWORD for one in parameters):
-        return dict(offered)
-    named = [one for one in parameters if one.kind is not one.VAR_POSITIONAL]
-    required = [one for one in named if one.default is one.empty]
-    if len(required) <= 1 and named and named[0].name not in offered:
-        first = (required or named)[0].name
-        known = {one.name: offered[one.name] for one in named if one.name in offered}
-        return {first: offered[lone], **known}
-    missing = [one.name for one in required if one.name not in offered]
+    parameters = _parameters(function)
+    plain = [one for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    named = {one.name: one.name for one in plain if one.name in offered}
+    stranger = _stranger(plain, named, lone)
+    if stranger is not None:
+        named[stranger] = lone
+    missing = [one.name for one in plain if one.default is one.empty and one.name not in named]
     if missing:
-        shown = getattr(function, "__name__", str(function))
-        message = f"{shown} asks for {', '.join(missing)}; it may ask for {', '.join(offered)}"
+        message = f"{_name(function)} asks for {', '.join(missing)}; it may ask for {', '.join(offered)}"
         raise ForeignError(Failure("bad-signature", message))
-    return {one.name: offered[one.name] for one in named if one.name in offered}
+    front = _front(plain, named)
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        named = {name: name for name in offered if name not in front} | named
+    elif not plain and parameters:  # nothing but *args
+        front = {lone: lone}
+    return CallPlan(tuple(front.values()), {name: value for name, value in named.items() if name not in front})
+
+
+def arguments_for(function: Callable[..., Any], offered: Mapping[str, Any], lone: str) -> dict[str, Any]:
+    """The keyword arguments that a function asks for by name, out of what is offered, as `plan_call` has it.
+
+    Raises:
+        ForeignError: it requires a parameter that is not offered, or cannot be called with keywords alone.
+    """
+    plan = plan_call(function, offered, lone)
+    if plan.positional:
+        raise ForeignError(Failure("bad-signature", f"{_name(function)} takes parameters by position only"))
+    return {parameter: offered[name] for parameter, name in plan.named.items()}
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError) as error:  # some functions written in C have none
+        raise ForeignError(Failure("bad-signature", f"cannot tell what {function!r} asks for: {error}")) from None
+
+
+def _stranger(plain: Sequence[inspect.Parameter], named: Mapping[str, str], lone: str) -> str | None:
+    """The parameter of a name of its own that gets the lone value; None where that is clear to be nobody."""
+    required = [one.name for one in plain if one.default is one.empty]
+    if lone in named:
+        return None
+    if len(required) == 1 and required[0] not in named:
+        return required[0]
+    return plain[0].name if plain and not required and not named else None
+
+
+def _front(plain: Iterable[inspect.Parameter], named: Mapping[str, str]) -> dict[str, str]:
+    """What goes by position, up to the first parameter that is left to its default."""
+    by_position = takewhile(lambda one: one.kind is one.POSITIONAL_ONLY and one.name in named, plain)
+    return {one.name: named[one.name] for one in by_position}
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", function))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from agentv.model.response import Failure
+
+A = TypeVar("A")
+T = TypeVar("T")
 
 
 class ForeignError(Exception):
@@ -35,6 +39,17 @@ def foreign_code(code: str, what: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         raise ForeignError(Failure(code, f"{what} {describe(error)}")) from error
+
+
+def attempt(function: Callable[[A], T], argument: A, code: str, what: str) -> T | Failure:
+    """The value of a foreign function of one argument, or a Failure where it raises.
+
+    The same guard as `foreign_code` for the hot path, where a context manager for every assertion is too dear.
+    """
+    try:
+        return function(argument)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # foreign code may raise anything
+        return Failure(code, f"{what} {describe(error)}")
 
 
 def describe(error: BaseException) -> str:

@@ -11,6 +11,9 @@ from agentv.model.values import EMPTY, JsonObject
 TOLERANCE = 1e-9
 """How far below its pass mark a score may lie and still pass: the rounding of a weighted mean."""
 
+PLACES = 12
+"""Decimal places that computed scores keep, so that taking the complement twice gives the same number back."""
+
 NOT = "not: "
 """What the text of a check begins with when it was inverted."""
 
@@ -60,7 +63,7 @@ class Grade:
         if self.error is not None:
             return self
         checks = tuple(Check(_negated(check.text), not check.passed, check.evidence) for check in self.checks)
-        return replace(self, score=1.0 - self.score, passed=not self.passed, checks=checks)
+        return replace(self, score=round(1.0 - self.score, PLACES), passed=not self.passed, checks=checks)
 
     def passing_at(self, mark: float) -> Grade:
         """The same grade judged by another pass mark."""
@@ -94,4 +97,4 @@ def weighted_mean(pairs: Iterable[tuple[float, float]]) -> float:
     for weight, score in pairs:
         weights += weight
         total += weight * score
-    return total / weights if weights else 1.0
+    return round(total / weights, PLACES) if weights else 1.0

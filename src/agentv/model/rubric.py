@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from agentv.model.grade import Check
-from agentv.model.response import TokenUsage
+from agentv.model.response import Failure, TokenUsage
 
 RubricMode = Literal["freeform", "checklist"]
+
+RUBRIC_MARK = 0.8
+"""The score at which a rubric passes where the entry says nothing."""
+
+PROMPT_VARIABLES: Mapping[str, str] = {
+    "input": "input",
+    "output": "output",
+    "expected_output": "expected_output",
+    "criteria": "criteria",
+    "rubrics": "rubrics",
+    "metadata": "metadata",
+    "tool_calls": "tool_calls",
+    "file_changes": "file_changes",
+    "question": "input",
+    "candidate_answer": "output",
+    "reference_answer": "expected_output",
+    "expected_outcome": "criteria",
+    "sidecar": "metadata",
+}
+"""What a judge prompt may show: each spelling → the canonical one (SPEC section 9). `vars` and `env` come on top."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +51,7 @@ class Rubric:
     """What a judge is asked to look at.
 
     Attributes:
-        text: the rubric or criteria as prose; empty in checklist mode.
+        text: the rubric or criteria as prose; empty in checklist mode, and where the prompt alone says it all.
         items: the checklist; empty in freeform mode.
         prompt: the text of a prompt template that replaces the built-in one.
         prompt_path: the file that template came from, for messages.
@@ -49,9 +70,9 @@ class Verdict:
     """What a judge said, parsed.
 
     Attributes:
-        score: 0..1, as the judge gave it (freeform) or as computed from the items (checklist).
+        score: 0..1, as the judge gave it (freeform) or Σ satisfied weights / Σ weights (checklist).
         satisfied: freeform: None; checklist: whether every required item was satisfied.
-        reply: the judge's own words, kept as evidence.
+        reply: the judge's own words (cut), kept as evidence.
     """
 
     score: float
@@ -59,5 +80,14 @@ class Verdict:
     reason: str | None
     reply: str
     satisfied: bool | None = None
+    token_usage: TokenUsage | None = None
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeFailure(Failure):
+    """Why a judge gave no verdict, what it said instead (cut), and what its calls had cost by then."""
+
+    reply: str = ""
     token_usage: TokenUsage | None = None
     cost_usd: float | None = None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of one file. Lines and columns count from 1; the end column is exclusive."""
+class Span(NamedTuple):
+    """A stretch of one file. Lines and columns count from 1; the end column is exclusive.
+
+    A tuple rather than a dataclass: one is made for every assertion of every case.
+    """
 
     file: str
     line: int

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from agentv.model.assertion import AssertionEntry
 from agentv.model.message import Message
 from agentv.model.span import Span
 from agentv.model.values import EMPTY, JsonObject
+
+if TYPE_CHECKING:
+    from agentv.ports import Connectable
 
 DEFAULT_THRESHOLD = 0.8
 DEFAULT_WORKERS = 10
@@ -43,7 +46,7 @@ class TargetSpec:
 
     name: str
     provider: str
-    settings: object
+    settings: Connectable
     env: Mapping[str, str] = field(default_factory=dict)
     judge: str | None = None
     retry: Retry = Retry()
@@ -74,7 +77,7 @@ class Case:
     Attributes:
         expected_output: the reference answer as messages; passive, it grades nothing by itself.
         assertions: in merge order (SPEC section 7.4), includes expanded.
-        target, judge: names of this case's own; None: the suite's.
+        target, judge: this case's own; None: the suite's.
         sha256: hash of all that was authored for this case, its assertions included.
     """
 
@@ -90,8 +93,8 @@ class Case:
     threshold: float | None = None
     repeat: int | None = None
     timeout_s: float | None = None
-    target: str | None = None
-    judge: str | None = None
+    target: TargetSpec | None = None
+    judge: TargetSpec | None = None
     sha256: str = ""
     span: Span | None = None
 
@@ -108,16 +111,18 @@ class Cases(Protocol):
         ...
 
 
-TargetRef: TypeAlias = "str | TargetSpec"
-
-
 @dataclass(frozen=True, slots=True)
 class Suite:
     """One eval file, loaded.
 
     Attributes:
         path: the file, absolute; empty for a suite built in Python.
-        targets: names or inline targets; empty: the default target.
+        targets: the systems under test, after flags and defaults.
+        judge: the suite's own judge.
+        forced_judge: the one of the command line, which wins over all.
+        default_judge: the project's, where nothing else names one.
+        judges: those that assertions name, and those that targets name, by their names.
+        secrets: values out of its targets and judges that must never be written.
         files: path → sha256 of every file that was read for this suite.
         env: what `{{ env.NAME }}`, targets and scripts of this suite see over the process environment.
     """
@@ -126,12 +131,16 @@ class Suite:
     cases: Cases
     path: str = ""
     description: str | None = None
-    targets: tuple[TargetRef, ...] = ()
-    judge: str | None = None
+    targets: tuple[TargetSpec, ...] = ()
+    judge: TargetSpec | None = None
+    forced_judge: TargetSpec | None = None
+    default_judge: TargetSpec | None = None
+    judges: Mapping[str, TargetSpec] = field(default_factory=dict)
     threshold: float | None = None
     tags: tuple[str, ...] = ()
     run: RunSettings = RunSettings()
     env: Mapping[str, str] = field(default_factory=dict)
     metadata: JsonObject = field(default=EMPTY)
+    secrets: frozenset[str] = frozenset()
     files: Mapping[str, str] = field(default_factory=dict)
     span: Span | None = None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from agentv.model.response import TokenUsage
+from agentv.model.trial import SCHEMA_VERSION
+from agentv.model.values import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +54,7 @@ class Summary:
     by_suite: Mapping[str, Group] = field(default_factory=dict)
     by_target: Mapping[str, Group] = field(default_factory=dict)
     by_tag: Mapping[str, Group] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Json]:
+        """The object of `summary.json`, its keys in the order of SPEC section 13."""
+        return {"schema_version": SCHEMA_VERSION, **asdict(self)}

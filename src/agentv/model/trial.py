@@ -9,7 +9,7 @@ from agentv.model.assertion import AssertionEntry
 from agentv.model.grade import Grade
 from agentv.model.message import Message
 from agentv.model.response import Failure, TokenUsage
-from agentv.model.suite import Case, Suite, TargetSpec
+from agentv.model.suite import Aggregate, Case, Suite, TargetSpec
 from agentv.model.values import EMPTY, JsonObject
 
 Status = Literal["passed", "failed", "errored", "skipped"]
@@ -22,9 +22,11 @@ class Trial:
     """One execution of one case on one target, yet to come.
 
     Attributes:
-        judge: the name of the judge in force where an assertion names none.
+        judge: the judge in force where an assertion names none; `forced` when it wins over those too.
         sample: 1..repeat.
         key: content hash of all that determines the outcome.
+        repeat: how many samples its case gets on this target.
+        aggregate: how the verdicts of those samples become the case's.
     """
 
     suite: Suite
@@ -33,8 +35,10 @@ class Trial:
     threshold: float
     timeout_s: float
     sample: int = 1
-    judge: str | None = None
+    judge: TargetSpec | None = None
     key: str = ""
+    repeat: int = 1
+    aggregate: Aggregate = "mean"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
-"""What JSON can say. Sequences are lists or tuples, never strings."""
+if TYPE_CHECKING:
+    Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+else:
+
+    class Json:
+        """What JSON can say. Sequences are lists or tuples, never strings.
+
+        A class at run time, so that declarations of options can be read: a recursive alias cannot be evaluated.
+        """
+
 
 JsonObject: TypeAlias = Mapping[str, Json]
 
-EMPTY: JsonObject = {}
+
+class _NoKeys(dict[str, "Json"]):
+    """Hashable, which Python 3.11 asks of the default of a dataclass's field; a dict, so that it can be encoded."""
+
+    __slots__ = ()
+
+    __hash__ = object.__hash__  # type: ignore[assignment]  # dict sets it to None
+
+
+EMPTY: JsonObject = _NoKeys()
 """The object without keys, shared; never written to."""

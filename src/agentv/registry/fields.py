@@ -68,6 +68,11 @@ class CallTimeTemplate:
 
 
 @dataclass(frozen=True, slots=True)
+class Verbatim:
+    """Marks values that are data: placeholders in them are never rendered."""
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """Text given inline or by a path: `path` is None when inline."""
 
@@ -94,6 +99,18 @@ class FunctionRef:
     def __str__(self) -> str:
         """As it is written: `file.py:name`."""
         return f"{self.path or self.module}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class PythonSource:
+    """Python to call: `code` given inline, or a `function` of a file. Exactly one of them is set."""
+
+    code: str | None = None
+    function: FunctionRef | None = None
+
+    def __str__(self) -> str:
+        """As it is written."""
+        return self.code if self.code is not None else str(self.function)
 
 
 @dataclass(frozen=True, slots=True)

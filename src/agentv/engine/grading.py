@@ -1,0 +1,69 @@
+"""One entry on one answer: transform, grade, invert, judge by its mark (SPEC section 7.1)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
+
+from agentv.engine.transform import transformed
+from agentv.foreign.guard import ForeignError, attempt, foreign_code
+from agentv.model.assertion import DEFAULTS, AssertionEntry
+from agentv.model.context import AssertionContext
+from agentv.model.grade import Grade
+from agentv.model.response import Failure
+from agentv.model.suite import CODE_TIMEOUT_S
+from agentv.model.trial import Score
+from agentv.ports import Clock
+
+
+async def grade_entries(
+    entries: Sequence[AssertionEntry], context: AssertionContext, clock: Clock
+) -> tuple[Score, ...]:
+    """The score of every entry, one after the other. What goes wrong in one is its errored grade: the rest go on."""
+    scores = []
+    before = clock.monotonic()
+    for entry in entries:
+        given = _begun(entry, context) if entry.settings.transform is None else _reshaped(entry, context)
+        grade = given if isinstance(given, Grade) else await _in_time(entry, given)
+        now = clock.monotonic()
+        scores.append(Score(entry, judged(entry, grade), (now - before) * 1000))
+        before = now
+    return tuple(scores)
+
+
+def judged(entry: AssertionEntry, grade: Grade) -> Grade:
+    """The grade inverted if the entry says so, then judged by the entry's own pass mark."""
+    settings = entry.settings
+    if settings is DEFAULTS:
+        return grade
+    if settings.negate:
+        grade = grade.negated()
+    return grade if settings.min_score is None else grade.passing_at(settings.min_score)
+
+
+def _begun(entry: AssertionEntry, context: AssertionContext) -> Grade | Awaitable[Grade]:
+    given = attempt(entry.assertion.grade, context, "assertion-raised", entry.type)
+    return Grade.errored(given.code, given.message) if isinstance(given, Failure) else given
+
+
+async def _reshaped(entry: AssertionEntry, context: AssertionContext) -> Grade:
+    transform = entry.settings.transform
+    output = await transformed(transform, context) if transform is not None else context.output
+    if isinstance(output, Failure):
+        return Grade.errored(output.code, output.message)
+    given = _begun(entry, replace(context, output=output))
+    return given if isinstance(given, Grade) else await given
+
+
+async def _in_time(entry: AssertionEntry, given: Awaitable[Grade]) -> Grade:
+    limit = entry.settings.timeout_s or getattr(entry.assertion, "timeout_s", None) or CODE_TIMEOUT_S
+    timer = asyncio.timeout(limit)
+    try:
+        with foreign_code("assertion-raised", entry.type):
+            async with timer:
+                return await given
+    except ForeignError as error:
+        if timer.expired():
+            return Grade.errored("timeout", f"no grade after {limit:g} s")
+        return Grade.errored(error.failure.code, error.failure.message)

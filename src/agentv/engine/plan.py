@@ -1,0 +1,114 @@
+"""Suites to trials: pure, and one at a time, so that a million cases need no memory (SPEC sections 9, 10 and 12)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from agentv.model.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
+from agentv.model.trial import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSettings:
+    """What the command line says over every file. None: the files decide.
+
+    Attributes:
+        chosen: whether a case takes part.
+        flagged_targets: the targets come from the command line or AGENTV_TARGET, so they win over a case's own.
+        limit: at most so many cases.
+    """
+
+    repeat: int | None = None
+    threshold: float | None = None
+    timeout_s: float | None = None
+    flagged_targets: bool = False
+    chosen: Callable[[Case], bool] = lambda _case: True
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The trials of a run, in order: suite, target, case, sample."""
+
+    suites: Sequence[Suite]
+    settings: PlanSettings
+
+    def __iter__(self) -> Iterator[Trial]:
+        """A fresh pass."""
+        for suite, case, target in self.pairs():
+            yield from self._samples(suite, case, target)
+
+    def pairs(self) -> Iterator[tuple[Suite, Case, TargetSpec]]:
+        """Every case with every target that it runs on."""
+        for suite in self.suites:
+            for position, target in enumerate(suite.targets or (None,)):
+                for case in self._cases(suite):
+                    own = None if self.settings.flagged_targets else case.target
+                    if own is not None and position > 0:
+                        continue  # a case with a target of its own runs on that one alone, once
+                    chosen = own or target
+                    if chosen is not None:
+                        yield suite, case, chosen
+
+    def counts(self) -> tuple[int, int]:
+        """How many cases (on their targets) and how many trials there are."""
+        cases = trials = 0
+        for suite, case, _ in self.pairs():
+            cases += 1
+            trials += self.repeat(suite, case)
+        return cases, trials
+
+    def repeat(self, suite: Suite, case: Case) -> int:
+        """How many samples a case gets."""
+        return self.settings.repeat or case.repeat or suite.run.repeat or 1
+
+    def _cases(self, suite: Suite) -> Iterator[Case]:
+        taken = 0
+        for case in suite.cases:
+            if self.settings.limit is not None and taken >= self.settings.limit:
+                return
+            if self.settings.chosen(case):
+                taken += 1
+                yield case
+
+    def _samples(self, suite: Suite, case: Case, target: TargetSpec) -> Iterator[Trial]:
+        settings = self.settings
+        threshold = _first(settings.threshold, case.threshold, suite.threshold, DEFAULT_THRESHOLD)
+        timeout_s = _first(settings.timeout_s, case.timeout_s, target.timeout_s, suite.run.timeout_s, DEFAULT_TIMEOUT_S)
+        first = Trial(
+            suite,
+            case,
+            target,
+            threshold,
+            timeout_s,
+            judge=judge_of(suite, case, target),
+            repeat=self.repeat(suite, case),
+            aggregate=suite.run.aggregate or "mean",
+            key=trial_key(suite, case, target, 1),
+        )
+        yield first
+        for sample in range(2, first.repeat + 1):
+            yield replace(first, sample=sample, key=trial_key(suite, case, target, sample))
+
+
+def judge_of(suite: Suite, case: Case, target: TargetSpec) -> TargetSpec | None:
+    """The judge of a trial's assertions that name none (SPEC section 9's order)."""
+    of_target = suite.judges.get(target.judge) if target.judge else None
+    return suite.forced_judge or case.judge or suite.judge or of_target or suite.default_judge
+
+
+def trial_key(suite: Suite, case: Case, target: TargetSpec, sample: int) -> str:
+    """A hash of what determines a trial's outcome: its suite's name, all of its case, its target, its sample."""
+    facts = f"{suite.name}\0{case.sha256}\0{target.name}\0{target.fingerprint}\0{sample}"
+    return hashlib.sha256(facts.encode(errors="surrogatepass")).hexdigest()
+
+
+def without(trials: Iterable[Trial], done: Container[str]) -> Iterator[Trial]:
+    """The trials whose keys are not done yet."""
+    return (trial for trial in trials if trial.key not in done)
+
+
+def _first(*values: float | None) -> float:
+    return next(value for value in values if value is not None)

@@ -1,0 +1,131 @@
+"""Many trials at once: a bounded pool of workers that pull from an iterator, and the stream of what they did."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import Literal
+
+from agentv.engine.services import World
+from agentv.engine.trial import run_trial
+from agentv.model.events import Event, RunFinished, RunInterrupted, RunStarted, TrialFinished
+from agentv.model.trial import Trial, TrialResult
+
+TURN = 16
+"""Trials that a worker may finish without a wait before it lets the others have a turn."""
+
+
+class Run:
+    """One run of many trials. `events` drives it; `stop` and `abort` end it early, from the same thread."""
+
+    def __init__(
+        self,
+        run_id: str,
+        trials: Iterable[Trial],
+        total: int,
+        *,
+        workers: int,
+        world: World,
+        max_errors: int | None = None,
+    ) -> None:
+        self.run_id = run_id
+        self._trials: Iterator[Trial] = iter(trials)
+        self._total = total
+        self._workers = workers
+        self._world = world
+        self._max_errors = max_errors
+        self._limits: dict[str, asyncio.Semaphore] = {}
+        self._finished: deque[TrialResult] = deque()
+        self._wake = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stopped: Literal["interrupt", "max-errors"] | None = None
+        self._announced = False
+        self._running = 0
+        self._errors = 0
+        self._done = 0
+
+    def stop(self, reason: Literal["interrupt", "max-errors"] = "interrupt") -> None:
+        """Start no more trials. Those that run go on."""
+        self._stopped = self._stopped or reason
+        self._wake.set()
+
+    def abort(self) -> None:
+        """Start no more trials and give up those that run: they leave no row."""
+        self.stop()
+        for task in self._tasks:
+            task.cancel()
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Everything that happens, in order. The run goes on only while this is iterated."""
+        started = self._world.clock.monotonic()
+        workers = max(1, min(self._workers, self._total))
+        yield RunStarted(self.run_id, self._total, workers)
+        self._tasks = [asyncio.create_task(self._work()) for _ in range(workers)]
+        for task in self._tasks:
+            task.add_done_callback(lambda _task: self._wake.set())
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake.clear()
+                over = all(task.done() for task in self._tasks)
+                for event in self._happened():
+                    yield event
+                if over and not self._finished:
+                    break
+            self._raise_bugs()
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+        duration = (self._world.clock.monotonic() - started) * 1000
+        interrupted = self._stopped == "interrupt"
+        yield RunFinished(self.run_id, self._done, self._total - self._done, interrupted, duration)
+
+    def _happened(self) -> Iterator[Event]:
+        while self._finished:
+            result = self._finished.popleft()
+            self._done += 1
+            yield TrialFinished(result)
+        if self._stopped and not self._announced:
+            self._announced = True
+            yield RunInterrupted(self._running, self._stopped)
+
+    def _raise_bugs(self) -> None:
+        for task in self._tasks:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                raise error
+
+    async def _work(self) -> None:
+        for turns, trial in enumerate(self._trials, 1):
+            if self._is_stopped():
+                return
+            self._running += 1
+            try:
+                result = await self._limited(trial)
+            finally:
+                self._running -= 1
+            self._note(result)
+            if turns % TURN == 0:
+                await asyncio.sleep(0)
+            if self._is_stopped():
+                return
+
+    def _is_stopped(self) -> bool:
+        return self._stopped is not None
+
+    async def _limited(self, trial: Trial) -> TrialResult:
+        at_once = trial.target.workers
+        if at_once is None:
+            return await run_trial(trial, self._world)
+        limit = self._limits.setdefault(trial.target.name, asyncio.Semaphore(at_once))
+        async with limit:
+            return await run_trial(trial, self._world)
+
+    def _note(self, result: TrialResult) -> None:
+        self._finished.append(result)
+        self._wake.set()
+        if result.status == "errored":
+            self._errors += 1
+            if self._max_errors is not None and self._errors >= self._max_errors:
+                self.stop("max-errors")

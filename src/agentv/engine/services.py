@@ -1,0 +1,65 @@
+"""What a trial offers to the assertions that ask or start something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from agentv.engine.grading import grade_entries
+from agentv.model.assertion import AssertionEntry
+from agentv.model.context import AssertionContext
+from agentv.model.suite import TargetSpec
+from agentv.model.trial import Score, Trial
+from agentv.ports import Clock, Executor, JavaScriptHost, Judge, Store, Target
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """All that the engine reaches: ports, joined by `app/wiring`.
+
+    Attributes:
+        connect: the connected target of a spec; the same one at every call.
+        judge: the judge that asks a spec's target.
+    """
+
+    connect: Callable[[TargetSpec], Target]
+    judge: Callable[[TargetSpec], Judge]
+    executor: Executor
+    javascript: JavaScriptHost
+    store: Store
+    clock: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class TrialServices:
+    """The Services of one trial."""
+
+    world: World
+    trial: Trial
+
+    @property
+    def executor(self) -> Executor:
+        """Threads for synchronous user code."""
+        return self.world.executor
+
+    @property
+    def javascript(self) -> JavaScriptHost:
+        """The JavaScript runtime of the run."""
+        return self.world.javascript
+
+    def judge(self, name: str | None) -> Judge:
+        """The judge of that name, or the trial's own; the command line's wins over both.
+
+        Raises:
+            LookupError: there is none, which loading should have found.
+        """
+        suite = self.trial.suite
+        named = suite.judges.get(name) if name and suite.forced_judge is None else None
+        spec = named or self.trial.judge
+        if spec is None:
+            raise LookupError("no judge is named")
+        return self.world.judge(spec)
+
+    async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
+        """Grade a list, one entry after the other."""
+        return await grade_entries(entries, context, self.world.clock)

@@ -1,0 +1,65 @@
+"""`transform`: the output reshaped for one assertion (SPEC section 7.1)."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from functools import partial
+from typing import Any
+
+from agentv.foreign.functions import arguments_for, load_function
+from agentv.foreign.guard import ForeignError, foreign_code
+from agentv.model.assertion import Transform
+from agentv.model.context import AssertionContext
+from agentv.model import json_path
+from agentv.model.response import Failure
+from agentv.templating import RenderError, Scope, evaluate
+
+
+async def transformed(transform: Transform, context: AssertionContext) -> str | Failure | None:
+    """The output as the transform makes it: text, or JSON text of what is none."""
+    try:
+        if transform.kind == "function":
+            value = await _called(transform, context)
+        elif transform.kind == "path":
+            value = _at_path(transform.expression, context.output)
+        else:
+            value = _evaluated(transform.expression, context)
+    except ForeignError as error:
+        return error.failure
+    except (RenderError, ValueError, LookupError) as error:
+        return Failure("transform-failed", f"the transform {transform.expression!r} failed: {error}")
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _at_path(path: str, output: str | None) -> Any:
+    found = json_path.read(json_path.parse(path), json.loads(output or ""))
+    if isinstance(found, json_path.Missing):
+        raise LookupError(found.message)
+    return found
+
+
+def _evaluated(expression: str, context: AssertionContext) -> Any:
+    parsed: Any = None
+    try:
+        parsed = json.loads(context.output or "")
+    except ValueError:
+        parsed = None  # not JSON, so there is no `json` to look into
+    names = {**context.vars, "output": context.output, "json": parsed, "metadata": context.metadata}
+    return evaluate(expression, Scope(names, context.env))
+
+
+async def _called(transform: Transform, context: AssertionContext) -> Any:
+    def call() -> Any:
+        with foreign_code("transform-failed", f"the transform {transform.expression}"):
+            function = load_function(transform.expression, path=transform.file)
+            offered = {"output": context.output, "context": context, "vars": context.vars, "metadata": context.metadata}
+            return partial(function, **arguments_for(function, offered, "output"))()
+
+    value = await context.services.executor.call(call)
+    if inspect.isawaitable(value):
+        with foreign_code("transform-failed", f"the transform {transform.expression}"):
+            return await value
+    return value

@@ -1,0 +1,124 @@
+"""One trial: ask the target, keep the answer, grade it, give the verdict (SPEC sections 10 and 12)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+
+from agentv.engine.grading import grade_entries
+from agentv.engine.services import TrialServices, World
+from agentv.foreign.guard import ForeignError, attempt, foreign_code
+from agentv.model.context import AssertionContext
+from agentv.model.message import Message, prompt_text
+from agentv.model.response import Failure, TargetResponse
+from agentv.model.trial import Score, Status, Trial, TrialResult
+from agentv.model.verdict import combined
+from agentv.ports import TargetRequest
+
+
+async def run_trial(trial: Trial, world: World) -> TrialResult:
+    """The result of one trial. Nothing that a target, a judge or an assertion does is raised from here."""
+    clock = world.clock
+    started = clock.monotonic()
+    answer = await _ask(trial, world)
+    measured = (clock.monotonic() - started) * 1000
+    if isinstance(answer, Failure):
+        return _result(trial, world, measured, None, (), error=answer)
+    world.store.answer(trial.key, answer)
+    if not trial.target.allow_empty and not (answer.output or "").strip():
+        empty = Failure("empty-output", "the target answered with nothing; `allow_empty: true` would accept that")
+        return _result(trial, world, measured, answer, (), error=empty)
+    scores = await grade_entries(trial.case.assertions, context_of(trial, answer, measured, world), clock)
+    return _result(trial, world, measured, answer, scores)
+
+
+def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, world: World) -> AssertionContext:
+    """What the assertions of a trial get to see."""
+    case = trial.case
+    said = Message("assistant", answer.output or "")
+    return AssertionContext(
+        input=case.input,
+        output=answer.output,
+        messages=answer.messages or (said,),
+        expected_output=case.expected_output,
+        criteria=case.criteria,
+        metadata=case.metadata,
+        vars=case.vars,
+        token_usage=answer.token_usage,
+        cost_usd=answer.cost_usd,
+        duration_ms=answer.duration_ms if answer.duration_ms is not None else measured_ms,
+        finish_reason=answer.finish_reason,
+        case_id=case.id,
+        env=trial.suite.env,
+        threshold=trial.threshold,
+        response_metadata=answer.metadata,
+        _services=TrialServices(world, trial),
+    )
+
+
+async def _ask(trial: Trial, world: World) -> TargetResponse | Failure:
+    case = trial.case
+    request = TargetRequest(
+        case_id=case.id,
+        prompt=prompt_text(case.input),
+        messages=case.input,
+        vars=case.vars,
+        metadata=case.metadata,
+        sample=trial.sample,
+        timeout_s=trial.timeout_s,
+        env={**trial.suite.env, **trial.target.env} if trial.target.env else trial.suite.env,
+    )
+    given = attempt(world.connect(trial.target).answer, request, "target-raised", f"target '{trial.target.name}'")
+    return given if isinstance(given, TargetResponse | Failure) else await _in_time(given, trial)
+
+
+async def _in_time(given: Awaitable[TargetResponse | Failure], trial: Trial) -> TargetResponse | Failure:
+    limit = trial.timeout_s
+    timer = asyncio.timeout(limit)
+    try:
+        with foreign_code("target-raised", f"target '{trial.target.name}'"):
+            async with timer:
+                return await given
+    except ForeignError as error:
+        if timer.expired():
+            return Failure("timeout", f"no answer after {limit:g} s", retryable=True)
+        return error.failure
+
+
+def _result(
+    trial: Trial,
+    world: World,
+    duration_ms: float,
+    answer: TargetResponse | None,
+    scores: tuple[Score, ...],
+    *,
+    error: Failure | None = None,
+) -> TrialResult:
+    score: float | None = None
+    status: Status = "errored"
+    if error is None:
+        verdict = combined(scores, trial.threshold)
+        error = verdict.error
+        if error is None:
+            score, status = verdict.score, "passed" if verdict.passed else "failed"
+    spent = [one.grade.cost_usd for one in scores if one.grade.cost_usd is not None]
+    return TrialResult(
+        trial=trial,
+        status=status,
+        score=score,
+        output=answer.output if answer else None,
+        input=trial.case.input,
+        scores=scores,
+        error=error,
+        duration_ms=answer.duration_ms if answer and answer.duration_ms is not None else duration_ms,
+        timestamp=_stamp(world),
+        messages=answer.messages if answer else (),
+        token_usage=answer.token_usage if answer else None,
+        cost_usd=answer.cost_usd if answer else None,
+        judge_cost_usd=sum(spent) if spent else None,
+        metadata=trial.case.metadata,
+    )
+
+
+def _stamp(world: World) -> str:
+    return world.clock.utc().isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,161 @@
+"""Secrets never reach a file, a log or a report (SPEC section 6): their values are taken out of every text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+from agentv.model.grade import Grade
+from agentv.model.message import Block, Content, FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.response import Failure, TargetResponse
+from agentv.model.trial import Score, Trial, TrialResult
+from agentv.model.values import Json, JsonObject
+
+REDACTED = "[redacted]"
+
+SHORTEST = 4
+"""Characters below which a value is left alone: it would be found in every other word."""
+
+
+class Redactor:
+    """Takes the values of secrets out of text; free of cost where there are none.
+
+    Args:
+        secrets: the values; blank ones and those of less than four characters are left alone. A value is also found
+            in its JSON-escaped form, and without the white space around it.
+    """
+
+    __slots__ = ("_needles", "_pattern")
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        forms = sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, forms))) if forms else None
+        self._needles = tuple(_escaped(form).encode(errors="replace") for form in forms)
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to look for."""
+        return self._pattern is not None
+
+    def redact(self, text: str) -> str:
+        """The text with `[redacted]` in the place of every secret."""
+        return text if self._pattern is None else self._pattern.sub(REDACTED, text)
+
+    def found_in(self, line: bytes) -> bool:
+        """Whether a secret stands in this JSON text; at times true where it spans a border of two values."""
+        return any(needle in line for needle in self._needles)
+
+    def redact_answer(self, answer: TargetResponse) -> TargetResponse:
+        """The answer of a target without secrets."""
+        return replace(
+            answer,
+            output=self._maybe(answer.output),
+            messages=tuple(self._message(message) for message in answer.messages),
+            finish_reason=self._maybe(answer.finish_reason),
+            metadata=self._object(answer.metadata),
+        )
+
+    def redact_result(self, result: TrialResult) -> TrialResult:
+        """A finished trial without secrets in anything that is written or shown of it."""
+        return replace(
+            result,
+            trial=self._trial(result.trial),
+            output=self._maybe(result.output),
+            input=tuple(self._message(message) for message in result.input),
+            scores=tuple(self._score(score) for score in result.scores),
+            error=self._failure(result.error),
+            messages=tuple(self._message(message) for message in result.messages),
+            metadata=self._object(result.metadata),
+        )
+
+    def redact_json(self, value: Json) -> Json:
+        """Plain data with every text in it redacted, keys included; a number that is a secret becomes text."""
+        if self._pattern is None or value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            return self.redact(value)
+        if isinstance(value, Mapping):
+            return {self.redact(str(key)): self.redact_json(inner) for key, inner in value.items()}
+        if isinstance(value, Sequence):
+            return [self.redact_json(inner) for inner in value]
+        return REDACTED if self._pattern.fullmatch(str(value)) else value
+
+    def _maybe(self, text: str | None) -> str | None:
+        return None if text is None else self.redact(text)
+
+    def _object(self, value: JsonObject) -> JsonObject:
+        return cast("JsonObject", self.redact_json(value))
+
+    def _trial(self, trial: Trial) -> Trial:
+        case = trial.case
+        return replace(
+            trial,
+            suite=replace(trial.suite, name=self.redact(trial.suite.name), path=self.redact(trial.suite.path)),
+            case=replace(
+                case,
+                id=self.redact(case.id),
+                metadata=self._object(case.metadata),
+                tags=tuple(self.redact(tag) for tag in case.tags),
+            ),
+            target=replace(trial.target, name=self.redact(trial.target.name)),
+        )
+
+    def _score(self, score: Score) -> Score:
+        entry = score.entry
+        settings = replace(entry.settings, name=self.redact(entry.name))
+        span = entry.span and entry.span._replace(file=self.redact(entry.span.file))
+        return replace(score, entry=replace(entry, settings=settings, span=span), grade=self._grade(score.grade))
+
+    def _grade(self, grade: Grade) -> Grade:
+        return replace(
+            grade,
+            checks=tuple(
+                replace(check, text=self.redact(check.text), evidence=self._maybe(check.evidence))
+                for check in grade.checks
+            ),
+            reason=self._maybe(grade.reason),
+            details=self._object(grade.details),
+            error=self._failure(grade.error),
+        )
+
+    def _failure(self, failure: Failure | None) -> Failure | None:
+        return failure and replace(failure, message=self.redact(failure.message))
+
+    def _message(self, message: Message) -> Message:
+        return replace(
+            message,
+            content=self._content(message.content),
+            name=self._maybe(message.name),
+            tool_calls=tuple(self._call(call) for call in message.tool_calls),
+        )
+
+    def _content(self, content: Content) -> Content:
+        if isinstance(content, str):
+            return self.redact(content)
+        return tuple(self._block(block) for block in content) if isinstance(content, tuple) else self._object(content)
+
+    def _block(self, block: Block) -> Block:
+        if isinstance(block, TextBlock):
+            return TextBlock(self.redact(block.value))
+        value, path = self.redact(block.value), self._maybe(block.path)
+        if isinstance(block, ImageBlock):
+            return ImageBlock(value, path)
+        return FileBlock(value, path or "", self.redact(block.text))
+
+    def _call(self, call: ToolCall) -> ToolCall:
+        name, arguments = self.redact(call.name), self._object(call.arguments)
+        return replace(call, name=name, arguments=arguments, id=self._maybe(call.id))
+
+
+def _forms(secret: str) -> Iterator[str]:
+    for value in (secret, secret.strip()):
+        if len(value) >= SHORTEST and not value.isspace():
+            yield value
+            yield _escaped(value)
+            yield json.dumps(value)[1:-1]
+
+
+def _escaped(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]

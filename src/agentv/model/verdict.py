@@ -1,0 +1,79 @@
+"""From graded assertions to one verdict: for a trial, and for a set inside it (SPEC section 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from agentv.model.grade import reaches, weighted_mean
+from agentv.model.response import Failure
+from agentv.model.trial import Score
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """What a list of graded assertions comes to.
+
+    Attributes:
+        score: Σ weight × counted / Σ weight, 0..1; meaningless where there is an error.
+        passed: the score reaches the threshold and every gate holds.
+        error: why no judgement was possible; None otherwise.
+    """
+
+    score: float
+    passed: bool
+    error: Failure | None = None
+
+
+NOTHING_COUNTS = Failure("nothing-counts", "nothing was judged: no assertion has a weight, and none is required")
+
+
+def combined(scores: Sequence[Score], threshold: float) -> Combined:
+    """The verdict over a list of graded assertions.
+
+        score  = Σ weight × counted / Σ weight
+        passed = score ≥ threshold − 1e-9 and every required grade passed its gate
+
+    An assertion of weight 0 is shown and not counted; an error there counts only if it is required. Where nothing
+    has a weight, the gates alone are the verdict; without a gate either, nothing was judged, which is an error and
+    never a pass.
+
+    Source: SPEC section 10.
+    """
+    error = _first_error(scores)
+    if error is not None:
+        return Combined(0.0, False, error)
+    gated = all(passes_gate(score) for score in scores)
+    if any(score.entry.settings.weight for score in scores):
+        mean = weighted_mean((score.entry.settings.weight, score.grade.counted) for score in scores)
+        return Combined(mean, gated and reaches(mean, threshold))
+    if any(score.entry.settings.required is not False for score in scores):
+        return Combined(1.0 if gated else 0.0, gated)
+    return Combined(0.0, False, NOTHING_COUNTS)
+
+
+def passes_gate(score: Score) -> bool:
+    """Whether a required grade is good enough; True for one that is not required.
+
+    `required: true`: the grade must pass. `required: N`: it must score N.
+    """
+    required = score.entry.settings.required
+    if required is False:
+        return True
+    if score.grade.error is not None:
+        return False
+    return score.grade.passed if required is True else reaches(score.grade.score, required)
+
+
+def counts(score: Score) -> bool:
+    """Whether an assertion has a say in the verdict: by its weight, or as a gate."""
+    return score.entry.settings.weight > 0 or score.entry.settings.required is not False
+
+
+def _first_error(scores: Iterable[Score]) -> Failure | None:
+    errored = [score for score in scores if score.grade.error is not None and counts(score)]
+    if not errored or errored[0].grade.error is None:
+        return None
+    failure = errored[0].grade.error
+    more = f" (and {len(errored) - 1} more errored)" if len(errored) > 1 else ""
+    return replace(failure, message=f"{errored[0].entry.name}: {failure.message}{more}")

@@ -1,0 +1,1 @@
+"""What people write, turned into a Suite, or into all that is wrong with it."""

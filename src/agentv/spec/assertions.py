@@ -1,0 +1,292 @@
+"""The entries of an `assert:` list, in each of their five forms, as assertions ready to grade (SPEC section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from agentv.model.assertion import DEFAULTS, AssertionEntry, AssertionSettings
+from agentv.registry.fields import DeclaredAssertion
+from agentv.registry.table import Registry
+from agentv.registry.types import AssertionType, Discovered, OpenAssertionType
+from agentv.spec.decode import INVALID, Shape, report_fault, shape_of
+from agentv.spec.files import shown
+from agentv.spec.includes import Chain, Templates
+from agentv.spec.nearest import did_you_mean
+from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, kind_of, plain, span_of
+from agentv.spec.reading import Reading
+from agentv.spec.schema import AuthoredSettings
+from agentv.spec.spellings import type_name
+
+JUDGED = "llm-rubric"
+"""The type that plain sentences, `rubrics:` and bare criteria stand for."""
+
+_OWN = frozenset(shape_of(AuthoredSettings).rules)
+_PASSED_ON = frozenset({"type", "config"})
+
+AnyType = AssertionType | OpenAssertionType
+
+
+@dataclass(frozen=True, slots=True)
+class AssertionReader:
+    """Reads assertion lists for one suite: knows its custom types and its templates."""
+
+    registry: Registry[AssertionType]
+    custom: Discovered
+    templates: Templates = field(default_factory=Templates)
+    _named: dict[str, tuple[AnyType | None, bool, Shape | None]] = field(default_factory=dict)
+
+    def entries(self, node: Node, reading: Reading, chain: Chain | None = None) -> tuple[AssertionEntry, ...]:
+        """The assertions of a list, includes expanded in place. What is wrong is reported and left out."""
+        if not isinstance(node, ListNode):
+            reading.report.error("bad-value", node, f"'assert' must be a list of assertions, found {kind_of(node)}")
+            return ()
+        found: list[AssertionEntry] = []
+        sentences: list[Scalar] = []
+        place = 0
+        for item in node.items:
+            if isinstance(item, Scalar):
+                if self._is_sentence(item, reading):
+                    place = len(found) if not sentences else place
+                    sentences.append(item)
+            elif isinstance(item, ListNode):
+                reading.report.error("bad-assertion", item, "an assertion is a sentence or a mapping, found a list")
+            elif "include" in item.items:
+                found += self._included(item, reading, chain or Chain())
+            else:
+                entry = self._mapping(item, reading)
+                if entry is not None:
+                    found.append(entry)
+        if sentences:
+            entry = self._sentences(sentences, reading)
+            found[place:place] = [entry] if entry else []
+        return tuple(found)
+
+    def judged(self, node: Node | None, at: Node, reading: Reading) -> AssertionEntry | None:
+        """One llm-rubric over a value (a text or a list), or over the case's criteria where there is none."""
+        pairs: dict[str, Node] = {} if node is None else {"value": node}
+        return self._typed(JUDGED, MapNode(pairs, dict.fromkeys(pairs, at.at), at.at), pairs, reading, negate=False)
+
+    def _sentences(self, sentences: list[Scalar], reading: Reading) -> AssertionEntry | None:
+        entry = self.judged(ListNode(list(sentences), sentences[0].at), sentences[0], reading)
+        return entry and replace(entry, settings=replace(entry.settings, weight=float(len(sentences))))
+
+    def _is_sentence(self, item: Scalar, reading: Reading) -> bool:
+        if not isinstance(item.value, str) or not item.value.strip():
+            message = f"an assertion is a sentence or a mapping, found {kind_of(item)}"
+            reading.report.error("bad-assertion", item, message)
+            return False
+        if " " in item.value.strip():
+            return True
+        name, _ = type_name(item.value)
+        if self._find(item.value)[0] is not None or name in self.registry.not_yet:
+            message = f"'{item.value}' is the name of an assertion type, not a sentence to judge"
+            reading.report.error("bare-type", item, message, hint=f"write 'type: {item.value}'")
+            return False
+        return True
+
+    def _included(self, item: MapNode, reading: Reading, chain: Chain) -> tuple[AssertionEntry, ...]:
+        for key in item.items:
+            if key != "include" and not key.startswith("x-"):
+                message = f"an 'include' entry takes no other key, found '{key}'"
+                reading.report.error("bad-include", item.keys[key], message)
+        found = self.templates.included(item.items["include"], reading, chain)
+        if found is None:
+            return ()
+        template, deeper = found
+        return self.entries(template.entries, reading, deeper)
+
+    def _mapping(self, item: MapNode, reading: Reading) -> AssertionEntry | None:
+        pairs = item.items
+        kind = pairs.get("type")
+        if kind is None:
+            return self._short(item, reading)
+        if type(kind) is not Scalar or type(kind.value) is not str:
+            reading.report.error("bad-value", kind, f"'type' must name an assertion type, found {kind_of(kind)}")
+            return None
+        return self._typed(kind.value, item, pairs, reading, type_node=kind)
+
+    def _short(self, item: MapNode, reading: Reading) -> AssertionEntry | None:
+        """The one-key form: the key is a type, its value fills the option that the type says."""
+        candidates = [key for key in item.items if key not in _OWN and not key.startswith("x-")]
+        known = [key for key in candidates if self._find(key)[0] or type_name(key)[0] in self.registry.not_yet]
+        if len(known) == 1 and len(candidates) == 1:
+            return self._one_key(known[0], item, reading)
+        if len(known) > 1:
+            message = f"{' and '.join(repr(key) for key in known)} are both assertion types; write an entry for each"
+            reading.report.error("bad-assertion", item.keys[known[1]], message)
+        elif known:
+            other = next(key for key in candidates if key not in known)
+            reading.unknown_key(other, item, _OWN, f"the short form of '{known[0]}'")
+        else:
+            self._unknown_short(candidates, item, reading)
+        return None
+
+    def _unknown_short(self, candidates: list[str], item: MapNode, reading: Reading) -> None:
+        if not candidates:
+            reading.report.error("missing-key", item, "an assertion needs 'type'")
+            return
+        key = candidates[0]
+        value = item.items[key]
+        prose = len(item.items) == 1 and (
+            " " in key.strip() or (isinstance(value, Scalar) and " " in value.text.strip())
+        )
+        if prose and isinstance(value, Scalar) and not did_you_mean(key, self._known()):
+            text = f"{key}: {value.text}".replace('"', '\\"')
+            message = f"no assertion type '{key}'; a sentence that holds ': ' is a mapping to YAML"
+            reading.report.error("unknown-assertion", item.keys[key], message, hint=f'quote it: "{text}"')
+            return
+        self._unknown(key, Scalar(key, key, item.keys[key]), reading)
+
+    def _one_key(self, key: str, item: MapNode, reading: Reading) -> AssertionEntry | None:
+        value = item.items[key]
+        kind, _, shape = self._find(key)
+        rest = {name: node for name, node in item.items.items() if name != key}
+        if isinstance(value, MapNode) and self._spells_options(value, kind, shape):
+            clash = rest.keys() & value.items.keys()
+            if not clash:
+                keys = {**item.keys, **value.keys}
+                return self._typed(
+                    key, MapNode({**value.items, **rest}, keys, item.at), {**value.items, **rest}, reading
+                )
+        short = shape.cls.short if shape is not None else kind.short if kind is not None else None  # type: ignore[union-attr, attr-defined]
+        if isinstance(value, Scalar) and value.value is None:
+            return self._typed(key, item, rest, reading)
+        if short is None:
+            message = f"'{key}' takes no lone value; write 'type: {key}' and its options"
+            reading.report.error("bad-assertion", item.keys[key], message)
+            return None
+        pairs = {short.rstrip("_"): value, **rest}
+        keys = {**item.keys, short.rstrip("_"): item.keys[key]}
+        return self._typed(key, MapNode(pairs, keys, item.at), pairs, reading)
+
+    def _spells_options(self, value: MapNode, kind: AnyType | None, shape: Shape | None) -> bool:
+        if shape is not None:
+            return not shape.takes_json and value.items.keys() <= (shape.rules.keys() | _OWN)
+        options = getattr(kind, "options", None)
+        return bool(value.items) and isinstance(options, tuple) and value.items.keys() <= set(options)
+
+    def _typed(
+        self,
+        written: str,
+        item: MapNode,
+        pairs: Mapping[str, Node],
+        reading: Reading,
+        *,
+        type_node: Node | None = None,
+        negate: bool | None = None,
+    ) -> AssertionEntry | None:
+        kind, inverted, shape = self._find(written)
+        if kind is None:
+            self._unknown(written, type_node or Scalar(written, written, item.keys.get(written, item.at)), reading)
+            return None
+        settings = DEFAULTS
+        if len(pairs) > 2 or not pairs.keys() <= _TWO:
+            read = self._settings(pairs, item, shape, reading)
+            if read is None:
+                return None
+            settings = read
+        if inverted and negate is None:
+            settings = _INVERTED if settings is DEFAULTS else replace(settings, negate=not settings.negate)
+        if shape is None:
+            assertion = self._open(kind, pairs, item, reading)  # type: ignore[arg-type]
+        else:
+            options = {
+                key: node for key, node in pairs.items() if key != "type" and (key not in _OWN or key in shape.rules)
+            }
+            assertion = shape.decode(options, item, reading, f"'{kind.name}'", known=_OWN)
+        if assertion is INVALID or assertion is None:
+            return None
+        return AssertionEntry(kind.name, assertion, settings, span_of(item.at))
+
+    def _settings(
+        self, pairs: Mapping[str, Node], item: MapNode, shape: Shape | None, reading: Reading
+    ) -> AssertionSettings | None:
+        taken = shape.rules if shape is not None else ()
+        own = {key: node for key, node in pairs.items() if key in _OWN and key not in taken}
+        if not own:
+            return DEFAULTS
+        read = shape_of(AuthoredSettings).decode(own, item, reading, "an assertion")
+        if read is INVALID:
+            return None
+        return AssertionSettings(**{one.name: getattr(read, one.name) for one in fields(read)})
+
+    def _open(self, kind: OpenAssertionType, pairs: Mapping[str, Node], item: MapNode, reading: Reading) -> Any:
+        nodes = {
+            key: reading.rendered(node) for key, node in pairs.items() if key not in _OWN and key not in _PASSED_ON
+        }
+        config = pairs.get("config")
+        if config is not None:
+            config = reading.rendered(config)
+            if not isinstance(config, MapNode):
+                reading.report.error("bad-value", config, f"'config' must be a mapping, found {kind_of(config)}")
+                return INVALID
+            clash = sorted(nodes.keys() & config.items.keys())
+            for key in clash:
+                message = f"'{key}' is given here and in 'config'; keep one of them"
+                reading.report.error("two-spellings", item.keys.get(key, item.at), message)
+            if clash:
+                return INVALID
+            nodes |= config.items
+        built = kind.build({key: plain(node) for key, node in nodes.items()})
+        if not isinstance(built, list):
+            return built
+        for fault in built:
+            report_fault(fault, None, nodes, MapNode(nodes, {**item.keys}, item.at), reading)
+        return built and INVALID
+
+    def _find(self, written: str) -> tuple[AnyType | None, bool, Shape | None]:
+        found = self._named.get(written)
+        if found is None:
+            found = self._named[written] = self._look_up(written)
+        return found
+
+    def _look_up(self, written: str) -> tuple[AnyType | None, bool, Shape | None]:
+        own = written.strip().replace("_", "-")
+        custom = self.custom.types.get(own)
+        name, inverted = type_name(written)
+        if custom is None:
+            custom = self.custom.types.get(name)
+        else:
+            inverted = False
+        if custom is not None:
+            return custom, inverted, None
+        built_in = self.registry.find(name)
+        if built_in is None:
+            return None, inverted, None
+        return built_in, inverted, shape_of(built_in.options)
+
+    def _known(self) -> list[str]:
+        return [*self.registry, *self.custom.types]
+
+    def _unknown(self, written: str, at: Node, reading: Reading) -> None:
+        name, inverted = type_name(written)
+        if name in self.registry.not_yet:
+            reading.report.error("not-yet", at, f"the assertion type '{name}' is known and not supported yet")
+            return
+        hint = did_you_mean(name, self._known())
+        if hint and inverted:
+            hint = hint.replace("'", "'not-", 1)
+        homes = (shown(folder.removesuffix("/.agentv/assertions")) for folder in self.custom.searched)
+        folders = ", ".join(home if home == "." else f"{home}/" for home in homes)
+        notes = (f"searched .agentv/assertions in: {folders}",) if folders else ()
+        reading.report.error("unknown-assertion", at, f"no assertion type '{written}'", hint=hint, notes=notes)
+
+
+_TWO = frozenset({"type", "value"})
+_INVERTED = AssertionSettings(negate=True)
+
+
+def judges(entry: AssertionEntry) -> bool:
+    """Whether a judge must be named for this entry, or for one inside it."""
+    assertion = entry.assertion
+    if isinstance(assertion, DeclaredAssertion) and assertion.needs_judge:
+        return True
+    return any(judges(child) for child in nested(entry))
+
+
+def nested(entry: AssertionEntry) -> tuple[AssertionEntry, ...]:
+    """The entries inside an entry: those of an assert-set."""
+    inner = getattr(entry.assertion, "assert_", ())
+    return inner if isinstance(inner, tuple) else ()

@@ -1,0 +1,123 @@
+"""`.agentv/config.yaml` and `config.local.yaml`: a project's defaults; the local file wins key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated
+
+from agentv.model.span import Span
+from agentv.model.suite import RunSettings
+from agentv.registry.fields import Declared, Doc, Fraction, Text
+from agentv.spec.decode import INVALID, shape_of
+from agentv.spec.files import Places, upwards
+from agentv.spec.nodes import MapNode, Node, Scalar, kind_of
+from agentv.spec.reading import Reading
+from agentv.spec.schema import AuthoredRun, Unread
+from agentv.spec.spellings import RUN, translate
+from agentv.spec.yaml import read_yaml
+from agentv.templating import has_placeholder
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredConfig(Declared):
+    """The outermost mapping of a config file."""
+
+    target: Annotated[Text | None, Doc("the target where neither flag, case nor suite names one")] = None
+    judge: Annotated[Text | None, Doc("the judge where nothing else names one")] = None
+    threshold: Annotated[Fraction | None, Doc("pass mark of a case, 0..1")] = None
+    run: Annotated[Unread, Doc("how suites run")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A project's defaults. None: not said."""
+
+    target: str | None = None
+    judge: str | None = None
+    threshold: float | None = None
+    run: RunSettings = field(default=RunSettings())
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+
+
+def read_config(directory: str, reading: Reading) -> Config:
+    """The defaults in force for a directory: those of the closest `.agentv` that has a config file."""
+    for parent in upwards(directory, reading.places.root):
+        files = [Path(parent) / ".agentv" / name for name in ("config.yaml", "config.local.yaml")]
+        present = [str(path) for path in files if path.is_file()]
+        if present:
+            home = replace(reading, places=Places(parent, reading.places.root, alone=True))
+            return _merged([_read(path, home) for path in present])
+    return Config()
+
+
+def _read(path: str, reading: Reading) -> Config:
+    text = reading.text_of(path, Scalar(path, path, Span(path, 1, 1, 1, 2)))
+    root = read_yaml(path, text.encode(), reading.report) if text is not None else None
+    if root is None or text is None:
+        return Config()
+    if not isinstance(root, MapNode):
+        reading.report.error("bad-value", root, f"a config file is a mapping, found {kind_of(root)}")
+        return Config()
+    reading = reading if has_placeholder(text) else reading.within(None)
+    if "prompts_dir" in root.items:
+        reading.report.error("not-yet", root.keys["prompts_dir"], "'prompts_dir' is known and not supported yet")
+        return Config()
+    read = shape_of(AuthoredConfig).decode(root.items, root, reading, "a config file")
+    if read is INVALID:
+        return Config()
+    run = read_run(read.run, reading) if read.run is not None else RunSettings()
+    return Config(read.target, read.judge, read.threshold, run, dict(root.items))
+
+
+def read_run(node: Node, reading: Reading) -> RunSettings:
+    """A `run:` block."""
+    if not isinstance(node, MapNode):
+        reading.report.error("bad-value", node, f"'run' must be a mapping, found {kind_of(node)}")
+        return RunSettings()
+    items = {key: item for key, item in node.items.items() if not (key == "cache" and _says(item, value=False))}
+    translated = translate(
+        MapNode({key: _run_value(key, item) for key, item in items.items()}, node.keys, node.at), RUN, reading.report
+    )
+    read = shape_of(AuthoredRun).decode(translated.items, translated.map, reading, "'run'", known=RUN.known)
+    if read is INVALID:
+        return RunSettings()
+    return RunSettings(read.workers, read.repeat, read.aggregate, read.timeout_s, read.max_errors)
+
+
+def _run_value(key: str, node: Node) -> Node:
+    """Older values that mean something else: `trials: {count: n}`, `fail_on_error: true`."""
+    if key == "trials" and isinstance(node, MapNode) and set(node.items) == {"count"}:
+        return node.items["count"]
+    if key == "fail_on_error" and isinstance(node, Scalar) and isinstance(node.value, bool):
+        return Scalar(1 if node.value else None, node.text, node.at)
+    return node
+
+
+def _says(node: Node, *, value: bool) -> bool:
+    return isinstance(node, Scalar) and node.value is value
+
+
+def _merged(configs: list[Config]) -> Config:
+    merged = Config()
+    for one in configs:
+        merged = Config(
+            target=one.target if one.target is not None else merged.target,
+            judge=one.judge if one.judge is not None else merged.judge,
+            threshold=one.threshold if one.threshold is not None else merged.threshold,
+            run=over(one.run, merged.run),
+            nodes={**merged.nodes, **one.nodes},
+        )
+    return merged
+
+
+def over(first: RunSettings, second: RunSettings) -> RunSettings:
+    """The first settings, and the second ones where the first say nothing."""
+    return RunSettings(
+        workers=first.workers if first.workers is not None else second.workers,
+        repeat=first.repeat if first.repeat is not None else second.repeat,
+        aggregate=first.aggregate if first.aggregate is not None else second.aggregate,
+        timeout_s=first.timeout_s if first.timeout_s is not None else second.timeout_s,
+        max_errors=first.max_errors if first.max_errors is not None else second.max_errors,
+    )

@@ -1,0 +1,110 @@
+"""Where files are looked for, and what was read (SPEC sections 2 and 5)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+class DiskReader:
+    """The Reader that reads disks. Remembers a digest of all that it has read."""
+
+    def __init__(self) -> None:
+        self.digests: dict[str, str] = {}
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        data = Path(path).read_bytes()
+        self.digests[path] = hashlib.sha256(data).hexdigest()
+        return data
+
+
+def repository_root(directory: str) -> str:
+    """The nearest parent with `.git`, else the highest with `.agentv` (never the home directory), else the working one.
+
+    Source: SPEC section 2.
+    """
+    parents = [directory, *map(str, Path(directory).parents)]
+    for parent in parents:
+        if os.path.exists(os.path.join(parent, ".git")):  # noqa: PTH110, PTH118  # called for every parent of every suite
+            return parent
+    home = str(Path.home())
+    for parent in reversed(parents):
+        if parent != home and (Path(parent) / ".agentv").is_dir():
+            return parent
+    working = str(Path.cwd())
+    return working if directory == working or directory.startswith(working + os.sep) else directory
+
+
+def upwards(directory: str, root: str) -> Iterator[str]:
+    """The directory and its parents up to the root, closest first."""
+    current = Path(directory)
+    while True:
+        yield str(current)
+        if str(current) == root or current == current.parent:
+            return
+        current = current.parent
+
+
+def nearest_in_agentv(directory: str, root: str, name: str) -> tuple[str | None, list[str]]:
+    """The closest `.agentv/NAME` above a directory, and every path that was tried."""
+    tried = []
+    for parent in upwards(directory, root):
+        path = str(Path(parent) / ".agentv" / name)
+        tried.append(path)
+        if Path(path).exists():
+            return path, tried
+    return None, tried
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the relative and absolute paths of one suite begin.
+
+    Attributes:
+        suite: directory of the eval file; of what holds `.agentv`, or the working one, for what is written there.
+        root: the repository's root.
+        alone: nothing is looked for beside the file that mentions a path, only in `suite`.
+    """
+
+    suite: str
+    root: str
+    alone: bool = False
+    _found: dict[tuple[str, str], tuple[str | None, tuple[str, ...]]] = field(default_factory=dict, repr=False)
+
+    def find(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
+        """The file or directory that a written path means, and every path that was tried (SPEC section 5)."""
+        key = (written, mentioned_in)
+        if key not in self._found:
+            self._found[key] = self._search(written, mentioned_in)
+        return self._found[key]
+
+    def _search(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
+        path = written.removeprefix("file://")
+        if path.startswith("/"):
+            tried = [os.path.normpath(self.root + path)]
+            if written.startswith("file://"):
+                tried.append(os.path.normpath(path))
+        else:
+            beside = self.suite if self.alone else str(Path(mentioned_in).parent)
+            tried = [os.path.normpath(str(Path(home) / path)) for home in dict.fromkeys((beside, self.suite))]
+        for candidate in tried:
+            if "\x00" not in candidate and Path(candidate).exists():
+                return candidate, tuple(tried)
+        return None, tuple(tried)
+
+
+def shown(path: str) -> str:
+    """A path as a person in the working directory would type it."""
+    try:
+        relative = os.path.relpath(path)
+    except ValueError:
+        return path
+    return path if relative.startswith(".." + os.sep + ".." + os.sep + "..") else relative

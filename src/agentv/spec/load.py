@@ -1,0 +1,117 @@
+"""Paths in, suites out, or every diagnostic of every file at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from pathlib import Path
+
+from agentv.errors import Diagnostic, LoadError, UsageError
+from agentv.model.assertion import AssertionEntry
+from agentv.model.span import Span
+from agentv.model.suite import Suite
+from agentv.model.values import Json
+from agentv.spec.files import shown
+from agentv.spec.nearest import did_you_mean
+from agentv.spec.nodes import node_of
+from agentv.spec.report import Report
+from agentv.spec.suite import LoadRequest, Registries, SuiteReader
+
+__all__ = ["LoadRequest", "Loaded", "Registries", "eval_files", "load", "load_assertion"]
+
+COLLECTED = ("*.eval.yaml", "*.eval.yml", "*.eval.py", "EVAL.yaml", "EVAL.yml")
+"""What a directory is searched for (SPEC section 2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Suites that are right, and what was found that is no error."""
+
+    suites: tuple[Suite, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def load(request: LoadRequest, registries: Registries) -> Loaded:
+    """Every suite that the request names.
+
+    Raises:
+        LoadError: a file is wrong; holds the diagnostics of all files.
+        UsageError: a path does not exist, or a directory holds no eval file.
+    """
+    report = Report()
+    suites: list[Suite] = []
+    for path in dict.fromkeys(eval_files(request.paths)):
+        own = Report()  # of its own, so that one wrong file does not look like another's fault
+        suites += _kept(SuiteReader(path, request, registries, own).read(), own, report)
+    for number, document in enumerate(request.documents, 1):
+        own = Report()
+        path = str(Path.cwd() / (f"suite-{number}" if len(request.documents) > 1 else "suite"))
+        suites += _kept(SuiteReader(path, request, registries, own).read_document(document), own, report)
+    if report.failed:
+        raise LoadError(report.diagnostics)
+    return Loaded(tuple(suites), report.diagnostics)
+
+
+def _kept(suite: Suite | None, own: Report, report: Report) -> list[Suite]:
+    for found in own.diagnostics:
+        report.add(found)
+    return [suite] if suite is not None else []
+
+
+def eval_files(paths: tuple[str, ...]) -> Iterator[str]:
+    """The eval files that paths mean: a file is itself, a directory is searched.
+
+    Raises:
+        UsageError: a path does not exist, or a directory holds no eval file.
+    """
+    for written in paths:
+        path = Path(written)
+        if path.is_dir():
+            yield from _in_directory(path, written)
+        elif path.is_file():
+            _refuse_unbuilt(path, written)
+            yield str(path.absolute())
+        else:
+            siblings = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+            raise UsageError(f"{written} does not exist", did_you_mean(path.name, siblings))
+
+
+def _in_directory(directory: Path, written: str) -> Iterator[str]:
+    found = sorted(_walk(directory))
+    if not found:
+        patterns = "*.eval.yaml, *.eval.yml or EVAL.yaml"
+        raise UsageError(f"{written} holds no eval file", f"eval files are called {patterns}; others are given by name")
+    for path in found:
+        _refuse_unbuilt(path, shown(str(path)))
+        yield str(path.absolute())
+
+
+def _walk(directory: Path) -> Iterator[Path]:
+    for path in directory.iterdir():
+        if path.is_dir():
+            if path.name not in {".agentv", ".git", "node_modules", "__pycache__", ".venv"} and not path.is_symlink():
+                yield from _walk(path)
+        elif any(fnmatch(path.name, pattern) for pattern in COLLECTED):
+            yield path
+
+
+def _refuse_unbuilt(path: Path, written: str) -> None:
+    unbuilt = {".py": "eval files in Python", ".csv": "CSV files"}.get(path.suffix)
+    if unbuilt:
+        raise UsageError(f"{written}: {unbuilt} are known and not supported yet [not-yet]")
+    if path.suffix not in {".yaml", ".yml", ".jsonl", ".json"}:
+        raise UsageError(f"{written} is no eval file", "eval files end in .yaml, .yml or .jsonl")
+
+
+def load_assertion(
+    name: str, options: Mapping[str, Json], directory: str, registries: Registries, env: Mapping[str, str]
+) -> tuple[AssertionEntry | None, tuple[Diagnostic, ...]]:
+    """One assertion by its type's name, as an eval file in a directory would see it; None with what is wrong."""
+    report = Report()
+    path = str(Path(directory) / "assert.yaml")  # stands for the eval file that is not there
+    reader = SuiteReader(path, LoadRequest((), process_env=env), registries, report)
+    at = Span(path, 1, 1, 1, 2)
+    entries = reader.entries_of(node_of([{"type": name, **options}], at))
+    found = tuple(replace(one, span=None) for one in report.diagnostics)
+    return (entries[0] if entries and not report.failed else None), found

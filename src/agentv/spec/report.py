@@ -1,0 +1,83 @@
+"""What the loader has found wrong so far. Nothing is raised: reading goes on, so that one pass finds it all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agentv.errors import Diagnostic, Severity
+from agentv.spec.nodes import ListNode, MapNode, Place, Scalar, span_of
+
+
+class Report:
+    """Collects diagnostics; the same mistake at the same place is kept once."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[object, ...], Diagnostic] = {}
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """All that was found, sorted by place."""
+        return tuple(sorted(self._found.values(), key=lambda one: one.order))
+
+    @property
+    def failed(self) -> bool:
+        """Whether an error is among them."""
+        return any(one.severity == "error" for one in self._found.values())
+
+    @property
+    def errors(self) -> int:
+        """How many errors there are."""
+        return sum(one.severity == "error" for one in self._found.values())
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._found)
+
+    def error(
+        self,
+        code: str,
+        at: Scalar | ListNode | MapNode | Place | None,
+        message: str,
+        *,
+        hint: str | None = None,
+        notes: Iterable[str] = (),
+    ) -> None:
+        """Something that must be mended before anything runs."""
+        self.add(_diagnostic(code, at, message, "error", hint, notes))
+
+    def warning(
+        self,
+        code: str,
+        at: Scalar | ListNode | MapNode | Place | None,
+        message: str,
+        *,
+        hint: str | None = None,
+        notes: Iterable[str] = (),
+    ) -> None:
+        """Something that is probably not meant."""
+        self.add(_diagnostic(code, at, message, "warning", hint, notes))
+
+    def hint(self, code: str, at: Scalar | ListNode | MapNode | Place | None, message: str) -> None:
+        """Something that is right and could be written better; shown by `validate` alone."""
+        self.add(_diagnostic(code, at, message, "hint", None, ()))
+
+    def replace(self, other: Report) -> None:
+        """What another report found, in place of what this one has."""
+        self._found = dict(other._found)
+
+    def add(self, found: Diagnostic) -> None:
+        """One more."""
+        self._found.setdefault((found.code, found.span, found.message), found)
+
+
+def _diagnostic(
+    code: str,
+    at: Scalar | ListNode | MapNode | Place | None,
+    message: str,
+    severity: Severity,
+    hint: str | None,
+    notes: Iterable[str],
+) -> Diagnostic:
+    place = at.at if isinstance(at, Scalar | ListNode | MapNode) else at
+    return Diagnostic(code, message, span_of(place) if place is not None else None, severity, hint, tuple(notes))

@@ -1,0 +1,106 @@
+"""The authored models: what may stand in a suite, a case, a run block, a target (SPEC sections 3, 4 and 12).
+
+Keys whose meaning depends on more than themselves are declared as `AsNode` and lowered elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, TypeAlias
+
+from agentv.model.assertion import Transform
+from agentv.model.values import EMPTY, JsonObject
+from agentv.registry.fields import Between, Declared, Doc, Fraction, Older, Seconds, Text
+from agentv.spec.decode import AsNode
+
+Unread: TypeAlias = Annotated[Any, AsNode()]
+AtLeastOne: TypeAlias = Annotated[int, Between(1)]
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredRun(Declared):
+    """The `run:` block of a suite."""
+
+    workers: Annotated[AtLeastOne | None, Doc("how many trials run at once")] = None
+    repeat: Annotated[AtLeastOne | None, Doc("how many times each case runs")] = None
+    aggregate: Annotated[
+        Literal["mean", "pass_any", "pass_all", "majority"] | None, Doc("how the samples of a case make its verdict")
+    ] = None
+    timeout_s: Annotated[Seconds | None, Doc("seconds that one attempt may take")] = None
+    max_errors: Annotated[AtLeastOne | None, Doc("stop after so many errored trials")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredSuite(Declared):
+    """The outermost mapping of an eval file."""
+
+    name: Annotated[Text | None, Doc("what results call this suite; the file's name where missing")] = None
+    description: Annotated[Text | None, Doc("shown, not judged")] = None
+    version: Annotated[Text | None, Doc("of these cases, kept in the results")] = None
+    author: Annotated[Unread, Doc("who wrote them")] = None
+    license: Annotated[Text | None, Doc("under which terms")] = None
+    tags: Annotated[Unread, Doc("a list or a map of labels")] = None
+    metadata: Annotated[JsonObject, Doc("kept in every row")] = field(default=EMPTY)
+    requires: Annotated[Unread, Doc("what this suite needs, for people")] = None
+    targets: Annotated[Unread, Doc("the systems under test: names, provider:rest strings or inline targets")] = None
+    judge: Annotated[Unread, Doc("the target that grades rubrics")] = None
+    input: Annotated[Unread, Doc("messages put before every case's input")] = None
+    input_files: Annotated[Unread, Doc("files attached to every case with a string input")] = None
+    assert_: Annotated[Unread, Doc("assertions added to every case")] = None
+    default_test: Annotated[Unread, Doc("a partial case that every case builds on")] = None
+    threshold: Annotated[Fraction | None, Doc("pass mark of a case, 0..1")] = None
+    run: Annotated[Unread, Doc("how the suite runs")] = None
+    env: Annotated[Unread, Doc("environment for targets and scripts of this suite")] = None
+    tests: Annotated[Unread, Doc("the cases: a list, or where they are")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredCase(Declared):
+    """One entry of `tests:`."""
+
+    id: Annotated[Text | None, Doc("unique in the suite")] = None
+    description: Annotated[Text | None, Doc("shown, not judged")] = None
+    criteria: Annotated[Unread, Doc("what a right answer does")] = None
+    input: Annotated[Unread, Doc("a text, a message, or a list of messages")] = None
+    expected_output: Annotated[Unread, Doc("the reference answer; it grades nothing by itself")] = None
+    vars: Annotated[Unread, Doc("values for {{ name }}")] = None
+    assert_: Annotated[Unread, Doc("this case's assertions")] = None
+    rubrics: Annotated[Unread, Doc("shorthand for one llm-rubric over the list")] = None
+    skip_defaults: Annotated[bool, Doc("nothing of the suite's assertions, input or files applies")] = False
+    metadata: Annotated[JsonObject, Doc("passed to every assertion and kept in the row")] = field(default=EMPTY)
+    threshold: Annotated[Fraction | None, Doc("pass mark of this case, 0..1")] = None
+    repeat: Annotated[AtLeastOne | None, Doc("how many times this case runs")] = None
+    timeout_s: Annotated[Seconds | None, Doc("seconds that one attempt may take")] = None
+    tags: Annotated[Unread, Doc("labels to choose cases by")] = None
+    target: Annotated[Unread, Doc("the target of this case alone")] = None
+    judge: Annotated[Unread, Doc("the judge of this case alone")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredTarget(Declared):
+    """What every target takes, whatever its provider."""
+
+    name: Annotated[Text | None, Doc("what suites call it")] = None
+    provider: Annotated[Text | None, Doc("what kind of system it is")] = None
+    judge: Annotated[Text | None, Doc("the target that grades this one's answers")] = None
+    env: Annotated[Mapping[str, Text], Doc("environment of this target's own processes")] = field(default_factory=dict)
+    workers: Annotated[AtLeastOne | None, Doc("how many calls it may get at once")] = None
+    timeout_s: Annotated[Seconds | None, Doc("seconds that one call may take")] = None
+    allow_empty: Annotated[bool, Doc("an empty answer is an answer")] = False
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredSettings(Declared):
+    """The keys that every assertion takes (SPEC section 7.1)."""
+
+    name: Annotated[Text | None, Doc("shown, and the key of the score"), Older(("metric",))] = None
+    weight: Annotated[float, Between(0), Doc("0: reported, not counted")] = 1.0
+    required: Annotated[bool | Fraction, Doc("a gate: true, the grade must pass; a number, it must score that")] = False
+    min_score: Annotated[Fraction | None, Doc("the grade passes at or above it")] = None
+    negate: Annotated[bool, Doc("the grade and its checks inverted")] = False
+    timeout_s: Annotated[Seconds | None, Doc("seconds that code or a judge may take")] = None
+    transform: Annotated[Transform | None, Doc("reshapes the output for this assertion")] = None
+
+
+__all__ = ["AuthoredCase", "AuthoredRun", "AuthoredSettings", "AuthoredSuite", "AuthoredTarget"]

@@ -1,0 +1,275 @@
+"""Older spellings, as data, and their translation to the canonical ones (SPEC sections 1, 3, 4 and 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from agentv.spec.nodes import MapNode, Node, Place, Scalar
+from agentv.spec.report import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Spellings:
+    """The keys of one kind of mapping.
+
+    Attributes:
+        canonical: the keys that need no translation.
+        older: older key → canonical key.
+        nested: key of a nested mapping → (key in it → canonical key here). The nested mapping is dissolved.
+        not_yet: keys that are known and not built yet.
+    """
+
+    canonical: frozenset[str]
+    older: Mapping[str, str]
+    nested: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    not_yet: frozenset[str] = frozenset()
+
+    @property
+    def known(self) -> set[str]:
+        """Every key that may stand there, for the hint at a misspelt one."""
+        return {*self.canonical, *self.older, *self.nested, *self.not_yet}
+
+
+SUITE = Spellings(
+    canonical=frozenset(
+        [
+            "name",
+            "description",
+            "version",
+            "author",
+            "license",
+            "tags",
+            "metadata",
+            "requires",
+            "targets",
+            "input",
+            "input_files",
+            "assert",
+            "default_test",
+            "threshold",
+            "run",
+            "env",
+            "tests",
+            "judge",
+        ]
+    ),
+    older={
+        "target": "targets",
+        "provider": "targets",
+        "providers": "targets",
+        "input_messages": "input",
+        "assertions": "assert",
+        "evaluators": "assert",
+        "evaluator": "assert",
+        "defaultTest": "default_test",
+        "evaluate_options": "run",
+        "evaluateOptions": "run",
+        "evalcases": "tests",
+        "eval_cases": "tests",
+        "cases": "tests",
+    },
+    nested={
+        "execution": {
+            "target": "targets",
+            "targets": "targets",
+            "assert": "assert",
+            "assertions": "assert",
+            "evaluators": "assert",
+            "threshold": "threshold",
+            "judge": "judge",
+            "workers": "run.workers",
+            "max_concurrency": "run.workers",
+            "repeat": "run.repeat",
+            "trials": "run.trials",
+            "aggregate": "run.aggregate",
+            "budget_usd": "run.budget_usd",
+            "cache": "run.cache",
+            "fail_on_error": "run.fail_on_error",
+            "timeout_seconds": "run.timeout_s",
+            "timeout_s": "run.timeout_s",
+            "retry": "run.retry",
+        }
+    },
+    not_yet=frozenset({"prompts", "workspace", "environment", "extensions", "preprocessors", "scenarios"}),
+)
+
+RUN = Spellings(
+    canonical=frozenset(["workers", "repeat", "aggregate", "timeout_s", "max_errors"]),
+    older={
+        "max_concurrency": "workers",
+        "maxConcurrency": "workers",
+        "timeout_seconds": "timeout_s",
+        "trials": "repeat",
+        "fail_on_error": "max_errors",
+    },
+    not_yet=frozenset({"budget_usd", "cache", "retry"}),
+)
+
+CASE = Spellings(
+    canonical=frozenset(
+        [
+            "id",
+            "description",
+            "criteria",
+            "input",
+            "expected_output",
+            "vars",
+            "assert",
+            "rubrics",
+            "skip_defaults",
+            "metadata",
+            "threshold",
+            "repeat",
+            "timeout_s",
+            "tags",
+            "target",
+            "judge",
+        ]
+    ),
+    older={
+        "name": "id",
+        "expected_outcome": "criteria",
+        "outcome": "criteria",
+        "input_messages": "input",
+        "expected_messages": "expected_output",
+        "reference_answer": "expected_output",
+        "assertions": "assert",
+        "evaluators": "assert",
+        "sidecar": "metadata",
+        "timeout_seconds": "timeout_s",
+    },
+    nested={
+        "execution": {
+            "target": "target",
+            "judge": "judge",
+            "skip_defaults": "skip_defaults",
+            "assert": "assert",
+            "assertions": "assert",
+            "evaluators": "assert",
+            "threshold": "threshold",
+            "repeat": "repeat",
+            "timeout_s": "timeout_s",
+            "timeout_seconds": "timeout_s",
+        }
+    },
+    not_yet=frozenset({"depends_on", "conversation_id", "turns", "mode"}),
+)
+
+DEFAULT_TEST = Spellings(
+    canonical=frozenset(["vars", "metadata", "assert", "threshold", "options"]),
+    older={"assertions": "assert", "evaluators": "assert"},
+)
+
+TEMPLATE = Spellings(
+    canonical=frozenset({"assert", "name", "description"}), older={"assertions": "assert", "evaluators": "assert"}
+)
+
+TARGET = Spellings(
+    canonical=frozenset(["name", "provider", "judge", "env", "workers", "timeout_s", "allow_empty"]),
+    older={
+        "id": "name",
+        "label": "name",
+        "judge_target": "judge",
+        "grader_target": "judge",
+        "timeout_seconds": "timeout_s",
+    },
+    not_yet=frozenset({"retry", "rate"}),
+)
+
+SETTINGS = {"command_template": "command"}
+"""Older spellings among a provider's own settings."""
+
+SINGULAR = frozenset({"target"})
+"""Spellings that are as canonical as the one that they are translated to."""
+
+ASSERTION_TYPES = {
+    "llm-grader": "llm-rubric",
+    "llm-judge": "llm-rubric",
+    "rubrics": "llm-rubric",
+    "g-eval": "llm-rubric",
+    "matches": "regex",
+    "code-grader": "script",
+    "code-judge": "script",
+    "composite": "assert-set",
+}
+"""Older names of assertion types, in kebab-case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """A mapping with canonical keys.
+
+    Attributes:
+        items: canonical key → value. `run.x` keys come out of a dissolved `execution`.
+        spelled: canonical key → the key as written.
+        map: the mapping with the keys as places, for positions.
+    """
+
+    items: dict[str, Node]
+    spelled: dict[str, str]
+    map: MapNode
+
+
+def translate(node: MapNode, spellings: Spellings, report: Report) -> Translated:
+    """The mapping with canonical keys. Two spellings of one key are reported; so is what is not built yet."""
+    if node.items.keys() <= spellings.canonical:
+        return Translated(node.items, {}, node)
+    return _Translation(spellings, report).of(node)
+
+
+class _Translation:
+    def __init__(self, spellings: Spellings, report: Report) -> None:
+        self._spellings = spellings
+        self._report = report
+        self._items: dict[str, Node] = {}
+        self._keys: dict[str, Place] = {}
+        self._spelled: dict[str, str] = {}
+
+    def of(self, node: MapNode) -> Translated:
+        spellings = self._spellings
+        for key, value in node.items.items():
+            at = node.keys[key]
+            inside = spellings.nested.get(key)
+            if key in spellings.not_yet:
+                self._report.error("not-yet", at, f"'{key}' is known and not supported yet")
+            elif inside is not None and isinstance(value, MapNode):
+                self._dissolve(key, value, inside)
+            else:
+                self._put(spellings.older.get(key, key), key, value, at)
+        return Translated(self._items, self._spelled, MapNode(self._items, self._keys, node.at))
+
+    def _dissolve(self, outer: str, value: MapNode, inside: Mapping[str, str]) -> None:
+        for key, item in value.items.items():
+            at = value.keys[key]
+            canonical = inside.get(key)
+            if canonical is None:
+                self._put(f"{outer}.{key}", f"{outer}.{key}", item, at)  # unknown: whoever reads the mapping says so
+            else:
+                self._put(canonical, f"{outer}.{key}", item, at)
+
+    def _put(self, canonical: str, written: str, value: Node, at: Place) -> None:
+        if canonical in self._items:
+            other = self._spelled[canonical]
+            self._report.error("two-spellings", at, f"'{written}' and '{other}' say the same; keep one of them")
+            return
+        if written != canonical and written not in SINGULAR and not canonical.startswith("run.") and "." not in written:
+            self._report.hint("older-spelling", at, f"'{written}' is an older spelling of '{canonical}'")
+        self._items[canonical] = value
+        self._keys[canonical] = at
+        self._spelled[canonical] = written
+
+
+def type_name(written: str) -> tuple[str, bool]:
+    """An assertion type as written → its canonical kebab-case name, and whether `not-` in front inverts it."""
+    name = written.strip().replace("_", "-")
+    inverted = False
+    while name.startswith("not-"):
+        name = name[4:]
+        inverted = not inverted
+    return ASSERTION_TYPES.get(name, name), inverted
+
+
+def flag(node: Node) -> bool:
+    """Whether a scalar says true."""
+    return isinstance(node, Scalar) and node.value is True

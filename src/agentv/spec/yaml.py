@@ -1,0 +1,321 @@
+"""YAML 1.2 core, read from libyaml's events into nodes with positions.
+
+Events rather than PyYAML's composer: its recursion cannot be bounded, and its nodes hold a whole file in memory.
+Source of the scalar rules: YAML 1.2.2, section 10.3.2 (core schema).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+from yaml import YAMLError
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from agentv.model.span import Span
+from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, span_of
+from agentv.spec.report import Report
+
+DEPTH_LIMIT = 200
+"""Levels of nesting; deeper files are refused, since what walks the nodes is recursive."""
+
+SIZE_LIMIT = 2_000_000
+"""Nodes that aliases may stand for in total: a small file can say a billion of them."""
+
+_SPECIAL = frozenset("nN~tTfF+-.0123456789")
+_WORDS = {
+    **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+}
+_INT = re.compile(r"[-+]?[0-9]+")
+_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_DIGITS = 400
+"""A number with more digits than any float can tell apart is text."""
+
+_TAG = "tag:yaml.org,2002:"
+_TAGGED: dict[str, Callable[[str], Any]] = {
+    f"{_TAG}str": str,
+    f"{_TAG}null": lambda _: None,
+    f"{_TAG}bool": lambda text: _WORDS[text],
+    f"{_TAG}int": lambda text: int(text, 0) if _BASED.fullmatch(text) else int(text),
+    f"{_TAG}float": float,
+    "!": str,
+}
+_CONTAINERS = (None, "!", f"{_TAG}map", f"{_TAG}seq")
+
+Sink = Callable[[Node], None]
+Begin = Callable[[MapNode], Sink | None]
+"""Called when the list of cases begins, with the mapping as far as it was read; None: do not stream it after all."""
+
+
+class _Stream(BytesIO):
+    """Bytes with a name, which libyaml copies into every mark."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        super().__init__(data)
+        self.name = name
+
+
+def read_yaml(
+    path: str, data: bytes, report: Report, *, stream: tuple[frozenset[str], Begin] | None = None
+) -> Node | None:
+    """The first document of a YAML file as nodes; None when it cannot be read, which the report then says.
+
+    Args:
+        path: shown in positions.
+        data: the file's bytes; a UTF-8 BOM and CRLF are fine.
+        report: gets `bad-yaml`, `duplicate-key`, `not-utf-8`, `too-deep` and their like.
+        stream: keys of the outermost mapping, and what takes the items of the list under one of them, one by one,
+            so that a long list of cases is never in memory as nodes. The list itself is left empty.
+    """
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - data.rfind(b"\n", 0, error.start)
+        report.error(
+            "not-utf-8", Span(path, line, column, line, column + 1), "not UTF-8: the file cannot be read as text"
+        )
+        return None
+    composer = _Composer(path, data, report, stream)
+    try:
+        return composer.compose()
+    except YAMLError as error:
+        report.error("bad-yaml", _error_span(path, error), _error_text(error), hint=_error_hint(error, data))
+    except _RefusedError as refused:
+        report.error(refused.code, refused.at, str(refused))
+    return None
+
+
+class _RefusedError(Exception):
+    """The file is well-formed, and still not read any further."""
+
+    def __init__(self, code: str, at: Any, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.at = at
+
+
+class _Open:
+    """A collection whose end has not come yet."""
+
+    __slots__ = ("anchor", "at", "items", "key", "keys", "merges", "sink", "size")
+
+    def __init__(self, event: Any, *, mapping: bool) -> None:
+        self.at = event
+        self.anchor = event.anchor
+        self.items: Any = {} if mapping else []
+        self.keys: dict[str, Any] | None = {} if mapping else None
+        self.key: str | None = None
+        self.merges: list[Node] | None = None
+        self.sink: Sink | None = None
+        self.size = 1
+
+
+class _Composer:
+    def __init__(self, path: str, data: bytes, report: Report, stream: tuple[frozenset[str], Begin] | None) -> None:
+        from yaml._yaml import CParser
+
+        self._next: Callable[[], Any] = CParser(_Stream(data, path)).get_event
+        self._report = report
+        self._stream = stream
+        self._anchors: dict[str, tuple[Node, int]] = {}
+        self._size = 0
+        self._strings: dict[str, str] = {}
+
+    def compose(self) -> Node | None:
+        """The first document; more than one is an error."""
+        root: Node | None = None
+        while (event := self._next()) is not None:
+            if isinstance(event, DocumentStartEvent):
+                if root is not None:
+                    raise _RefusedError("several-documents", event, "one file holds one document; a second begins here")
+                root = self._document()
+        return root
+
+    def _document(self) -> Node:  # noqa: C901, PLR0912  # one branch an event, and a call a branch would be too dear
+        """The hot loop: one turn an event."""
+        stack: list[_Open] = []
+        top: _Open | None = None
+        while True:
+            event = self._next()
+            kind = type(event)
+            if kind is ScalarEvent:
+                if top is not None and top.keys is not None and top.key is None:
+                    self._key(top, event)
+                    continue
+                node: Node = self._scalar(event)
+                size = 1
+            elif kind is MappingStartEvent or kind is SequenceStartEvent:
+                self._refuse_key(top, event)
+                opened = _Open(event, mapping=kind is MappingStartEvent)
+                self._begin(opened, stack)
+                stack.append(opened)
+                top = opened
+                continue
+            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+                closed = stack.pop()
+                node, size = self._close(closed), closed.size
+                top = stack[-1] if stack else None
+            elif kind is AliasEvent:
+                self._refuse_key(top, event)
+                node, size = self._alias(event)
+            else:
+                raise _RefusedError("bad-yaml", event, "nothing stands in this document")
+            if event.__class__ is ScalarEvent and event.anchor is not None:
+                self._anchors[event.anchor] = (node, 1)
+            if top is None:
+                return node
+            top.size += size
+            if top.keys is None:
+                if top.sink is not None:
+                    top.sink(node)
+                else:
+                    top.items.append(node)
+            else:
+                self._value(top, node)
+
+    def _begin(self, opened: _Open, stack: list[_Open]) -> None:
+        event = opened.at
+        if len(stack) >= DEPTH_LIMIT:
+            raise _RefusedError("too-deep", event, f"nested more than {DEPTH_LIMIT} levels deep")
+        if event.tag not in _CONTAINERS:
+            self._report.error("unknown-tag", event, f"the tag {event.tag} means nothing here")
+        if self._stream and opened.keys is None and len(stack) == 1 and stack[0].key in self._stream[0]:
+            root = stack[0]
+            opened.sink = self._stream[1](MapNode(root.items, root.keys or {}, root.at))
+
+    def _refuse_key(self, top: _Open | None, event: Any) -> None:
+        if top is not None and top.keys is not None and top.key is None:
+            raise _RefusedError("bad-key", event, "a key must be text, not a list or mapping")
+
+    def _key(self, top: _Open, event: Any) -> None:
+        key = event.value
+        key = self._strings.setdefault(key, key)  # the same few keys thousands of times
+        if key == "<<" and event.implicit[0]:
+            top.merges = top.merges if top.merges is not None else []
+        elif top.keys is not None:
+            first = top.keys.get(key)
+            if first is not None:
+                where = span_of(first)
+                message = f"'{key}' stands twice in one mapping; first at line {where.line}"
+                self._report.error("duplicate-key", event, message)
+            top.keys[key] = event
+        top.key = key
+
+    def _value(self, top: _Open, node: Node) -> None:
+        key = top.key
+        top.key = None
+        if key == "<<" and top.merges is not None and key not in (top.keys or ()):
+            top.merges.append(node)
+        else:
+            top.items[key] = node
+
+    def _close(self, closed: _Open) -> Node:
+        node: Node
+        if closed.keys is None:
+            node = ListNode(closed.items, closed.at)
+        else:
+            if closed.merges:
+                self._merge(closed)
+            node = MapNode(closed.items, closed.keys, closed.at)
+        if closed.anchor is not None:
+            self._anchors[closed.anchor] = (node, closed.size)
+        return node
+
+    def _merge(self, closed: _Open) -> None:
+        for merged in closed.merges or ():
+            for source in merged.items if isinstance(merged, ListNode) else [merged]:
+                if not isinstance(source, MapNode):
+                    self._report.error("bad-merge", source, "'<<' merges mappings, and this is none")
+                    continue
+                for key, value in source.items.items():
+                    closed.items.setdefault(key, value)
+                    if closed.keys is not None:
+                        closed.keys.setdefault(key, source.keys[key])
+
+    def _alias(self, event: Any) -> tuple[Node, int]:
+        found = self._anchors.get(event.anchor)
+        if found is None:
+            raise _RefusedError(
+                "bad-yaml", event, f"the alias *{event.anchor} stands for nothing: no &{event.anchor} before"
+            )
+        self._size += found[1]
+        if self._size > SIZE_LIMIT:
+            raise _RefusedError("too-large", event, f"aliases stand for more than {SIZE_LIMIT:,} values")
+        return found
+
+    def _scalar(self, event: Any) -> Scalar:
+        text: str = event.value
+        if event.tag is not None:
+            return self._tagged(event, text)
+        if event.implicit[0] and (not text or text[0] in _SPECIAL):
+            return Scalar(resolve(text), text, event)
+        return Scalar(text, text, event)
+
+    def _tagged(self, event: Any, text: str) -> Scalar:
+        read = _TAGGED.get(event.tag)
+        if read is None:
+            self._report.error("unknown-tag", event, f"the tag {event.tag} means nothing here")
+            return Scalar(text, text, event)
+        try:
+            return Scalar(read(text), text, event)
+        except (ValueError, KeyError):
+            self._report.error("bad-value", event, f"'{text}' is not what the tag {event.tag} says")
+            return Scalar(text, text, event)
+
+
+def resolve(text: str) -> bool | int | float | str | None:
+    """What a plain scalar means by the core schema."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if len(text) > _DIGITS:
+        return text
+    if _INT.fullmatch(text):
+        return int(text)
+    if _BASED.fullmatch(text):
+        return int(text, 0)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    return text
+
+
+def _error_span(path: str, error: YAMLError) -> Span:
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return Span(path, 1, 1, 1, 2)
+    return Span(path, mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
+
+
+def _error_text(error: YAMLError) -> str:
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    context = getattr(error, "context", None)
+    return f"not YAML: {problem} {context}" if context else f"not YAML: {problem}"
+
+
+def _error_hint(error: YAMLError, data: bytes) -> str | None:
+    mark = getattr(error, "problem_mark", None)
+    if mark is None:
+        return None
+    lines = data.splitlines()
+    line = lines[mark.line] if mark.line < len(lines) else b""
+    if b"\t" in line[: len(line) - len(line.lstrip())]:
+        return "indent with spaces: YAML allows no tabs there"
+    if "mapping values are not allowed" in (getattr(error, "problem", None) or ""):
+        return "quote a text that holds ': '"
+    return None
