@@ -9,9 +9,9 @@ from typing import Any
 
 from agentv.foreign.functions import arguments_for, load_function
 from agentv.foreign.guard import ForeignError, foreign_code
+from agentv.model import json_path
 from agentv.model.assertion import Transform
 from agentv.model.context import AssertionContext
-from agentv.model import json_path
 from agentv.model.response import Failure
 from agentv.templating import RenderError, Scope, evaluate
 

@@ -1,0 +1,1 @@
+"""Use cases: one a module. Only here are the rooms joined."""

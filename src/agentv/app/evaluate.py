@@ -1,0 +1,366 @@
+"""`agentv eval`: load, plan, run, keep, sum up."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agentv import __version__
+from agentv.app.settings import EvalSettings
+from agentv.app.wiring import Connections, redactor_for, registries
+from agentv.engine.plan import Plan, PlanSettings, without
+from agentv.engine.run import Run
+from agentv.errors import Diagnostic, ExitStatus, LoadError, UsageError
+from agentv.foreign.processes import kill_all
+from agentv.model.events import Event, RunFinished, TrialFinished
+from agentv.model.suite import DEFAULT_WORKERS, Suite
+from agentv.model.summary import Summary
+from agentv.model.values import Json
+from agentv.spec.files import repository_root, shown
+from agentv.spec.load import LoadRequest, load
+from agentv.store.directory import INDEX, RUN, RunDirectory, results_directory
+from agentv.store.journal import Journal
+from agentv.store.reading import read_rows
+from agentv.store.summary import Planned, summarize, write_summary
+
+GRACE_S = 10.0
+"""Seconds that running trials get after the first Ctrl-C."""
+
+Sink = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything is read and right; nothing has been called yet.
+
+    Attributes:
+        diagnostics: warnings and hints of the files.
+        counts: how many cases (on their targets) and trials the plan holds.
+    """
+
+    settings: EvalSettings
+    suites: tuple[Suite, ...]
+    plan: Plan
+    counts: tuple[int, int]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run came to.
+
+    Attributes:
+        directory: where the results are.
+        interrupted: Ctrl-C or a signal ended it early.
+        notes: what people should know of the directory, such as a torn line that was cut.
+    """
+
+    run_id: str
+    directory: Path
+    summary: Summary
+    interrupted: bool
+    notes: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> ExitStatus:
+        """The exit status (SPEC section 12). Only judged, good enough answers make it 0."""
+        cases = self.summary.cases
+        if self.interrupted:
+            return ExitStatus.INTERRUPTED
+        if cases.errored or cases.skipped:
+            return ExitStatus.ERRORED
+        return ExitStatus.FAILED if cases.failed or not cases.passed else ExitStatus.PASSED
+
+
+def prepare(settings: EvalSettings) -> Prepared:
+    """Read and check everything that a run needs.
+
+    Raises:
+        LoadError: a file is wrong.
+        UsageError: the settings ask for what cannot be, such as a filter that selects nothing.
+    """
+    loaded = load(_request(settings), registries())
+    warnings = [found for found in loaded.diagnostics if found.severity == "warning"]
+    if settings.strict and warnings:
+        raise LoadError(loaded.diagnostics)
+    suites = loaded.suites
+    plan = Plan(suites, _plan_settings(settings))
+    counts = plan.counts()
+    if not counts[1]:
+        raise _nothing_chosen(settings, suites)
+    return Prepared(settings, suites, plan, counts, loaded.diagnostics)
+
+
+def evaluate(prepared: Prepared, sink: Sink) -> Outcome:
+    """Run what was prepared. Every event goes to the sink, from this thread.
+
+    Raises:
+        StoreError: the run directory cannot be made, opened or written.
+    """
+    return asyncio.run(evaluate_async(prepared, sink, signals=True))
+
+
+async def evaluate_async(prepared: Prepared, sink: Sink, *, signals: bool = False) -> Outcome:
+    """As `evaluate`, in a loop that runs already. `signals`: SIGINT and SIGTERM end the run in good order.
+
+    Raises:
+        StoreError: as `evaluate`.
+    """
+    with _directory(prepared) as directory:
+        return await _Evaluation(prepared, directory, sink).run(signals=signals)
+
+
+class _Evaluation:
+    """One run, from an open directory to its outcome."""
+
+    def __init__(self, prepared: Prepared, directory: RunDirectory, sink: Sink) -> None:
+        self._prepared = prepared
+        self._directory = directory
+        self._sink = sink
+        self._root = _root_of(prepared)
+
+    async def run(self, *, signals: bool) -> Outcome:
+        """Run the trials that have no row yet."""
+        prepared, directory = self._prepared, self._directory
+        with Journal(directory, self._root) as journal:
+            done = set(journal.finished()) if prepared.settings.resume else set()
+            directory.write(RUN, _record(prepared, directory.run_id))
+            connections = Connections(prepared.suites)
+            total = prepared.counts[1] - _already(prepared, done)
+            run = Run(
+                directory.run_id,
+                without(prepared.plan, done),
+                total,
+                workers=_workers(prepared),
+                world=connections.world(journal),
+                max_errors=_max_errors(prepared),
+            )
+            try:
+                with _signals(run) if signals else _quiet():
+                    finished = await self._consume(run, journal)
+            finally:
+                await connections.close()
+                kill_all()
+        return self._outcome(finished, journal.mended)
+
+    async def _consume(self, run: Run, journal: Journal) -> RunFinished:
+        """Keep every row, then show it: the order that a crash cannot turn into a lie."""
+        redactor = self._directory.redactor
+        last: RunFinished | None = None
+        async for event in run.events():
+            if isinstance(event, TrialFinished):
+                journal.finish(event.result)
+                if redactor:
+                    event = TrialFinished(redactor.redact_result(event.result))  # noqa: PLW2901  # what is shown holds no secret
+            elif isinstance(event, RunFinished):
+                last = event
+            self._sink(event)
+        assert last is not None  # noqa: S101  # a run's last event
+        return last
+
+    def _outcome(self, finished: RunFinished, mended: tuple[str, ...]) -> Outcome:
+        directory, prepared = self._directory, self._prepared
+        cases, trials = prepared.counts
+        resumed = prepared.settings.resume is not None
+        summary = summarize(
+            read_rows(directory.path / INDEX),
+            run_id=directory.run_id,
+            planned=Planned(cases=cases, trials=trials),
+            duration_ms=finished.duration_ms,
+            current={trial.key for trial in prepared.plan} if resumed else None,
+        )
+        write_summary(directory, summary)
+        return Outcome(directory.run_id, directory.path, summary, finished.interrupted, mended)
+
+
+def _request(settings: EvalSettings) -> LoadRequest:
+    return LoadRequest(
+        paths=settings.paths,
+        targets=settings.asked_targets,
+        judge=settings.asked_judge,
+        variables=settings.variables,
+        process_env=settings.process_env,
+        env_file=settings.env_file,
+        documents=settings.documents,
+        given_target=settings.given_target,
+        given_judge=settings.given_judge,
+    )
+
+
+def _plan_settings(settings: EvalSettings) -> PlanSettings:
+    return PlanSettings(
+        repeat=settings.repeat,
+        threshold=settings.threshold,
+        timeout_s=settings.timeout_s,
+        flagged_targets=bool(settings.asked_targets) or settings.given_target is not None,
+        chosen=settings.chooses,
+        limit=settings.limit,
+    )
+
+
+def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageError:
+    from agentv.spec.nearest import did_you_mean
+
+    chosen_by = [
+        f"--filter '{settings.filter}'" if settings.filter is not None else "",
+        f"--tag {', '.join(settings.tags)}" if settings.tags else "",
+        f"--exclude-tag {', '.join(settings.exclude_tags)}" if settings.exclude_tags else "",
+        f"--limit {settings.limit}" if settings.limit is not None else "",
+    ]
+    asked = " ".join(one for one in chosen_by if one) or "these files"
+    ids = [case.id for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False)]
+    hint = did_you_mean(settings.filter, ids) if settings.filter is not None else None
+    return UsageError(f"{asked} selects no case", hint)
+
+
+@contextmanager
+def _directory(prepared: Prepared) -> Iterator[RunDirectory]:
+    """The run's directory: a new one, or that of the run to go on with."""
+    settings = prepared.settings
+    root = Path(_root_of(prepared))
+    redactor = redactor_for(prepared.suites)
+    if settings.resume is not None:
+        opened = RunDirectory.open(find_run(settings.resume, root, settings.out), redactor=redactor)
+    else:
+        out = Path(settings.out) if settings.out else None
+        opened = RunDirectory.create(root, datetime.now(UTC), out=out, redactor=redactor)
+    with opened:
+        yield opened
+
+
+def find_run(named: str, root: Path, out: str | None = None) -> Path:
+    """The directory of a run: an id, a directory, or `last`.
+
+    Raises:
+        UsageError: there is none.
+    """
+    results = results_directory(root)
+    if named == "last":
+        if out is not None:
+            return Path(out)
+        runs = sorted(path for path in results.iterdir() if (path / RUN).is_file()) if results.is_dir() else []
+        if not runs:
+            raise UsageError(f"there is nothing to resume: {shown(str(results))} holds no run")
+        return runs[-1]
+    for candidate in (results / named, Path(named)):
+        if (candidate / RUN).is_file():
+            return candidate
+    raise UsageError(f"there is nothing to resume: no run '{named}' in {shown(str(results))}")
+
+
+def _root_of(prepared: Prepared) -> str:
+    paths = [suite.path for suite in prepared.suites if suite.path]
+    return repository_root(str(Path(paths[0]).parent) if paths else str(Path.cwd()))
+
+
+def _already(prepared: Prepared, done: set[str]) -> int:
+    return sum(trial.key in done for trial in prepared.plan) if done else 0
+
+
+def _workers(prepared: Prepared) -> int:
+    asked = prepared.settings.workers
+    said = [suite.run.workers for suite in prepared.suites if suite.run.workers is not None]
+    return asked or max(said, default=DEFAULT_WORKERS)
+
+
+def _max_errors(prepared: Prepared) -> int | None:
+    asked = prepared.settings.max_errors
+    said = [suite.run.max_errors for suite in prepared.suites if suite.run.max_errors is not None]
+    return asked if asked is not None else min(said, default=None)
+
+
+def _record(prepared: Prepared, run_id: str) -> dict[str, Json]:
+    """`run.json`: what was run, without secrets."""
+    cases, trials = prepared.counts
+    return {
+        "run_id": run_id,
+        "started": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "agentv": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "git_commit": _commit(_root_of(prepared)),
+        "planned": {"cases": cases, "trials": trials},
+        "settings": _settings_record(prepared),
+        "suites": [_suite_record(suite) for suite in prepared.suites],
+    }
+
+
+def _settings_record(prepared: Prepared) -> dict[str, Json]:
+    settings = prepared.settings
+    return {
+        "paths": list(settings.paths),
+        "targets": list(settings.asked_targets),
+        "judge": settings.asked_judge,
+        "workers": _workers(prepared),
+        "repeat": settings.repeat,
+        "threshold": settings.threshold,
+        "timeout_s": settings.timeout_s,
+        "filter": settings.filter,
+        "tags": list(settings.tags),
+        "exclude_tags": list(settings.exclude_tags),
+        "limit": settings.limit,
+    }
+
+
+def _suite_record(suite: Suite) -> dict[str, Json]:
+    return {
+        "name": suite.name,
+        "path": suite.path,
+        "metadata": dict(suite.metadata),
+        "tags": list(suite.tags),
+        "targets": [{"name": target.name, **target.public} for target in suite.targets],
+        "judge": suite.judge.name if suite.judge else None,
+        "files": dict(suite.files),
+    }
+
+
+def _commit(root: str) -> str | None:
+    """The commit that is checked out, read from `.git` itself: starting git would take longer than a small run."""
+    git = Path(root) / ".git"
+    try:
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+        if not head.startswith("ref: "):
+            return head
+        name = head.removeprefix("ref: ")
+        loose = git / name
+        if loose.is_file():
+            return loose.read_text(encoding="utf-8").strip()
+        packed = (git / "packed-refs").read_text(encoding="utf-8").splitlines()
+        return next((line.split()[0] for line in packed if line.endswith(f" {name}")), None)
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    yield
+
+
+@contextmanager
+def _signals(run: Run) -> Iterator[None]:
+    """SIGINT and SIGTERM: the first lets running trials finish for a while, the second gives them up."""
+    loop = asyncio.get_running_loop()
+    asked = 0
+
+    def on_signal() -> None:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            run.stop()
+            loop.call_later(GRACE_S, run.abort)
+        else:
+            run.abort()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, on_signal)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

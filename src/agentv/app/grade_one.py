@@ -1,0 +1,78 @@
+"""`agentv assert`: one assertion, alone, on one answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from agentv.app.wiring import LazyJavaScript, SystemClock, registries
+from agentv.assertions.result import Settled, wire_of
+from agentv.assertions.wire import context_from_json
+from agentv.engine.grading import grade_entries
+from agentv.errors import LoadError
+from agentv.foreign.processes import kill_all
+from agentv.foreign.threads import DaemonThreads
+from agentv.model.assertion import AssertionEntry
+from agentv.model.context import AssertionContext
+from agentv.model.grade import Grade
+from agentv.model.trial import Score
+from agentv.model.values import Json
+from agentv.ports import Clock, Executor, JavaScriptHost, Judge
+from agentv.spec.load import load_assertion
+
+
+@dataclass(frozen=True, slots=True)
+class LoneServices:
+    """The services of an assertion without a run: no judge is there to ask."""
+
+    executor: Executor
+    javascript: JavaScriptHost
+    clock: Clock
+
+    def judge(self, name: str | None) -> Judge:
+        """None.
+
+        Raises:
+            LookupError: always.
+        """
+        raise LookupError(f"'agentv assert' has no judge{f' {name!r}' if name else ''}; use 'agentv eval'")
+
+    async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
+        """Grade a nested list."""
+        return await grade_entries(entries, context, self.clock)
+
+
+def grade_one(name: str, options: Mapping[str, Json], context: AssertionContext, directory: Path) -> Grade:
+    """The grade that the assertion type `name`, as seen from a directory, gives one answer.
+
+    Raises:
+        LoadError: there is no such type, or the options are wrong.
+    """
+    entry, diagnostics = load_assertion(name, options, str(directory), registries(), dict(context.env))
+    if entry is None:
+        raise LoadError(diagnostics)
+    return asyncio.run(_graded(entry, context))
+
+
+def verdict_json(grade: Grade) -> dict[str, Json]:
+    """What `agentv assert` prints of a grade: `pass`, then what a bare run of the file prints."""
+    settled = Settled(grade.passed, grade.score, grade.checks, grade.reason, grade.details)
+    return {"pass": grade.passed, **wire_of(settled)}
+
+
+async def _graded(entry: AssertionEntry, context: AssertionContext) -> Grade:
+    threads, javascript, clock = DaemonThreads(), LazyJavaScript(), SystemClock()
+    services: Any = LoneServices(threads, javascript, clock)
+    try:
+        (score,) = await grade_entries([entry], replace(context, _services=services), clock)
+    finally:
+        await javascript.close()
+        threads.close()
+        kill_all()
+    return score.grade
+
+
+__all__ = ["context_from_json", "grade_one", "verdict_json"]

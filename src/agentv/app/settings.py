@@ -1,0 +1,86 @@
+"""What a command was asked: flags over environment variables, in one frozen object (SPEC sections 2 and 12)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from agentv.errors import UsageError
+from agentv.model.suite import Case, TargetSpec
+from agentv.model.values import Json
+
+EXPORTS = (".jsonl", ".json", ".csv", ".xml", ".html", ".md")
+"""Suffixes of `--out` that ask for an export beside the run directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvalSettings:
+    """What `agentv eval` was asked. None: the files decide.
+
+    Attributes:
+        targets, judge: names or `provider:rest`; they win over the files' and over the environment's.
+        documents: what eval files would hold, given as plain data.
+        given_target, given_judge: as `targets` and `judge`, made in Python; they win over all.
+        filter, tags, exclude_tags: which cases take part.
+        resume: a run's id, directory or `last`; None: a new run.
+        process_env: the environment of the process.
+    """
+
+    paths: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    judge: str | None = None
+    documents: tuple[Mapping[str, Json], ...] = ()
+    given_target: TargetSpec | Mapping[str, Json] | None = None
+    given_judge: TargetSpec | Mapping[str, Json] | None = None
+    workers: int | None = None
+    repeat: int | None = None
+    threshold: float | None = None
+    timeout_s: float | None = None
+    max_errors: int | None = None
+    filter: str | None = None
+    tags: tuple[str, ...] = ()
+    exclude_tags: tuple[str, ...] = ()
+    limit: int | None = None
+    variables: Mapping[str, Json] = field(default_factory=dict)
+    env_file: str | None = None
+    out: str | None = None
+    resume: str | None = None
+    strict: bool = False
+    process_env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+
+    @property
+    def asked_targets(self) -> tuple[str, ...]:
+        """The targets of the command line, else AGENTV_TARGET."""
+        named = self.process_env.get("AGENTV_TARGET")
+        return self.targets or ((named,) if named else ())
+
+    @property
+    def asked_judge(self) -> str | None:
+        """The judge of the command line, else AGENTV_JUDGE."""
+        return self.judge or self.process_env.get("AGENTV_JUDGE") or None
+
+    def chooses(self, case: Case) -> bool:
+        """Whether a case takes part."""
+        if self.filter is not None and not fnmatchcase(case.id, self.filter):
+            return False
+        if self.tags and not set(self.tags) & set(case.tags):
+            return False
+        return not set(self.exclude_tags) & set(case.tags)
+
+
+def run_directory_of(outs: tuple[str, ...]) -> str | None:
+    """The run directory among the values of `--out`: the path without a known suffix.
+
+    Raises:
+        UsageError: two directories, or an export that is not built yet.
+    """
+    directories = [out for out in outs if Path(out).suffix.lower() not in EXPORTS]
+    exports = [out for out in outs if out not in directories]
+    if exports:
+        raise UsageError(f"exports such as {exports[0]} are known and not supported yet [not-yet]")
+    if len(directories) > 1:
+        raise UsageError(f"two run directories: {directories[0]} and {directories[1]}")
+    return directories[0] if directories else None

@@ -1,0 +1,194 @@
+"""agentv from Python: the same engine, with a path, a Suite or a mapping in, and typed results out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from agentv.app.evaluate import Outcome, Prepared, prepare
+from agentv.app.evaluate import evaluate_async as run_async
+from agentv.app.settings import EvalSettings
+from agentv.app.wiring import callable_target
+from agentv.errors import Diagnostic, ExitStatus
+from agentv.model.events import Event, TrialFinished
+from agentv.model.suite import TargetSpec
+from agentv.model.summary import Summary
+from agentv.model.trial import TrialResult
+from agentv.model.values import Json
+
+Authored: TypeAlias = "str | Mapping[str, Any]"
+"""An entry of `assert:`: a sentence, or a mapping in any form of SPEC section 7."""
+
+AskedTarget: TypeAlias = "str | Callable[..., Any] | Mapping[str, Any]"
+"""A name or `provider:rest`, a function that answers a prompt, or the settings of a target."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One test, as in `tests:` of an eval file; the names are those of SPEC section 4."""
+
+    id: str
+    input: str | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+    assertions: Sequence[Authored] = ()
+    criteria: str | None = None
+    description: str | None = None
+    expected_output: str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    vars: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] | None = None
+    tags: Sequence[str] = ()
+    threshold: float | None = None
+    repeat: int | None = None
+    timeout_s: float | None = None
+    skip_defaults: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """Cases and what holds for all of them, as in an eval file; the names are those of SPEC section 3."""
+
+    name: str
+    tests: Sequence[Case | Mapping[str, Any]]
+    assertions: Sequence[Authored] = ()
+    target: str | Mapping[str, Any] | None = None
+    judge: str | Mapping[str, Any] | None = None
+    threshold: float | None = None
+    description: str | None = None
+    metadata: Mapping[str, Any] | None = None
+    tags: Sequence[str] = ()
+    run: Mapping[str, Any] | None = None
+    env: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a run came to.
+
+    Attributes:
+        summary: its totals, computed from the rows on disk.
+        results: one a finished trial, in the order in which they finished.
+        status: what `agentv eval` would have exited with.
+        directory: where the rows, the journal and the summary are.
+        diagnostics: warnings of the files.
+    """
+
+    run_id: str
+    summary: Summary
+    results: tuple[TrialResult, ...]
+    status: ExitStatus
+    directory: Path
+    diagnostics: tuple[Diagnostic, ...] = field(default=(), repr=False)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every case was judged good enough."""
+        return self.status is ExitStatus.PASSED
+
+
+Source: TypeAlias = "str | os.PathLike[str] | Suite | Mapping[str, Any] | Sequence[str | os.PathLike[str]]"
+
+
+def evaluate(
+    source: Source,
+    *,
+    target: AskedTarget | None = None,
+    judge: AskedTarget | None = None,
+    **options: Any,
+) -> Evaluation:
+    """Run the cases of a path, a Suite or a mapping, and judge the answers.
+
+    Args:
+        source: an eval file, a directory or several of them; a Suite; or what an eval file would hold.
+        target: whom to ask; wins over what the source names. A function gets the parameters that it names, out of
+            prompt, messages, vars, metadata and case_id.
+        judge: who grades rubrics.
+        options: as the flags of `agentv eval`: workers, repeat, threshold, timeout_s, max_errors, filter, tags,
+            exclude_tags, limit, variables, env_file, out, resume, strict.
+
+    Returns:
+        The results; a failed or errored case raises nothing.
+
+    Raises:
+        LoadError: the source is wrong; holds a diagnostic for each mistake.
+        UsageError: it names nothing that can be run.
+        StoreError: the results cannot be written.
+        RuntimeError: called where an event loop runs; await `evaluate_async` there.
+    """
+    return asyncio.run(evaluate_async(source, target=target, judge=judge, **options))
+
+
+async def evaluate_async(
+    source: Source,
+    *,
+    target: AskedTarget | None = None,
+    judge: AskedTarget | None = None,
+    **options: Any,
+) -> Evaluation:
+    """As `evaluate`, inside an event loop."""
+    prepared = prepare(_settings(source, target, judge, options))
+    results: list[TrialResult] = []
+
+    def keep(event: Event) -> None:
+        if isinstance(event, TrialFinished):
+            results.append(event.result)
+
+    outcome = await run_async(prepared, keep)
+    return _evaluation(prepared, outcome, results)
+
+
+def _evaluation(prepared: Prepared, outcome: Outcome, results: list[TrialResult]) -> Evaluation:
+    return Evaluation(
+        run_id=outcome.run_id,
+        summary=outcome.summary,
+        results=tuple(results),
+        status=outcome.status,
+        directory=outcome.directory,
+        diagnostics=prepared.diagnostics,
+    )
+
+
+def _settings(
+    source: Source, target: AskedTarget | None, judge: AskedTarget | None, options: Mapping[str, Any]
+) -> EvalSettings:
+    documents: tuple[Mapping[str, Json], ...] = ()
+    paths: tuple[str, ...] = ()
+    if isinstance(source, Suite):
+        documents = (authored(source),)
+    elif isinstance(source, Mapping):
+        documents = (source,)
+    elif isinstance(source, str | os.PathLike):
+        paths = (os.fspath(source),)
+    else:
+        paths = tuple(os.fspath(one) for one in source)
+    return EvalSettings(
+        paths=paths,
+        documents=documents,
+        targets=(target,) if isinstance(target, str) else (),
+        judge=judge if isinstance(judge, str) else None,
+        given_target=_given(target),
+        given_judge=_given(judge),
+        **options,
+    )
+
+
+def _given(asked: AskedTarget | None) -> TargetSpec | Mapping[str, Json] | None:
+    if asked is None or isinstance(asked, str):
+        return None
+    return asked if isinstance(asked, Mapping) else callable_target(asked)
+
+
+def authored(suite: Suite) -> dict[str, Any]:
+    """What an eval file with the same meaning would hold."""
+    mapping = _said(suite)
+    mapping["tests"] = [_said(test) if isinstance(test, Case) else dict(test) for test in suite.tests]
+    return mapping
+
+
+def _said(made: Suite | Case) -> dict[str, Any]:
+    """The fields that were given, by their names in a file."""
+    given = {one.name: getattr(made, one.name) for one in fields(made)}
+    renamed = {"assert" if name == "assertions" else name: value for name, value in given.items()}
+    return {name: value for name, value in renamed.items() if value is not None and value != ()}
