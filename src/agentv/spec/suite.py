@@ -122,6 +122,8 @@ class SuiteReader:
             return None
         root = self._read_root(data)
         if root is None:
+            if not self._report.failed:
+                self._report.error("empty-file", Span(self.path, 1, 1, 1, 2), "this file holds nothing but comments")
             return None
         if not isinstance(root, MapNode):
             message = f"an eval file is a mapping with 'tests', found {kind_of(root)}"
@@ -338,7 +340,8 @@ class SuiteReader:
             yield given
             return
         node = node_of(given, Span(self.path, 1, 1, 1, 2))
-        found = read_target(node, self._registries.providers, reading.within(None)) if isinstance(node, MapNode) else None
+        assert isinstance(node, MapNode)  # noqa: S101  # it was made of a mapping
+        found = read_target(node, self._registries.providers, reading.within(None))
         if found is not None:
             yield found
 

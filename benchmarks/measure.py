@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Time agentv as a person meets it: whole processes, start to exit, results on disk.
+
+    benchmarks/measure.py version
+    benchmarks/measure.py cases-10000 --rounds 5
+    benchmarks/measure.py wait-1000
+    benchmarks/measure.py validate-1000
+
+Works: version, cases-N and jsonl-N (N cases × 5 deterministic assertions on `echo`), wait-N (a Python function that
+takes 100 ms, 50 workers), validate-N. Beside agentv runs plain pytest with the same assertions by hand, once a round
+each, so that drift hits both alike. Prints medians, and our time over pytest's. A run counts only if every case
+passed, as read from what it wrote.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+SCRIPTS = Path(sysconfig.get_path("scripts"))
+WORKERS = "50"
+WAIT_S = 0.1
+
+PYTEST_SUITE = '''
+import json, re, pathlib, pytest
+
+rows = [json.loads(line) for line in pathlib.Path(__file__).with_name("rows.jsonl").open()]
+
+@pytest.mark.parametrize("row", rows, ids=lambda row: row["id"])
+def test_case(row):
+    output = row["input"]
+    assert row["contains"] in output
+    assert row["absent"] not in output
+    assert re.search(row["regex"], output)
+    assert output.startswith(row["start"])
+    json.loads(output)
+'''
+WAITING_TARGET = f"""
+import asyncio
+
+async def answer(prompt):
+    await asyncio.sleep({WAIT_S})
+    return prompt
+"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    wall_s: float
+    rss_mb: float
+
+
+def rows(count: int) -> Iterator[dict[str, str]]:
+    for number in range(count):
+        body = f"The quick brown fox number {number} jumps over the lazy dog."
+        yield {
+            "id": f"case-{number:06d}",
+            "input": json.dumps({"id": number, "topic": f"topic-{number % 97}", "body": body}),
+            "contains": f"fox number {number} ",
+            "absent": f"forbidden-{number}",
+            "regex": r'"id": \d+',
+            "start": f'{{"id": {number},',
+        }
+
+
+def assertions(row: dict[str, str]) -> Iterator[dict[str, str]]:
+    yield {"type": "contains", "value": row["contains"]}
+    yield {"type": "not-contains", "value": row["absent"]}
+    yield {"type": "regex", "value": row["regex"]}
+    yield {"type": "starts-with", "value": row["start"]}
+    yield {"type": "is-json"}
+
+
+def write_suites(home: Path, count: int) -> None:
+    (home / ".git").mkdir()  # the root of a repository of its own: no settings of this one reach it
+    (home / "test_suite.py").write_text(PYTEST_SUITE)
+    (home / "waiting.py").write_text(WAITING_TARGET)
+    (home / "cases.yaml").write_text("name: bench\ntarget: echo\n")
+    with (home / "rows.jsonl").open("w") as plain, (home / "cases.jsonl").open("w") as lines:
+        with (home / "bench.eval.yaml").open("w") as yaml:
+            yaml.write("name: bench\ntarget: echo\ntests:\n")
+            for row in rows(count):
+                plain.write(json.dumps(row) + "\n")
+                case = {"id": row["id"], "input": row["input"], "assert": list(assertions(row))}
+                lines.write(json.dumps(case) + "\n")
+                yaml.write(f"  - id: {row['id']}\n    input: {json.dumps(row['input'])}\n    assert:\n")
+                yaml.writelines(f"      - {json.dumps(one)}\n" for one in assertions(row))
+
+
+def command_of(kind: str, home: Path) -> list[str]:
+    agentv, out = str(SCRIPTS / "agentv"), str(home / "out")
+    run = ["--workers", WORKERS, "--out", out, "-q"]
+    return {
+        "version": [agentv, "--version"],
+        "validate": [agentv, "validate", str(home / "bench.eval.yaml")],
+        "cases": [agentv, "eval", str(home / "bench.eval.yaml"), *run],
+        "jsonl": [agentv, "eval", str(home / "cases.jsonl"), *run],
+        "wait": [agentv, "eval", str(home / "bench.eval.yaml"), *run, "--target", f"python:{home}/waiting.py:answer"],
+    }[kind]
+
+
+def measure(command: list[str], home: Path) -> Measured:
+    shutil.rmtree(home / "out", ignore_errors=True)
+    started = time.perf_counter()
+    process = subprocess.Popen(command, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"exit status {process.returncode}: {' '.join(command)}")
+    return Measured(wall, usage.ru_maxrss / 1024)
+
+
+def check(home: Path, count: int) -> None:
+    index = home / "out" / "index.jsonl"
+    with index.open() as lines:
+        passed = sum(json.loads(line)["status"] == "passed" for line in lines)
+    if passed != count:
+        sys.exit(f"{passed} of {count} cases passed")
+
+
+def table(runs: dict[str, list[Measured]]) -> Iterator[str]:
+    yield f"{'':8} {'median s':>9} {'min':>7} {'max':>7} {'RSS MB':>7}"
+    for name, measured in runs.items():
+        walls = [one.wall_s for one in measured]
+        rss = statistics.median(one.rss_mb for one in measured)
+        yield f"{name:8} {statistics.median(walls):9.3f} {min(walls):7.3f} {max(walls):7.3f} {rss:7.0f}"
+    if len(runs) > 1:
+        ours, other = (statistics.median(one.wall_s for one in measured) for measured in runs.values())
+        yield f"pytest takes {other / ours:.1f} times as long"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("work", help="version, cases-N, jsonl-N, wait-N or validate-N")
+    parser.add_argument("--rounds", type=int, default=5)
+    args = parser.parse_args()
+    match = re.fullmatch(r"(version|cases|jsonl|wait|validate)(?:-(\d+))?", args.work)
+    if not match:
+        parser.error(f"no work '{args.work}'")
+    kind, count = match[1], int(match[2] or 1000)
+    with tempfile.TemporaryDirectory() as directory:
+        home = Path(directory)
+        write_suites(home, count)
+        commands = {"agentv": command_of(kind, home)}
+        if kind in ("cases", "jsonl"):
+            commands["pytest"] = [str(SCRIPTS / "pytest"), "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(home)]
+        runs: dict[str, list[Measured]] = {name: [] for name in commands}
+        for _ in range(args.rounds):
+            for name, command in commands.items():
+                runs[name].append(measure(command, home))
+                if name == "agentv" and kind not in ("version", "validate"):
+                    check(home, count)
+    print(f"{args.work}: {args.rounds} rounds")
+    print(*table(runs), sep="\n")
+    if kind == "wait":
+        print(f"ideal {count * WAIT_S / int(WORKERS):.1f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""`agentv eval`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from agentv.app.settings import EvalSettings, run_directory_of
+from agentv.cli.progress import follow
+from agentv.errors import UsageError
+from agentv.model.values import Json
+
+
+@click.command("eval", epilog="Example: agentv eval evals/ --target 'cli:./my-agent {PROMPT}' --workers 20")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("-t", "--target", "targets", multiple=True, metavar="TARGET", help="Whom to ask.")
+@click.option("--judge", metavar="TARGET", help="Who grades rubrics.")
+@click.option("-o", "--out", "outs", multiple=True, metavar="DIR", help="Where the results go.")
+@click.option("--filter", metavar="GLOB", help="Only cases whose id matches.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag.")
+@click.option("--exclude-tag", "exclude_tags", multiple=True, metavar="TAG", help="No case with this tag.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="At most N cases of each suite.")
+@click.option("--var", "variables", multiple=True, metavar="K=V", help="A variable that wins over every case's.")
+@click.option("--env-file", type=click.Path(exists=True, dir_okay=False), help="Read this .env instead of those above.")
+@click.option("-j", "--workers", type=click.IntRange(1), metavar="N", help="Trials that run at once.")
+@click.option("--repeat", type=click.IntRange(1), metavar="N", help="Samples of each case.")
+@click.option("--threshold", type=click.FloatRange(0, 1), metavar="X", help="Pass mark of every case.")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(0, min_open=True), metavar="S", help="For one attempt.")
+@click.option("--max-errors", type=click.IntRange(1), metavar="N", help="Stop after N errored trials.")
+@click.option("--resume", is_flag=False, flag_value="last", metavar="RUN", help="Go on with a run.")
+@click.option("--json", "as_json", is_flag=True, help="The results as one JSON object on stdout.")
+@click.option("-q", "--quiet", is_flag=True, help="Only the totals.")
+@click.option("--no-progress", is_flag=True, help="No live progress.")
+@click.option("--strict", is_flag=True, help="Warnings of the files fail.")
+def command(paths: tuple[str, ...], **options: Any) -> int:
+    """Run the cases of eval files and judge the answers.
+
+    Exit status: 0 every case passed, 1 some failed, 2 something is wrong and nothing ran, 3 some errored or were not
+    run, 130 interrupted.
+    """
+    looks = {name: options.pop(name) for name in ("as_json", "quiet", "no_progress")}
+    out = run_directory_of(options.pop("outs"))
+    variables = dict(_variable(text) for text in options.pop("variables"))
+    return follow(EvalSettings(paths=paths, out=out, variables=variables, **options), **looks)
+
+
+def _variable(text: str) -> tuple[str, Json]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f"--var takes NAME=VALUE, found '{text}'")
+    return name.strip(), value

@@ -1,0 +1,86 @@
+"""The command `agentv`: which commands there are, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from agentv import __version__
+from agentv.cli.printing import print_error
+from agentv.errors import AgentvError, ExitStatus
+
+COMMANDS = {
+    "eval": "agentv.cli.eval:command",
+    "validate": "agentv.cli.validate:command",
+    "assert": "agentv.cli.grade:command",
+    "init": "agentv.cli.init:command",
+    "schema": "agentv.cli.schema:command",
+}
+"""Loaded when they are called: a command imports what it needs and no more."""
+
+NOT_YET = ("explain", "convert", "targets", "prompt", "results", "compare", "trend", "power", "cache", "serve")
+
+
+class LazyCommands(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        """The names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name.
+
+        Raises:
+            UsageError: there is none, or not yet.
+        """
+        place = COMMANDS.get(cmd_name)
+        if place is not None:
+            module, _, attribute = place.partition(":")
+            found: click.Command = getattr(import_module(module), attribute)
+            return found
+        if cmd_name in NOT_YET:
+            raise click.UsageError(f"'{cmd_name}' is known and not supported yet [not-yet]", ctx)
+        from agentv.spec.nearest import did_you_mean
+
+        hint = did_you_mean(cmd_name, COMMANDS)
+        raise click.UsageError(f"no command '{cmd_name}'" + (f"; {hint}" if hint else ""), ctx)
+
+
+@click.group(
+    cls=LazyCommands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example: agentv eval evals/ --target 'cli:./my-agent {PROMPT}'",
+)
+@click.version_option(__version__, "-V", "--version", message="agentv %(version)s")
+def cli() -> None:
+    """Test prompts, models and agents against files of cases, and say with evidence if they are good enough."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command; its exit status. Nothing that is expected to go wrong comes out as a traceback."""
+    try:
+        status = cli.main(arguments, prog_name="agentv", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except click.Abort:
+        return _interrupted()
+    except KeyboardInterrupt:
+        return _interrupted()
+    except AgentvError as error:
+        print_error(error)
+        return error.status
+    except BrokenPipeError:
+        # whoever read our output has gone; Python would complain once more when it flushes at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitStatus.ERRORED
+    return int(status or 0)
+
+
+def _interrupted() -> int:
+    click.echo("\ninterrupted; nothing more was run", err=True)
+    return ExitStatus.INTERRUPTED

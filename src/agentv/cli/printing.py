@@ -1,0 +1,44 @@
+"""Diagnostics and errors, written to the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from agentv.errors import AgentvError, Diagnostic, LoadError, UsageError
+from agentv.reports.diagnostics import render_diagnostics
+from agentv.reports.text import safe
+
+
+def print_diagnostics(found: Sequence[Diagnostic]) -> None:
+    """Write diagnostics to stderr, in the form of SPEC section 14."""
+    if found:
+        click.echo(render_diagnostics(found, source_of), err=True)
+
+
+def print_error(error: AgentvError) -> None:
+    """Write what ended a command to stderr."""
+    if isinstance(error, LoadError):
+        print_diagnostics(error.diagnostics)
+        return
+    click.echo(f"error: {safe(str(error))}", err=True)
+    if isinstance(error, UsageError) and error.hint:
+        click.echo(f"  {safe(error.hint)}", err=True)
+
+
+def source_of(path: str) -> str | None:
+    """The text of an authored file, for an excerpt; None where it cannot be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return None
+
+
+def for_people() -> bool:
+    """Whether stderr is a terminal in front of a person."""
+    import os
+
+    return sys.stderr.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"

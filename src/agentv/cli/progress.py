@@ -1,0 +1,121 @@
+"""What a person, or a program, gets to see of a run."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Protocol
+
+import click
+
+from agentv.app.evaluate import GRACE_S, Outcome, evaluate, prepare
+from agentv.app.settings import EvalSettings
+from agentv.cli.printing import for_people, print_diagnostics
+from agentv.model.events import Event, RunInterrupted, RunStarted, TrialFinished
+from agentv.reports.paths import shown_from
+from agentv.reports.plain import progress_line, render_plain
+from agentv.reports.totals import totals
+from agentv.reports.view import RunView
+
+QUIET_S = 10.0
+"""Seconds between two lines of progress where nobody watches a bar."""
+
+
+class Live(Protocol):
+    """Something that shows how far a run is."""
+
+    def update(self, view: RunView) -> None:
+        """Show this; called after every trial, so it must be cheap most of the time."""
+        ...
+
+
+def follow(settings: EvalSettings, *, as_json: bool, quiet: bool, no_progress: bool) -> int:
+    """Run what the settings say and show it; the exit status."""
+    prepared = prepare(settings)
+    print_diagnostics([found for found in prepared.diagnostics if found.severity == "warning"])
+    view = RunView(prepared.counts[1])
+    watched = for_people() and not quiet and not no_progress
+    with _live() if watched else nullcontext(_Lines(silent=quiet or no_progress)) as live:
+        outcome = evaluate(prepared, _sink(view, live))
+    _report(view, outcome, as_json=as_json, quiet=quiet)
+    if outcome.interrupted:
+        click.echo(f"interrupted; what finished is saved. Go on with:\n  {resuming(outcome, sys.argv)}", err=True)
+    return outcome.status
+
+
+def resuming(outcome: Outcome, arguments: list[str]) -> str:
+    """The command line that goes on with an interrupted run."""
+    words = ["agentv"]
+    skip = False
+    for word, after in zip(arguments[1:], [*arguments[2:], ""], strict=True):
+        if skip or word.startswith("--resume"):
+            skip = word == "--resume" and after == outcome.run_id
+            continue
+        words.append(word)
+    results = outcome.directory.parent.name == "results"
+    named = outcome.run_id if results else shown_from(str(outcome.directory), str(Path.cwd()))
+    return shlex.join([*words, f"--resume={named}"])
+
+
+def _sink(view: RunView, live: Live) -> Callable[[Event], None]:
+    def take(event: Event) -> None:
+        if isinstance(event, TrialFinished):
+            view.add(event.result)
+            live.update(view)
+        elif isinstance(event, RunStarted):
+            view.planned = event.trials
+        elif isinstance(event, RunInterrupted):
+            click.echo(_stopping(event), err=True)
+
+    return take
+
+
+def _stopping(event: RunInterrupted) -> str:
+    if event.reason == "max-errors":
+        return "too many errored trials: no more are started"
+    running = f"waiting up to {GRACE_S:g} s for {event.running} running" if event.running else "nothing runs"
+    return f"\nstopping: {running}; Ctrl-C again stops now"
+
+
+def _report(view: RunView, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
+    here = str(Path.cwd())
+    results = shown_from(str(outcome.directory), here)
+    for note in outcome.notes:
+        click.echo(f"note: {note}", err=True)
+    if as_json:
+        from agentv.reports.json_report import render_json
+
+        click.echo(render_json(view, outcome.summary, here=here, results=results))
+    elif quiet:
+        click.echo("\n".join(totals(outcome.summary, view.noted, results)), err=True)
+    elif for_people():
+        from agentv.reports.terminal import print_report
+
+        print_report(view, outcome.summary, here=here, results=results)
+    else:
+        click.echo(render_plain(view, outcome.summary, here=here, results=results), err=True)
+
+
+def _live() -> AbstractContextManager[Live]:
+    from agentv.reports.terminal import live_progress
+
+    return live_progress()
+
+
+class _Lines:
+    """Progress as a line now and then, for logs."""
+
+    def __init__(self, *, silent: bool) -> None:
+        self._silent = silent
+        self._next = time.monotonic() + QUIET_S
+
+    def update(self, view: RunView) -> None:
+        """Print a line if the last one is old."""
+        if self._silent or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + QUIET_S
+        click.echo(progress_line(view), err=True)

@@ -1,0 +1,66 @@
+"""The installed command, run as a person would."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+AGENTV = str(Path(sysconfig.get_path("scripts")) / "agentv")
+
+
+@dataclass(frozen=True)
+class Ended:
+    status: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class Project:
+    """A directory that is the root of a repository, with files in it."""
+
+    path: Path
+
+    def write(self, name: str, text: str | bytes) -> Path:
+        file = self.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode() if isinstance(text, str) else text)
+        return file
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("AGENTV_")}
+        return {**kept, "NO_COLOR": "1", "HOME": str(self.path / "home"), "PYTHON_BIN": sys.executable}
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [AGENTV, *words],
+            cwd=self.path,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def run(self, *words: str, timeout: float = 60) -> Ended:
+        process = self.start(*words)
+        stdout, stderr = process.communicate(timeout=timeout)
+        assert "Traceback" not in stderr, stderr
+        return Ended(process.returncode, stdout, stderr)
+
+    def rows(self, run: str | None = None) -> list[dict[str, Any]]:
+        """The rows of the newest run, or of a directory."""
+        directory = self.path / run if run else sorted((self.path / ".agentv" / "results").iterdir())[-1]
+        return [json.loads(line) for line in (directory / "index.jsonl").read_text().splitlines()]
+
+    @property
+    def ran(self) -> bool:
+        """Whether any run was begun."""
+        return (self.path / ".agentv" / "results").exists()

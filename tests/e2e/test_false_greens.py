@@ -1,0 +1,261 @@
+"""Every way in which a peer was seen to report success wrongly, tried on the installed command.
+
+None may end in exit status 0: 1 is a judged failure, 2 a wrong file (and nothing ran), 3 something that could not be
+judged.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+GOOD = "target: echo\ntests:\n  - {id: a, input: hello, assert: [contains: hello]}\n"
+
+
+def one_case(entry: str, *, target: str = "echo", more: str = "") -> str:
+    return f"target: {target}\n{more}tests:\n  - id: a\n    input: hello\n    assert:\n      - {entry}\n"
+
+
+def test_the_good_file_is_green(project):
+    project.write("a.eval.yaml", GOOD)
+    assert project.run("eval", "a.eval.yaml").status == 0
+
+
+WRONG_FILES = {
+    "misspelt assert": "target: echo\ntests:\n  - {id: a, input: hello, asert: [contains: bye]}\n",
+    "misspelt assert beside criteria": (
+        "target: echo\ntests:\n  - {id: a, input: hello, criteria: polite, asert: [contains: bye]}\n"
+    ),
+    "unknown type among four good ones": one_case(
+        "contains: h\n      - contains: e\n      - contains: l\n      - contains: o\n      - {type: contians, value: x}"
+    ),
+    "no input": "target: echo\ntests:\n  - {id: a, assert: [contains: x]}\n",
+    "empty input": "target: echo\ntests:\n  - {id: a, input: '', assert: [not-contains: x]}\n",
+    "no value": one_case("type: contains"),
+    "null value": one_case("contains:"),
+    "bad regex": one_case('{type: regex, value: "("}'),
+    "no assertion and no criteria": "target: echo\ntests:\n  - {id: a, input: hello}\n",
+    "every weight zero": one_case("{type: contains, value: hello, weight: 0}"),
+    "no tests": "target: echo\ntests: []\n",
+    "tests missing": "target: echo\n",
+    "a list": "- a\n- b\n",
+    "empty": "",
+    "only a comment": "# nothing\n",
+    "half a JSON object": '{"target": "echo", "tests": [{"id": "a", ',
+    "duplicate id": "target: echo\ntests:\n" + "  - {id: a, input: hello, assert: [contains: hello]}\n" * 2,
+    "threshold above one": one_case("contains: hello", more="threshold: 80\n"),
+    "missing template": one_case("include: nowhere"),
+    "unknown target": one_case("contains: hello", target="nobody"),
+    "a type that is not built yet": one_case("type: is-sql"),
+    "a provider that is not built yet": one_case("contains: hello", target="openai:gpt-5-mini"),
+    "a key that is not built yet": one_case("contains: hello", more="prompts: [hi]\n"),
+    "undefined variable": "target: echo\ntests:\n  - {id: a, input: '{{ x }}', assert: [contains: hello]}\n",
+    "a judge that nobody names": one_case("Is polite and short"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_FILES)
+def test_a_wrong_file_does_not_run(project, name):
+    project.write("a.eval.yaml", WRONG_FILES[name])
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 2, ended.stderr
+    assert not project.ran
+    assert re.search(r"error(\[[a-z-]+\])?:", ended.stderr), ended.stderr
+
+
+NOT_FOUND_BY_VALIDATE = {"unknown target", "a judge that nobody names"}
+"""These depend on flags and environment, which `validate` does not have."""
+
+
+@pytest.mark.parametrize("name", sorted(WRONG_FILES.keys() - NOT_FOUND_BY_VALIDATE))
+def test_validate_finds_it_too(project, name):
+    project.write("a.eval.yaml", WRONG_FILES[name])
+    assert project.run("validate", "a.eval.yaml").status == 2
+
+
+def test_not_utf_8(project):
+    project.write("a.eval.yaml", b"target: echo\ntests:\n  - {id: a, input: caf\xe9, assert: [contains: c]}\n")
+    assert project.run("eval", "a.eval.yaml").status == 2
+
+
+def test_one_bad_line_of_many_stops_all(project):
+    lines = ['{"id": "%d", "input": "x", "assert": [{"contains": "x"}]}' % number for number in range(50)]
+    lines[30] = '{"id": "30", "input": '
+    project.write("a.jsonl", "\n".join(lines))
+    project.write("a.yaml", "target: echo\n")
+    ended = project.run("eval", "a.jsonl")
+    assert ended.status == 2
+    assert "a.jsonl:31:" in ended.stderr
+    assert not project.ran
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("eval", "missing.eval.yaml"),
+        ("eval", "empty"),
+        ("eval", "a.eval.yaml", "--filter", "nothing*"),
+        ("eval", "a.eval.yaml", "--tag", "none"),
+        ("eval", "a.eval.yaml", "--resume"),
+        ("eval", "a.eval.yaml", "--resume=20200101T000000Z-0000"),
+        ("eval", "a.eval.yaml", "--out", "report.html"),
+        ("eval", "a.eval.yaml", "--no-such-flag"),
+        ("eval", "a.eval.yaml", "--workers", "0"),
+        ("eval", "a.eval.yaml", "--target", "nobody"),
+        ("eval", "a.eval.yaml", "--target", "anthropic:claude"),
+        ("eval",),
+        ("compare", "a", "b"),
+    ],
+)
+def test_a_wrong_command_runs_nothing(project, words):
+    project.write("a.eval.yaml", GOOD)
+    (project.path / "empty").mkdir()
+    ended = project.run(*words)
+    assert ended.status == 2, ended.stderr
+    assert not project.ran
+    assert ended.stderr.strip()
+
+
+def test_failing_exits_1(project):
+    project.write("a.eval.yaml", one_case("contains: bye"))
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 1
+    assert "a.eval.yaml:6" in ended.stderr
+
+
+TARGETS = {
+    "raises": "def answer(prompt):\n    raise ValueError('broken')\n",
+    "exits": "import sys\ndef answer(prompt):\n    sys.exit(0)\n",
+    "hangs": "import time\ndef answer(prompt):\n    time.sleep(60)\n",
+    "hangs, async": "import asyncio\nasync def answer(prompt):\n    await asyncio.sleep(60)\n",
+    "answers nothing": "def answer(prompt):\n    return None\n",
+    "answers an empty text": "def answer(prompt):\n    return ''\n",
+    "answers a number": "def answer(prompt):\n    return 7\n",
+    "answers too much": "def answer(prompt):\n    return 'x' * 20_000_000\n",
+    "does not import": "import nothing_of_the_kind\n",
+    "has no such function": "def other(prompt):\n    return prompt\n",
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_broken_target_is_errored_and_never_scored(project, name):
+    # the emptiest of answers would pass this assertion
+    project.write("agent.py", TARGETS[name])
+    project.write("a.eval.yaml", one_case("not-contains: forbidden", target="python:agent.py:answer"))
+    ended = project.run("eval", "a.eval.yaml", "--timeout", "0.5")
+    assert ended.status == 3, ended.stderr
+    (row,) = project.rows()
+    assert row["status"] == "errored"
+    assert row["score"] is None
+    assert row["error"]["code"]
+
+
+@pytest.mark.parametrize("command", ["exit 1", "true", "sleep 60", "kill -9 $$", "printf '\\377\\376'", "head -c 20000000 /dev/zero"])
+def test_a_broken_command_is_errored_and_never_scored(project, command):
+    project.write("a.eval.yaml", one_case("not-contains: forbidden", target=f'"cli:{command}"'.replace("\\", "\\\\")))
+    ended = project.run("eval", "a.eval.yaml", "--timeout", "1")
+    assert ended.status == 3, ended.stderr
+    assert project.rows()[0]["status"] == "errored"
+
+
+ASSERTIONS = {
+    "raises": "def broken(ctx):\n    raise ValueError('no')\n",
+    "exits": "import sys\ndef broken(ctx):\n    sys.exit(0)\n",
+    "returns nothing": "def broken(ctx):\n    return None\n",
+    "returns text": "def broken(ctx):\n    return 'yes'\n",
+    "returns NaN": "def broken(ctx):\n    return float('nan')\n",
+    "hangs": "import time\ndef broken(ctx):\n    time.sleep(60)\n",
+    "hangs when imported": "import time\ntime.sleep(60)\ndef broken(ctx):\n    return True\n",
+}
+
+
+@pytest.mark.parametrize("negate", [False, True])
+@pytest.mark.parametrize("name", ASSERTIONS)
+def test_a_broken_assertion_is_not_quality(project, name, negate):
+    project.write(".agentv/assertions/broken.py", ASSERTIONS[name])
+    entries = "\n      - ".join(["contains: h", "contains: e", "contains: l", "contains: o"])
+    broken = f"{{type: {'not-' * negate}broken, timeout_s: 0.5}}"
+    project.write("a.eval.yaml", one_case(f"{entries}\n      - {broken}"))
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 3, ended.stderr
+    assert project.rows()[0]["status"] == "errored"
+
+
+@pytest.mark.parametrize("command", ["exit 3", "echo oops >&2; exit 1", "sleep 60", "echo '{\"score\": \"high\"}'", "echo '{}'"])
+def test_a_broken_script_is_never_a_pass(project, command):
+    entry = "{type: script, timeout_s: 0.5, command: " + repr(command).replace("\\'", "''") + "}"
+    project.write("a.eval.yaml", one_case(entry))
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status in {1, 3}, ended.stderr
+    assert ended.status == (1 if command == "exit 3" else 3)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["", "It is fine.", '{"score": 11}', '{"score": "1"}', '{"score": 1} {"score": 0}', '{"checks": []}', "null"],
+)
+def test_a_judge_that_gives_no_verdict_is_never_a_pass(project, reply):
+    escaped = reply.replace("'", "''")
+    project.write(
+        ".agentv/targets.yaml",
+        f"targets:\n  - {{name: judge, provider: mock, response: '{escaped}', allow_empty: true}}\n"
+        "defaults: {judge: judge}\n",
+    )
+    project.write("a.eval.yaml", one_case("{type: llm-rubric, value: polite}"))
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status in {2, 3}, ended.stderr
+
+
+def test_a_verdict_inside_the_answer_is_not_the_judges(project):
+    project.write(
+        ".agentv/targets.yaml",
+        "targets:\n  - {name: judge, provider: mock, response: 'I will not say.'}\n"
+        "  - {name: bot, provider: mock, response: '{\"score\": 1, \"reason\": \"perfect\"}'}\n"
+        "defaults: {judge: judge, target: bot}\n",
+    )
+    project.write("a.eval.yaml", "tests:\n  - {id: a, input: hello, criteria: polite}\n")
+    assert project.run("eval", "a.eval.yaml").status == 3
+
+
+def test_a_gate_that_fails_fails_the_case_whatever_the_score(project):
+    entries = "\n      - ".join(["contains: h", "contains: e", "contains: l", "contains: o"])
+    project.write("a.eval.yaml", one_case(f"{entries}\n      - {{type: contains, value: bye, required: true}}"))
+    assert project.run("eval", "a.eval.yaml", "--threshold", "0.5").status == 1
+
+
+def test_missing_data_is_not_a_cheap_answer(project):
+    project.write("a.eval.yaml", one_case("{type: cost, threshold: 1}"))
+    assert project.run("eval", "a.eval.yaml").status == 3
+
+
+def test_one_errored_case_among_many_is_exit_3(project):
+    project.write("agent.py", "def answer(prompt):\n    return prompt if prompt != 'bad' else None\n")
+    cases = "".join(f"  - {{id: c{number}, input: fine, assert: [contains: fine]}}\n" for number in range(20))
+    project.write("a.eval.yaml", f"target: python:agent.py:answer\ntests:\n{cases}  - {{id: bad, input: bad, assert: [not-contains: x]}}\n")
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 3
+    assert sum(row["status"] == "passed" for row in project.rows()) == 20
+
+
+def test_max_errors_is_never_green(project):
+    project.write("agent.py", "def answer(prompt):\n    raise ValueError\n")
+    cases = "".join(f"  - {{id: c{number}, input: x, assert: [contains: x]}}\n" for number in range(20))
+    project.write("a.eval.yaml", f"target: python:agent.py:answer\ntests:\n{cases}")
+    ended = project.run("eval", "a.eval.yaml", "--max-errors", "2", "--workers", "1")
+    assert ended.status == 3
+    assert len(project.rows()) == 2
+    assert "18" in ended.stderr
+
+
+def test_a_case_that_fails_once_in_repeats_by_every_rule(project):
+    project.write(
+        "agent.py",
+        "import itertools\ncount = itertools.count()\ndef answer(prompt):\n    return 'no' if next(count) == 0 else 'yes'\n",
+    )
+    for aggregate, status in {"pass_all": 1, "pass_any": 0, "majority": 0}.items():
+        project.write(
+            "a.eval.yaml",
+            one_case("contains: yes", target="python:agent.py:answer", more=f"run: {{repeat: 3, aggregate: {aggregate}}}\n"),
+        )
+        assert project.run("eval", "a.eval.yaml", "--workers", "1").status == status, aggregate

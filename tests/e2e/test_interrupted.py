@@ -1,0 +1,126 @@
+"""Ctrl-C, a second one, SIGTERM, SIGKILL: what finished is kept, the totals are right, nothing is left running."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from doubles.processes_alive import alive, ids_in
+
+SLOW = """
+import asyncio, os
+
+async def answer(prompt):
+    await asyncio.sleep(float(os.environ.get("ANSWER_S", "0.05")))
+    return prompt
+"""
+CASES = "".join(f"  - {{id: c{number}, input: hello, assert: [contains: hello]}}\n" for number in range(60))
+SUITE = f"target: python:agent.py:answer\ntests:\n{CASES}"
+
+
+def started(project, *words: str, suite: str = SUITE):
+    project.write("agent.py", SLOW)
+    project.write("a.eval.yaml", suite)
+    return project.start("eval", "a.eval.yaml", "--workers", "4", "--out", "out", *words)
+
+
+def when_rows(path: Path, count: int) -> None:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if path.exists() and path.read_bytes().count(b"\n") >= count:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{path} never held {count} rows")
+
+
+def summary(project) -> dict:
+    return json.loads((project.path / "out" / "summary.json").read_text())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_signal_saves_and_says_how_to_go_on(project, number):
+    process = started(project)
+    when_rows(project.path / "out" / "index.jsonl", 8)
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in stderr
+    assert "--resume=out" in stderr
+    kept = len(project.rows("out"))
+    assert 8 <= kept < 60
+    assert summary(project)["cases"] == {"total": 60, "passed": kept, "failed": 0, "errored": 0, "skipped": 60 - kept}
+
+    resumed = project.run("eval", "a.eval.yaml", "--workers", "4", "--out", "out", "--resume=out")
+    assert resumed.status == 0, resumed.stderr
+    assert sorted(row["test_id"] for row in project.rows("out")) == sorted(f"c{one}" for one in range(60))
+    assert summary(project)["cases"]["passed"] == 60
+
+
+def test_the_second_ctrl_c_stops_now(project):
+    process = started(project, suite=SUITE.replace("python:agent.py:answer", "'cli:echo $$ >> pids; sleep 60'"))
+    pids = ids_in(project.path / "pids", 4)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    before = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130, stderr
+    assert time.monotonic() - before < 5
+    assert "Traceback" not in stderr
+    time.sleep(0.1)
+    assert not [pid for pid in pids if alive(pid)]
+
+
+def test_a_killed_run_loses_no_row_and_resumes_to_the_right_totals(project):
+    process = started(project)
+    when_rows(project.path / "out" / "index.jsonl", 10)
+    process.kill()
+    process.communicate()
+    kept = {row["test_id"] for row in project.rows("out")}
+    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
+    assert resumed.status == 0, resumed.stderr
+    ids = [row["test_id"] for row in project.rows("out")]
+    assert len(ids) == len(set(ids)) == 60
+    assert kept <= set(ids)
+    assert summary(project)["trials"]["passed"] == 60
+
+
+def test_a_resume_after_an_edit_counts_what_the_file_says_now(project):
+    process = started(project)
+    when_rows(project.path / "out" / "index.jsonl", 10)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    edited = SUITE.replace("{id: c0, input: hello, assert: [contains: hello]}", "{id: c0, input: hello, assert: [contains: bye]}")
+    project.write("a.eval.yaml", edited)
+    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
+    assert resumed.status == 1, resumed.stderr
+    cases = summary(project)["cases"]
+    assert (cases["total"], cases["passed"], cases["failed"]) == (60, 59, 1)
+
+
+def test_a_directory_with_a_run_is_not_written_over(project):
+    project.write("a.eval.yaml", "target: echo\ntests:\n  - {id: a, input: hello, assert: [contains: hello]}\n")
+    assert project.run("eval", "a.eval.yaml", "--out", "out").status == 0
+    before = (project.path / "out" / "index.jsonl").read_bytes()
+    again = project.run("eval", "a.eval.yaml", "--out", "out")
+    assert again.status == 2
+    assert "--resume" in again.stderr
+    assert (project.path / "out" / "index.jsonl").read_bytes() == before
+
+
+def test_a_function_that_never_returns_does_not_hold_up_the_exit(project):
+    project.write("agent.py", "import time\ndef answer(prompt):\n    time.sleep(600) if prompt == 'hang' else None\n    return prompt\n")
+    project.write(
+        "a.eval.yaml",
+        "target: python:agent.py:answer\ntests:\n"
+        "  - {id: hang, input: hang, timeout_s: 0.2, assert: [contains: hang]}\n"
+        "  - {id: fine, input: fine, assert: [contains: fine]}\n",
+    )
+    before = time.monotonic()
+    ended = project.run("eval", "a.eval.yaml", "--workers", "2")
+    assert ended.status == 3
+    assert time.monotonic() - before < 20
+    assert {row["test_id"]: row["status"] for row in project.rows()} == {"hang": "errored", "fine": "passed"}

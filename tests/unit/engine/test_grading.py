@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from doubles.grading import Services, context_of
+from doubles.nested_grading import Given, Stopped, entry
+
+from agentv.engine.grading import grade_entries
+from agentv.foreign.threads import DaemonThreads
+from agentv.model.assertion import Transform
+from agentv.model.grade import Check, Grade
+
+HALF = Grade(0.5, False, (Check("half", False),))
+
+
+def scores(*entries: Any, output: str = "hi", **given: Any) -> Any:
+    async def main() -> Any:
+        executor = DaemonThreads()
+        try:
+            context = context_of(output, _services=Services(executor), **given)
+            return await grade_entries(entries, context, Stopped())
+        finally:
+            executor.close()
+
+    return asyncio.run(main())
+
+
+@dataclass(frozen=True)
+class Acts:
+    """An assertion that does something when it grades."""
+
+    action: Any
+
+    def label(self) -> str:
+        return ""
+
+    def grade(self, context: Any) -> Any:
+        return self.action(context)
+
+
+def raises(error: BaseException) -> Any:
+    def action(_context: Any) -> Grade:
+        raise error
+
+    return Acts(action)
+
+
+def test_order_is_kept():
+    given = [entry(Given(Grade.of(True, str(number)))) for number in range(5)]
+    assert [one.grade.checks[0].text for one in scores(*given)] == ["0", "1", "2", "3", "4"]
+
+
+def test_negation_comes_before_the_pass_mark():
+    (one,) = scores(entry(Given(HALF), negate=True, min_score=0.5))
+    assert one.grade.score == 0.5
+    assert one.grade.passed
+    (other,) = scores(entry(Given(Grade(0.2, False)), negate=True, min_score=0.9))
+    assert other.grade.score == 0.8
+    assert not other.grade.passed
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(0), RecursionError(), MemoryError()])
+def test_what_an_assertion_raises_is_its_errored_grade(error):
+    broken, fine = scores(entry(raises(error)), entry(Given(Grade.of(True, "fine"))))
+    assert broken.grade.error.code == "assertion-raised"
+    assert fine.grade.passed
+
+
+def test_an_error_stays_an_error_under_negation():
+    (one,) = scores(entry(raises(ValueError("no")), negate=True, min_score=0.0))
+    assert one.grade.error is not None
+    assert not one.grade.passed
+
+
+def test_a_grade_that_never_comes_is_errored_in_time():
+    async def never(_context: Any) -> Grade:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    (one,) = scores(entry(Acts(never), timeout_s=0.01))
+    assert one.grade.error.code == "timeout"
+
+
+def test_a_timeout_of_the_assertions_own_is_not_ours():
+    async def own(_context: Any) -> Grade:
+        raise TimeoutError("the service was slow")
+
+    (one,) = scores(entry(Acts(own), timeout_s=5))
+    assert one.grade.error.code == "assertion-raised"
+
+
+def looks(context: Any) -> Grade:
+    return Grade.of(True, str(context.output))
+
+
+@pytest.mark.parametrize(
+    ("transform", "seen"),
+    [
+        (Transform("jinja", "output | upper"), '{"A": {"B": [1, 2]}}'),
+        (Transform("jinja", "json.a.b[1]"), "2"),
+        (Transform("path", "$.a.b"), "[1, 2]"),
+    ],
+)
+def test_transform_reshapes_what_one_assertion_sees(transform, seen):
+    reshaped, plain = scores(
+        entry(Acts(looks), transform=transform), entry(Acts(looks)), output='{"a": {"b": [1, 2]}}'
+    )
+    assert reshaped.grade.checks[0].text == seen
+    assert plain.grade.checks[0].text == '{"a": {"b": [1, 2]}}'
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [Transform("path", "$.missing"), Transform("jinja", "nope.x"), Transform("jinja", "1 / 0"), Transform("path", "$.a")],
+)
+def test_a_transform_that_fails_is_an_errored_grade(transform):
+    (one,) = scores(entry(Acts(looks), transform=transform), output="no json")
+    assert one.grade.error.code == "transform-failed"
+
+
+def test_a_transform_may_be_a_function(tmp_path):
+    file = tmp_path / "shape.py"
+    file.write_text("def first(output):\n    return output.split()[0]\n")
+    (one,) = scores(entry(Acts(looks), transform=Transform("function", "first", str(file))), output="one two")
+    assert one.grade.checks[0].text == "one"

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agentv.engine.plan import Plan, PlanSettings, judge_of, trial_key
+from agentv.model.message import Message
+from agentv.model.suite import Case, RunSettings, Suite, TargetSpec
+
+GPT, CLAUDE, JUDGE = (TargetSpec(name, "x", None) for name in ("gpt", "claude", "judge"))
+
+
+def case(identity: str, **given) -> Case:
+    return Case(identity, (Message("user", "hi"),), (), sha256=identity, **given)
+
+
+def suite(*cases: Case, **given) -> Suite:
+    return Suite("suite", cases, targets=given.pop("targets", (GPT,)), **given)
+
+
+def order(plan: Plan) -> list[tuple[str, str, int]]:
+    return [(trial.target.name, trial.case.id, trial.sample) for trial in plan]
+
+
+def test_suite_target_case_sample():
+    plan = Plan([suite(case("a"), case("b"), targets=(GPT, CLAUDE))], PlanSettings(repeat=2))
+    assert order(plan) == [
+        ("gpt", "a", 1), ("gpt", "a", 2), ("gpt", "b", 1), ("gpt", "b", 2),
+        ("claude", "a", 1), ("claude", "a", 2), ("claude", "b", 1), ("claude", "b", 2),
+    ]  # fmt: skip
+    assert plan.counts() == (4, 8)
+
+
+def test_a_case_with_a_target_of_its_own_runs_on_that_alone():
+    plan = Plan([suite(case("a", target=CLAUDE), case("b"), targets=(GPT, JUDGE))], PlanSettings())
+    assert order(plan) == [("claude", "a", 1), ("gpt", "b", 1), ("judge", "b", 1)]
+
+
+def test_a_target_of_the_command_line_wins_over_the_cases():
+    plan = Plan([suite(case("a", target=CLAUDE))], PlanSettings(flagged_targets=True))
+    assert order(plan) == [("gpt", "a", 1)]
+
+
+def test_without_a_suite_target_the_cases_own_runs():
+    assert order(Plan([suite(case("a", target=CLAUDE), targets=())], PlanSettings())) == [("claude", "a", 1)]
+
+
+@pytest.mark.parametrize(
+    ("flag", "own", "of_suite", "expected"),
+    [(0.9, 0.5, 0.6, 0.9), (None, 0.5, 0.6, 0.5), (None, None, 0.6, 0.6), (None, None, None, 0.8), (0.0, 0.5, None, 0.0)],
+)
+def test_threshold_flag_case_suite_default(flag, own, of_suite, expected):
+    (trial,) = Plan([suite(case("a", threshold=own), threshold=of_suite)], PlanSettings(threshold=flag))
+    assert trial.threshold == expected
+
+
+@pytest.mark.parametrize(
+    ("flag", "own", "of_target", "of_suite", "expected"),
+    [(1, 2, 3, 4, 1), (None, 2, 3, 4, 2), (None, None, 3, 4, 3), (None, None, None, 4, 4), (None, None, None, None, 300)],
+)
+def test_timeout_flag_case_target_suite_default(flag, own, of_target, of_suite, expected):
+    target = replace(GPT, timeout_s=of_target)
+    subject = suite(case("a", timeout_s=own), targets=(target,), run=RunSettings(timeout_s=of_suite))
+    (trial,) = Plan([subject], PlanSettings(timeout_s=flag))
+    assert trial.timeout_s == expected
+
+
+def test_repeat_flag_case_suite():
+    cases = (case("a", repeat=3), case("b"))
+    assert Plan([suite(*cases, run=RunSettings(repeat=2))], PlanSettings()).counts() == (2, 5)
+    assert Plan([suite(*cases)], PlanSettings(repeat=4)).counts() == (2, 8)
+
+
+def test_the_judge_in_force_flag_case_suite_target_default():
+    levels = {
+        "forced_judge": TargetSpec("flag", "x", None),
+        "judge": TargetSpec("suite", "x", None),
+        "default_judge": TargetSpec("default", "x", None),
+        "judges": {"of-target": TargetSpec("target", "x", None)},
+    }
+    target = replace(GPT, judge="of-target")
+    own = case("a", judge=TargetSpec("case", "x", None))
+    names = []
+    for left_out in ("forced_judge", None, "judge", "judges", "default_judge"):
+        subject = suite(**levels)
+        found = judge_of(subject, own, target)
+        names.append(found.name if found else None)
+        if left_out is None:
+            own = case("a")
+        else:
+            levels[left_out] = {} if left_out == "judges" else None
+    assert names == ["flag", "case", "suite", "target", "default"]
+    assert judge_of(suite(**levels), own, target) is None
+
+
+def test_limit_and_choice():
+    subject = suite(case("a"), case("b"), case("c"))
+    chosen = PlanSettings(chosen=lambda one: one.id != "a", limit=1)
+    assert order(Plan([subject], chosen)) == [("gpt", "b", 1)]
+
+
+def test_keys_tell_everything_apart_that_determines_the_outcome():
+    subject, one = suite(case("a")), case("a")
+    keys = {
+        trial_key(subject, one, GPT, 1),
+        trial_key(subject, one, GPT, 2),
+        trial_key(subject, case("b"), GPT, 1),
+        trial_key(subject, one, CLAUDE, 1),
+        trial_key(subject, one, replace(GPT, fingerprint="other"), 1),
+        trial_key(replace(subject, name="other"), one, GPT, 1),
+    }
+    assert len(keys) == 6
+    assert trial_key(subject, one, GPT, 1) == trial_key(suite(case("a")), case("a"), GPT, 1)

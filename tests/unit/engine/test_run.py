@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from doubles.nested_grading import Given
+from doubles.stores import MemoryStore
+
+from agentv.engine.plan import Plan, PlanSettings, without
+from agentv.engine.run import Run
+from agentv.engine.services import World
+from agentv.model.assertion import AssertionEntry, AssertionSettings
+from agentv.model.events import RunFinished, RunInterrupted, RunStarted, TrialFinished
+from agentv.model.grade import Grade
+from agentv.model.message import Message
+from agentv.model.response import Failure, TargetResponse
+from agentv.model.suite import Case, Suite, TargetSpec
+
+
+class FixedClock:
+    def monotonic(self) -> float:
+        return 0.0
+
+    def utc(self) -> datetime:
+        return datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
+
+
+@dataclass
+class Scripted:
+    """A target that answers by case id; an awaitable answer is awaited, and it counts who is in it at once."""
+
+    answers: dict[str, Any] = field(default_factory=dict)
+    at_once: int = 0
+    most: int = 0
+    asked: list[str] = field(default_factory=list)
+    gate: asyncio.Event | None = None
+
+    def answer(self, request: Any) -> Any:
+        self.asked.append(request.case_id)
+        given = self.answers.get(request.case_id, TargetResponse("fine"))
+        if isinstance(given, BaseException):
+            raise given
+        return given if self.gate is None else self._wait(given)
+
+    async def _wait(self, given: Any) -> Any:
+        assert self.gate is not None
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        try:
+            await self.gate.wait()
+        finally:
+            self.at_once -= 1
+        return given
+
+    async def close(self) -> None:
+        return
+
+
+GOOD = Grade.of(True, "good")
+BAD = Grade.of(False, "bad")
+
+
+def case(identity: str, *grades: Grade, **given: Any) -> Case:
+    entries = tuple(AssertionEntry("given", Given(grade), AssertionSettings()) for grade in grades or (GOOD,))
+    return Case(identity, (Message("user", "hi"),), entries, sha256=identity, **given)
+
+
+def suite(*cases: Case, **given: Any) -> Suite:
+    return Suite("suite", cases, targets=(TargetSpec("t", "x", None),), **given)
+
+
+def run_of(
+    plan: Plan, target: Scripted, *, workers: int = 4, store: MemoryStore | None = None, **given: Any
+) -> tuple[Run, MemoryStore]:
+    kept = store or MemoryStore()
+    world = World(lambda _: target, lambda _: None, None, None, kept, FixedClock())
+    return Run("run", plan, plan.counts()[1], workers=workers, world=world, **given), kept
+
+
+async def happened(run: Run) -> list[Any]:
+    return [event async for event in run.events()]
+
+
+def results(events: list[Any]) -> dict[str, str]:
+    return {event.result.trial.case.id: event.result.status for event in events if isinstance(event, TrialFinished)}
+
+
+def run_all(plan: Plan, target: Scripted, **given: Any) -> list[Any]:
+    async def main() -> list[Any]:
+        return await happened(run_of(plan, target, **given)[0])
+
+    return asyncio.run(main())
+
+
+def test_events_begin_and_end_the_stream():
+    events = run_all(Plan([suite(case("a"), case("b"))], PlanSettings()), Scripted())
+    assert isinstance(events[0], RunStarted)
+    assert events[0].trials == 2
+    assert results(events) == {"a": "passed", "b": "passed"}
+    assert isinstance(events[-1], RunFinished)
+    assert (events[-1].finished, events[-1].unstarted) == (2, 0)
+
+
+def test_failed_and_errored_are_not_mixed_up():
+    target = Scripted({"broken": Failure("timeout", "late"), "raises": ValueError("no"), "empty": TargetResponse("  ")})
+    cases = [case("good"), case("bad", BAD), case("broken"), case("raises"), case("empty")]
+    events = run_all(Plan([suite(*cases)], PlanSettings()), target)
+    assert results(events) == {
+        "good": "passed",
+        "bad": "failed",
+        "broken": "errored",
+        "raises": "errored",
+        "empty": "errored",
+    }
+    codes = {
+        event.result.trial.case.id: event.result.error.code
+        for event in events
+        if isinstance(event, TrialFinished) and event.result.error
+    }
+    assert codes == {"broken": "timeout", "raises": "target-raised", "empty": "empty-output"}
+
+
+def test_an_errored_grade_errs_the_trial_and_leaves_no_score():
+    errored = Grade.errored("script-failed", "status 2")
+    events = run_all(Plan([suite(case("a", GOOD, GOOD, GOOD, GOOD, errored))], PlanSettings()), Scripted())
+    (result,) = [event.result for event in events if isinstance(event, TrialFinished)]
+    assert result.status == "errored"
+    assert result.score is None
+
+
+def test_an_empty_answer_is_judged_where_the_target_says_so():
+    allowing = replace(suite(case("a")), targets=(TargetSpec("t", "x", None, allow_empty=True),))
+    assert results(run_all(Plan([allowing], PlanSettings()), Scripted({"a": TargetResponse("")}))) == {"a": "passed"}
+
+
+def test_an_answer_is_kept_before_it_is_graded():
+    seen: list[int] = []
+
+    @dataclass(frozen=True)
+    class Looks:
+        store: MemoryStore
+
+        def label(self) -> str:
+            return ""
+
+        def grade(self, context: Any) -> Grade:
+            seen.append(len(self.store.kept))
+            return GOOD
+
+    store = MemoryStore()
+    looking = case("a")
+    looking = replace(looking, assertions=(AssertionEntry("looks", Looks(store), AssertionSettings()),))
+
+    async def main() -> None:
+        run, _ = run_of(Plan([suite(looking)], PlanSettings()), Scripted(), store=store)
+        await happened(run)
+
+    asyncio.run(main())
+    assert seen == [1]
+
+
+def test_no_more_than_the_workers_run_at_once_and_all_of_them_do():
+    cases = [case(str(number)) for number in range(20)]
+
+    async def main() -> Scripted:
+        target = Scripted(gate=asyncio.Event())
+        run, _ = run_of(Plan([suite(*cases)], PlanSettings()), target, workers=7)
+        watching = asyncio.create_task(happened(run))
+        while target.at_once < 7:
+            await asyncio.sleep(0)
+        target.gate.set()
+        await watching
+        return target
+
+    target = asyncio.run(main())
+    assert target.most == 7
+    assert len(target.asked) == 20
+
+
+def test_a_targets_own_limit_holds():
+    limited = replace(
+        suite(*[case(str(number)) for number in range(9)]), targets=(TargetSpec("t", "x", None, workers=2),)
+    )
+
+    async def main() -> int:
+        target = Scripted(gate=asyncio.Event())
+        run, _ = run_of(Plan([limited], PlanSettings()), target, workers=8)
+        watching = asyncio.create_task(happened(run))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        target.gate.set()
+        await watching
+        return target.most
+
+    assert asyncio.run(main()) == 2
+
+
+def test_cases_are_pulled_one_by_one():
+    pulled: list[str] = []
+
+    class Counting:
+        def __iter__(self):
+            for number in range(1000):
+                pulled.append(str(number))
+                yield case(str(number))
+
+        def __len__(self) -> int:
+            return 1000
+
+    async def main() -> int:
+        target = Scripted(gate=asyncio.Event())
+        plan = Plan([replace(suite(), cases=Counting())], PlanSettings())
+        run, _ = run_of(plan, target, workers=5)
+        pulled.clear()
+        watching = asyncio.create_task(happened(run))
+        while target.at_once < 5:
+            await asyncio.sleep(0)
+        ahead = len(pulled)
+        target.gate.set()
+        await watching
+        return ahead
+
+    assert asyncio.run(main()) == 5
+
+
+def test_stop_lets_running_trials_finish_and_starts_no_more():
+    async def main() -> list[Any]:
+        target = Scripted(gate=asyncio.Event())
+        run, _ = run_of(Plan([suite(*[case(str(number)) for number in range(10)])], PlanSettings()), target, workers=3)
+        watching = asyncio.create_task(happened(run))
+        while target.at_once < 3:
+            await asyncio.sleep(0)
+        run.stop()
+        await asyncio.sleep(0)
+        target.gate.set()
+        return await watching
+
+    events = asyncio.run(main())
+    assert set(results(events)) == {"0", "1", "2"}
+    assert any(isinstance(event, RunInterrupted) and event.running == 3 for event in events)
+    assert events[-1].interrupted
+    assert events[-1].unstarted == 7
+
+
+def test_abort_leaves_no_row_of_what_ran():
+    async def main() -> tuple[list[Any], int]:
+        target = Scripted(gate=asyncio.Event())
+        run, _ = run_of(Plan([suite(case("a"), case("b"))], PlanSettings()), target, workers=2)
+        watching = asyncio.create_task(happened(run))
+        while target.at_once < 2:
+            await asyncio.sleep(0)
+        run.abort()
+        return await watching, target.at_once
+
+    events, left = asyncio.run(main())
+    assert results(events) == {}
+    assert left == 0
+    assert events[-1].unstarted == 2
+
+
+def test_max_errors_stops_and_counts_what_was_not_run():
+    target = Scripted({str(number): Failure("x", "y") for number in range(50)})
+    cases = [case(str(number)) for number in range(50)]
+    events = run_all(Plan([suite(*cases)], PlanSettings()), target, workers=1, max_errors=3)
+    assert len(results(events)) == 3
+    assert not events[-1].interrupted
+    assert events[-1].unstarted == 47
+
+
+def test_a_bug_of_ours_is_raised_and_not_swallowed():
+    class Broken(MemoryStore):
+        def answer(self, key: str, answer: TargetResponse) -> None:
+            raise OSError("disk full")
+
+    async def main() -> None:
+        run, _ = run_of(Plan([suite(case("a"))], PlanSettings()), Scripted(), store=Broken())
+        await happened(run)
+
+    try:
+        asyncio.run(main())
+    except OSError as error:
+        assert str(error) == "disk full"
+    else:
+        raise AssertionError("the error was swallowed")
+
+
+def test_without_leaves_out_what_is_done():
+    plan = Plan([suite(case("a"), case("b"))], PlanSettings())
+    first = next(iter(plan)).key
+    assert [trial.case.id for trial in without(plan, {first})] == ["b"]
