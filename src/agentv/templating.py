@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from agentv.model.values import Json
+from agentv.model.values import EMPTY, Json
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -18,6 +18,18 @@ _OLDER = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _ALONE = re.compile(r"\{\{((?:(?!\}\}|\{\{).)*)\}\}", re.DOTALL)
 _NEVER = "\x00\x01"
 """Stands where Jinja wants a comment delimiter: no text of ours holds it, so comments are off."""
+
+_RAISED = (
+    TypeError,
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    AttributeError,
+    NameError,
+    RecursionError,
+    MemoryError,
+)
+"""What an expression of the author's can raise: `1 / 0`, `"a" + 1`, `[][0]`, `1e999`."""
 
 LITERAL_HINT = "for literal braces write {{ '{{' }}"
 
@@ -39,15 +51,24 @@ class RenderError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What placeholders can see: variables by name, all of them as `vars`, and the environment as `env`."""
+    """What placeholders can see: variables by name, all of them as `vars`, and the environment as `env`.
+
+    `names` are further things to see, such as `prompt`; they hide variables of the same name, not `vars.prompt`.
+    """
 
     vars: Mapping[str, Json]
     env: Mapping[str, str]
+    names: Mapping[str, Json] = field(default=EMPTY)
 
 
 def has_placeholder(text: str) -> bool:
     """Whether rendering would do anything to this text."""
     return "{{" in text or "{%" in text
+
+
+def environment_names(text: str) -> tuple[str, ...]:
+    """The environment variables that a text names in the older spelling, `${{ NAME }}`."""
+    return tuple(_OLDER.findall(text))
 
 
 def render(text: str, scope: Scope) -> Json:
@@ -96,7 +117,7 @@ def undeclared(text: str) -> frozenset[str]:
 def _run(template: Template, scope: Scope, *, native: bool) -> Json:
     from jinja2 import TemplateError
 
-    names: dict[str, Any] = {**scope.vars, "vars": scope.vars, "env": _Environment(scope.env)}
+    names: dict[str, Any] = {**scope.vars, **scope.names, "vars": scope.vars, "env": _Environment(scope.env)}
     try:
         if native:
             context = template.new_context(names)
@@ -106,8 +127,7 @@ def _run(template: Template, scope: Scope, *, native: bool) -> Json:
         return template.render(names)
     except TemplateError as error:
         raise RenderError("bad-template", f"cannot render: {error}") from None
-    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError) as error:
-        # what an expression of the author's can raise: 1 / 0, "a" + 1, [][0]
+    except _RAISED as error:
         raise RenderError("bad-template", f"cannot render: {type(error).__name__}: {error}") from None
 
 

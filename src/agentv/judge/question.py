@@ -1,0 +1,112 @@
+"""What a judge is asked: the prompt filled in, the answer behind a fence (SPEC section 9)."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from agentv.judge.echo import Shown
+from agentv.judge.fence import Fence
+from agentv.judge.shapes import SHAPES
+from agentv.model.context import AssertionContext
+from agentv.model.message import Message
+from agentv.model.rubric import PROMPT_VARIABLES, Rubric, RubricItem
+from agentv.model.values import Json
+from agentv.templating import RenderError, Scope, render_text
+
+_NO_ENV: dict[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question to a judge.
+
+    Attributes:
+        shown: the texts in it that a verdict must not be taken from.
+        mark: what the judge was asked to confirm its verdict with; None in the first request.
+    """
+
+    rubric: Rubric
+    messages: tuple[Message, ...]
+    fence: Fence
+    shown: Shown
+    mark: str | None = None
+
+    def again(self, reply: str, problem: str) -> Question:
+        """The request that follows an unreadable reply: all that was said, and what was wrong with it."""
+        mark = secrets.token_hex(8)
+        request = render_text(built_in("repair"), Scope({"problem": problem, "mark": mark}, _NO_ENV))
+        said = (Message("assistant", reply),) if reply.strip() else ()
+        return replace(self, messages=(*self.messages, *said, Message("user", request)), mark=mark)
+
+
+def question_about(rubric: Rubric, context: AssertionContext) -> Question:
+    """The question whether the context's answer meets the rubric.
+
+    Raises:
+        RenderError: the rubric's own prompt cannot be rendered, or does not show the answer.
+    """
+    fence = Fence.new()
+    tool_calls = _tool_calls(context)
+    values = _variables(rubric, context, tool_calls, fence)
+    task = render_text(rubric.prompt or built_in(rubric.mode), Scope(context.vars, context.env, values))
+    if not fence.shows("answer", task):
+        raise RenderError("judge-prompt-without-output", "it does not show {{ output }}, so there is nothing to judge")
+    rules = _rules(rubric.mode).replace("{{ token }}", fence.token)
+    return Question(
+        rubric,
+        (Message("system", rules), Message("user", task)),
+        fence,
+        Shown((context.output or "", tool_calls, context.prompt), SHAPES[rubric.mode].key),
+    )
+
+
+@cache
+def built_in(name: str) -> str:
+    """The text of a prompt of ours: the file `prompts/NAME.md`."""
+    return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+@cache
+def _rules(mode: str) -> str:
+    return built_in("rules").replace("{{ shape }}", built_in(f"{mode}-reply"))
+
+
+def _variables(rubric: Rubric, context: AssertionContext, tool_calls: str, fence: Fence) -> dict[str, Json]:
+    values: dict[str, Json] = {
+        "input": context.prompt,
+        "output": fence.around("answer", context.output or ""),
+        "expected_output": context.reference or "",
+        "criteria": rubric.text or context.criteria or "",
+        "rubrics": "\n".join(map(_line, rubric.items)) or rubric.text,
+        "metadata": _JsonText(context.metadata),
+        "tool_calls": fence.around("tool-calls", tool_calls) if tool_calls else "",
+        "file_changes": "",
+    }
+    return {name: values[canonical] for name, canonical in PROMPT_VARIABLES.items()}
+
+
+class _JsonText(dict[str, Json]):
+    """An object that a template may look into, and that reads as JSON where it is shown whole."""
+
+    def __str__(self) -> str:
+        return json.dumps(self, ensure_ascii=False, indent=2)
+
+
+def _line(item: RubricItem) -> str:
+    outcome = " ".join(item.outcome.split())  # a line of its own, whatever the outcome holds
+    return f"[{item.id}] {outcome}{_GUARD if item.operator == 'contradiction' else ''}"
+
+
+_GUARD = " (contradiction guard)"
+
+
+def _tool_calls(context: AssertionContext) -> str:
+    return "\n".join(
+        f"{call.name} {json.dumps(dict(call.arguments), ensure_ascii=False)}"
+        for message in context.messages
+        for call in message.tool_calls
+    )

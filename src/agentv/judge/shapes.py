@@ -1,0 +1,147 @@
+"""The shapes in which a judge may put its verdict, read strictly (SPEC section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from agentv.model.grade import Check, reaches, weighted_mean
+from agentv.model.rubric import RUBRIC_MARK, Rubric, RubricItem, RubricMode
+from agentv.model.values import Json, JsonObject
+
+
+class UnreadableError(Exception):
+    """A reply is no verdict. Its text says what is wrong with it, as a clause without a full stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One verdict, read.
+
+    Attributes:
+        score: 0..1.
+        satisfied: None in freeform mode; else whether every required item is satisfied.
+        stance: what two verdicts must have in common to say the same.
+    """
+
+    score: float
+    checks: tuple[Check, ...]
+    reason: str | None
+    stance: object
+    satisfied: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a verdict of one mode is told from other JSON objects, by the key that it must have, and how it is read.
+
+    Raises (`read`):
+        UnreadableError: the object is not of this shape.
+    """
+
+    key: str
+    read: Callable[[JsonObject, Rubric], Reading]
+
+
+def _freeform(row: JsonObject, _rubric: Rubric) -> Reading:
+    score = _score(row["score"])
+    _refuse_contradiction(row, score)
+    checks = (*_assertions(row), *_notes(row, "hits", passed=True), *_notes(row, "misses", passed=False))
+    return Reading(score, checks, _text(row, "reason") or _text(row, "reasoning"), score)
+
+
+def _checklist(row: JsonObject, rubric: Rubric) -> Reading:
+    said = _answers(row, rubric.items)
+    checks = tuple(Check(item.outcome, *said[item.id]) for item in rubric.items)
+    held = {item.id for item in rubric.items if said[item.id][0]}
+    satisfied = all(item.id in held for item in rubric.items if item.required)
+    score = weighted_mean((item.weight, float(item.id in held)) for item in rubric.items)
+    reason = _text(row, "overall_reasoning")
+    return Reading(score, checks, reason, tuple(check.passed for check in checks), satisfied)
+
+
+SHAPES: Mapping[RubricMode, Shape] = {
+    "freeform": Shape("score", _freeform),
+    "checklist": Shape("checks", _checklist),
+}
+
+
+def _score(value: Json) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise UnreadableError(f"'score' must be a number from 0 to 1, found {_shown(value)}")
+    return float(value)
+
+
+def _refuse_contradiction(row: JsonObject, score: float) -> None:
+    # promptfoo's judges give `pass` too; a verdict that says both yes and no says nothing
+    for key in ("pass", "passed"):
+        given = row.get(key)
+        if (given is False and reaches(score, RUBRIC_MARK)) or (given is True and reaches(1 - RUBRIC_MARK, score)):
+            raise UnreadableError(f"'{key}' is {str(given).lower()} beside a score of {score:g}")
+
+
+def _assertions(row: JsonObject) -> Iterator[Check]:
+    for line in _rows(row, "assertions"):
+        text, passed = _text(line, "text"), line.get("passed")
+        if text is None or not isinstance(passed, bool):
+            raise UnreadableError("each of 'assertions' must have a 'text', and a 'passed' that is true or false")
+        yield Check(text, passed, _text(line, "evidence"))
+
+
+def _notes(row: JsonObject, key: str, *, passed: bool) -> Iterator[Check]:
+    """AgentV's older `hits` and `misses`: lists of sentences."""
+    notes = row.get(key)
+    if notes is None:
+        return
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise UnreadableError(f"'{key}' must be a list of texts, found {_shown(notes)}")
+    for note in notes:
+        if note.strip():
+            yield Check(speakable(note), passed)
+
+
+def _answers(row: JsonObject, items: tuple[RubricItem, ...]) -> dict[str, tuple[bool, str | None]]:
+    """What the judge says of each item: id → (satisfied, reasoning), just the ids of the rubric."""
+    said: dict[str, tuple[bool, str | None]] = {}
+    for line in _rows(row, "checks"):
+        identity, satisfied = line.get("id"), line.get("satisfied")
+        if not isinstance(identity, str) or not isinstance(satisfied, bool):
+            raise UnreadableError("each of 'checks' must have an 'id', and a 'satisfied' that is true or false")
+        if said.setdefault(identity, (satisfied, _text(line, "reasoning")))[0] is not satisfied:
+            raise UnreadableError(f"it calls item {_shown(identity)} satisfied and not satisfied")
+    known = {item.id for item in items}
+    unknown = [identity for identity in said if identity not in known]
+    missing = [item.id for item in items if item.id not in said]
+    if unknown:
+        raise UnreadableError(f"the checklist has no item {_shown(unknown[0])}")
+    if missing:
+        raise UnreadableError(f"it says nothing of item {_shown(missing[0])}")
+    return said
+
+
+def _rows(row: JsonObject, key: str) -> list[JsonObject]:
+    rows = row.get(key)
+    if rows is None:
+        return []
+    if not isinstance(rows, list) or not all(isinstance(one, dict) for one in rows):
+        raise UnreadableError(f"'{key}' must be a list of objects, found {_shown(rows)}")
+    return rows
+
+
+def _text(row: JsonObject, key: str) -> str | None:
+    text = row.get(key)
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise UnreadableError(f"'{key}' must be text, found {_shown(text)}")
+    return speakable(text) if text.strip() else None
+
+
+def speakable(text: str) -> str:
+    r"""The text without lone surrogates: JSON's `\ud800` is one, and no file can hold it."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def _shown(value: Json) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."

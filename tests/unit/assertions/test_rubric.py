@@ -1,0 +1,258 @@
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.assertions.rubric import LlmRubric, RubricEntry, prompt_faults
+from agentv.judge.target import TargetJudge
+from agentv.model.grade import Check
+from agentv.model.response import Failure, TokenUsage
+from agentv.model.rubric import JudgeFailure, RubricItem, Verdict
+from agentv.registry.fields import Document
+from doubles.judges import Deciding, JudgeServices, Saying, answered
+
+
+def verdict(score, *checks, satisfied=None, **more):
+    return Verdict(score, checks, more.pop("reason", None), "{}", satisfied, **more)
+
+
+def graded(assertion, said, output="42", criteria=None):
+    judge = Deciding(said)
+    services = JudgeServices(judge)
+    grade = asyncio.run(assertion.grade(answered(output, criteria=criteria, _services=services)))
+    return grade, judge.rubrics, services.asked
+
+
+def codes(assertion):
+    return [(fault.code, fault.path) for fault in assertion.faults()]
+
+
+# what is asked
+
+
+def test_prose_is_a_freeform_rubric():
+    _, (rubric,), asked = graded(LlmRubric("is right", judge="strict", temperature=0.5), verdict(1))
+    assert (rubric.mode, rubric.text, rubric.items, rubric.prompt, rubric.temperature) == (
+        "freeform",
+        "is right",
+        (),
+        None,
+        0.5,
+    )
+    assert asked == ["strict"]
+
+
+def test_criteria_stand_in_for_a_missing_value():
+    _, (rubric,), asked = graded(LlmRubric(), verdict(1), criteria="adds right")
+    assert (rubric.mode, rubric.text) == ("freeform", "adds right")
+    assert asked == [None]
+
+
+def test_a_prompt_alone_is_a_freeform_rubric():
+    prompt = Document("Judge {{ output }}", "/evals/judge.md")
+    _, (rubric,), _ = graded(LlmRubric(prompt=prompt), verdict(1))
+    assert (rubric.mode, rubric.text) == ("freeform", "")
+    assert (rubric.prompt, rubric.prompt_path) == ("Judge {{ output }}", "/evals/judge.md")
+
+
+def test_sentences_and_items_are_a_checklist_with_ids_by_place():
+    items = (
+        "says 42",
+        RubricEntry("is polite", "tone", 2, required=False),
+        RubricEntry("it is 42", operator="contradiction"),
+    )
+    _, (rubric,), _ = graded(LlmRubric(items), verdict(1, satisfied=True), criteria="adds right")
+    assert (rubric.mode, rubric.text) == ("checklist", "")
+    assert rubric.items == (
+        RubricItem("r1", "says 42"),
+        RubricItem("tone", "is polite", 2, required=False),
+        RubricItem("r3", "it is 42", operator="contradiction"),
+    )
+
+
+@pytest.mark.parametrize("criteria", [None, "", " "])
+def test_nothing_to_judge_by_is_an_error(criteria):
+    grade, rubrics, _ = graded(LlmRubric(), verdict(1), criteria=criteria)
+    assert grade.error.code == "nothing-to-judge"
+    assert not rubrics
+
+
+def test_no_answer_is_an_error_and_nothing_is_asked():
+    grade, rubrics, _ = graded(LlmRubric("is right"), verdict(1), output=None)
+    assert grade.error.code == "no-output"
+    assert not rubrics
+
+
+# what becomes of the verdict
+
+
+@pytest.mark.parametrize(("score", "passed"), [(1, True), (0.8, True), (0.8 - 1e-12, True), (0.79, False), (0, False)])
+def test_prose_passes_from_0_8(score, passed):
+    grade, _, _ = graded(LlmRubric("is right"), verdict(score, reason="so"))
+    assert (grade.score, grade.passed, grade.reason, grade.error) == (score, passed, "so", None)
+    assert grade.checks == (Check("so", passed),)
+
+
+def test_a_mark_of_the_entry_takes_the_place_of_0_8():
+    grade, _, _ = graded(LlmRubric("is right"), verdict(0.7))
+    assert grade.passing_at(0.7).passed
+    assert not grade.passed
+    assert grade.counted == 0.7
+
+
+def test_the_judges_checks_are_the_grades():
+    check = Check("adds", False, "41")
+    grade, _, _ = graded(LlmRubric("is right"), verdict(0.9, check, reason="nearly"))
+    assert grade.checks == (check,)
+    assert grade.passed
+
+
+def test_a_verdict_without_words_still_has_a_check():
+    grade, _, _ = graded(LlmRubric("is right"), verdict(1))
+    assert grade.checks == (Check("is right", True),)
+
+
+@pytest.mark.parametrize(
+    ("score", "satisfied", "shown", "passed"),
+    [(1.0, True, 1.0, True), (0.9, True, 0.9, True), (0.75, True, 0.75, False), (0.9, False, 0.0, False)],
+)
+def test_a_failed_required_item_fails_a_checklist_and_takes_its_score(score, satisfied, shown, passed):
+    grade, _, _ = graded(LlmRubric(("says 42",)), verdict(score, satisfied=satisfied))
+    assert (grade.score, grade.passed) == (shown, passed)
+
+
+def test_tokens_and_cost_are_the_judges():
+    usage = TokenUsage(10, 5, 15)
+    grade, _, _ = graded(LlmRubric("is right"), verdict(1, token_usage=usage, cost_usd=0.01))
+    assert (grade.token_usage, grade.cost_usd) == (usage, 0.01)
+
+
+def test_a_failure_is_an_errored_grade_that_negation_leaves_so():
+    failure = JudgeFailure("unreadable-verdict", "no", reply="Fine!", token_usage=TokenUsage(1), cost_usd=0.01)
+    grade, _, _ = graded(LlmRubric("is right"), failure)
+    assert grade.error == Failure("unreadable-verdict", "no")
+    assert (grade.passed, grade.negated().passed, grade.passing_at(0).passed) == (False, False, False)
+    assert grade.details == {"judge_reply": "Fine!"}
+    assert (grade.token_usage, grade.cost_usd) == (TokenUsage(1), 0.01)
+
+
+def test_a_plain_failure_keeps_its_code_and_whether_to_try_again():
+    grade, _, _ = graded(LlmRubric("is right"), Failure("judge-timeout", "7 s", retryable=True))
+    assert grade.error == Failure("judge-timeout", "7 s", retryable=True)
+    assert (dict(grade.details), grade.cost_usd) == ({}, None)
+
+
+@given(
+    weights=st.lists(st.floats(0, 10), min_size=1, max_size=6).filter(any),
+    data=st.data(),
+)
+def test_a_checklist_passes_just_when_its_rule_says_so(weights, data):
+    count = len(weights)
+    required = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    held = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    entries = tuple(RubricEntry(f"does {n}", weight=weights[n], required=required[n]) for n in range(count))
+    checks = [f'{{"id": "r{n + 1}", "satisfied": {str(held[n]).lower()}}}' for n in range(count)]
+    judge = TargetJudge(Saying([f'{{"checks": [{", ".join(checks)}]}}']), "judge")
+    grade = asyncio.run(LlmRubric(entries).grade(answered("42", _services=JudgeServices(judge))))
+    share = sum(weights[n] for n in range(count) if held[n]) / sum(weights)
+    gate = all(held[n] for n in range(count) if required[n])
+    assert grade.score == pytest.approx(share if gate else 0)
+    assert grade.passed is (gate and share >= 0.8 - 1e-9)
+
+
+# what is wrong with it at load
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        LlmRubric(),
+        LlmRubric("is right"),
+        LlmRubric(("says 42", RubricEntry("is polite", "r1b", weight=0))),
+        LlmRubric(prompt=Document("Judge {{ output }}")),
+        LlmRubric("is right", prompt=Document("{{ rubrics }} {{ candidate_answer }}")),
+        LlmRubric("is right", prompt=Document("{{ expected_outcome }} {{ output }}")),
+        LlmRubric(("says 42",), prompt=Document("{{ rubrics }} {{ output }}")),
+    ],
+)
+def test_a_sound_rubric_has_no_faults(assertion):
+    assert codes(assertion) == []
+
+
+@pytest.mark.parametrize(
+    ("assertion", "found"),
+    [
+        (LlmRubric(""), [("missing-value", ("value",))]),
+        (LlmRubric(" \n"), [("missing-value", ("value",))]),
+        (LlmRubric(()), [("missing-value", ("value",))]),
+        (LlmRubric(("says 42", " ")), [("missing-value", ("value", 1))]),
+        (LlmRubric((RubricEntry("a", weight=0), RubricEntry("b", weight=0))), [("bad-value", ("value",))]),
+        (LlmRubric((RubricEntry("a", "x"), "b", RubricEntry("c", "x"))), [("duplicate-id", ("value", 2))]),
+        (LlmRubric((RubricEntry("a", "r2"), "b")), [("duplicate-id", ("value", 1))]),
+        (LlmRubric("a", votes=3), [("not-yet", ("votes",))]),
+        (LlmRubric("a", scale="1-5", pass_threshold=4), [("not-yet", ("scale",)), ("not-yet", ("pass_threshold",))]),
+        (LlmRubric(("a", RubricEntry("b", score_ranges={"0": "bad"}))), [("not-yet", ("value", 1, "score_ranges"))]),
+        (LlmRubric((RubricEntry("b", min_score=7),)), [("not-yet", ("value", 0, "min_score"))]),
+        (LlmRubric(("a",), prompt=Document("{{ output }}")), [("judge-prompt-without-rubric", ("prompt",))]),
+        (LlmRubric("a", prompt=Document("{{ output }}")), [("judge-prompt-without-rubric", ("prompt",))]),
+        (
+            LlmRubric(("a",), prompt=Document("{{ criteria }} {{ output }}")),
+            [("judge-prompt-without-rubric", ("prompt",))],
+        ),
+        (LlmRubric("a", prompt=Document("{{ output")), [("bad-template", ("prompt",))]),
+        (LlmRubric(prompt=Document("{{ input }}")), [("judge-prompt-without-output", ("prompt",))]),
+    ],
+)
+def test_faults_name_the_option(assertion, found):
+    assert codes(assertion) == found
+
+
+def test_a_prompt_written_as_plain_instructions_is_told_how_to_show_the_answer():
+    (fault,) = prompt_faults("Look for depth. Score from 0 to 1.")
+    assert fault.code == "judge-prompt-without-output"
+    assert "{{ output }}" in fault.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("outpt", "did you mean 'output'?"),
+        ("rubric", "did you mean 'rubrics'?"),
+        ("candidate_answr", "did you mean 'candidate_answer'?"),
+        ("zzz", "the case's own variables are under 'vars'"),
+    ],
+)
+def test_an_unknown_variable_is_told_the_nearest_one(name, hint):
+    (fault,) = prompt_faults(f"{{{{ output }}}} {{{{ {name} }}}}")
+    assert (fault.code, fault.path, fault.hint) == ("undefined-variable", ("prompt",), hint)
+    assert f"'{name}'" in fault.message
+
+
+def test_variables_environment_and_names_of_the_template_itself_are_known():
+    text = "{% for x in range(3) %}{{ x }}{% endfor %}{{ vars.topic }} {{ env.HOST }} ${{ PORT }} {{ output }}"
+    assert prompt_faults(text) == []
+
+
+# how it is named
+
+
+@pytest.mark.parametrize(
+    ("assertion", "label"),
+    [
+        (LlmRubric("is\n right"), "is right"),
+        (LlmRubric("x" * 100), "x" * 59 + "…"),
+        (LlmRubric(("says 42",)), "says 42"),
+        (LlmRubric((RubricEntry("says 42"), "b", "c")), "says 42 (+2)"),
+        (LlmRubric(()), ""),
+        (LlmRubric(prompt=Document("Judge {{ output }}", "/evals/judges/depth.md")), "depth.md"),
+        (LlmRubric(prompt=Document("Judge {{ output }}")), "Judge {{ output }}"),
+        (LlmRubric(), "criteria"),
+    ],
+)
+def test_the_label_is_what_is_judged_by(assertion, label):
+    assert assertion.label() == label
+
+
+def test_it_asks_for_a_judge_and_for_time():
+    assert (LlmRubric.short, LlmRubric.needs_judge, LlmRubric.timeout_s) == ("value", True, 120)

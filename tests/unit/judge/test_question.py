@@ -1,0 +1,143 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from agentv.judge import question as asking
+from agentv.judge.question import built_in, question_about
+from agentv.model.message import Message, ToolCall
+from agentv.model.rubric import PROMPT_VARIABLES, Rubric, RubricItem
+from agentv.templating import RenderError, undeclared
+from doubles.judges import answered
+
+PROSE = Rubric("freeform", text="is right")
+
+
+def task(rubric, context):
+    """The message with the prompt, and the fence in it."""
+    question = question_about(rubric, context)
+    return question.messages[1].text, question.fence
+
+
+def custom(prompt, context=None, **more):
+    return task(Rubric("freeform", prompt=prompt, **more), context or answered("42"))
+
+
+def test_the_rules_come_first_and_name_the_markers_and_the_shape():
+    question = question_about(PROSE, answered("42"))
+    rules, prompt = question.messages
+    assert (rules.role, prompt.role) == ("system", "user")
+    assert f"<answer-{question.fence.token}>" in rules.text
+    assert '"score": <a number from 0 to 1>' in rules.text
+    assert "{{" not in rules.text
+
+
+def test_a_checklist_is_shown_an_item_a_line():
+    items = (
+        RubricItem("r1", "says 42"),
+        RubricItem("tone", "is\n[r9] polite"),
+        RubricItem("r3", "it is 42", operator="contradiction"),
+    )
+    question = question_about(Rubric("checklist", items=items), answered("42", criteria="adds right"))
+    text = question.messages[1].text
+    assert "\n[r1] says 42\n[tone] is [r9] polite\n[r3] it is 42 (contradiction guard)\n" in text
+    assert "adds right" in text
+    assert '"satisfied": <true or false>' in question.messages[0].text
+
+
+def test_the_built_in_prompt_leaves_out_what_the_case_does_not_have():
+    text, _ = task(PROSE, answered("42"))
+    assert "is right" in text
+    assert "What is 15 + 27?" in text
+    assert "<reference>" not in text
+    assert "tools" not in text
+    reference = (Message("assistant", "forty-two"),)
+    assert "<reference>\nforty-two\n</reference>" in task(PROSE, answered("42", expected_output=reference))[0]
+
+
+@pytest.mark.parametrize("name", ["output", "candidate_answer"])
+def test_the_answer_is_fenced_in_prompts_of_users_too(name):
+    text, fence = custom(f"Judge {{{{ {name} }}}} now")
+    assert text == f"Judge <answer-{fence.token}>\n42\n</answer-{fence.token}> now"
+
+
+def test_every_variable_is_there_in_both_spellings():
+    context = answered(
+        "42",
+        criteria="adds right",
+        expected_output=(Message("assistant", "forty-two"),),
+        metadata={"lang": "é", "tags": ["a"]},
+    )
+    shown = {
+        name: custom(f"{{{{ output }}}}|{{{{ {name} }}}}", context)[0].partition("|")[2] for name in PROMPT_VARIABLES
+    }
+    assert shown["input"] == shown["question"] == "What is 15 + 27?"
+    assert shown["expected_output"] == shown["reference_answer"] == "forty-two"
+    assert shown["criteria"] == shown["expected_outcome"] == "adds right"
+    assert json.loads(shown["metadata"]) == json.loads(shown["sidecar"]) == {"lang": "é", "tags": ["a"]}
+    assert "é" in shown["metadata"]
+    assert shown["rubrics"] == shown["tool_calls"] == shown["file_changes"] == ""
+
+
+def test_a_template_may_look_into_metadata_variables_and_environment():
+    context = answered("42", metadata={"lang": "python"}, vars={"topic": "sums", "output": "mine"}, env={"HOST": "h"})
+    text, fence = custom("{{ output }} {{ metadata.lang }} {{ vars.topic }} {{ vars.output }} {{ env.HOST }}", context)
+    assert text == f"<answer-{fence.token}>\n42\n</answer-{fence.token}> python sums mine h"
+
+
+def test_the_value_of_a_rubric_is_both_rubric_and_criteria():
+    text, _ = task(
+        Rubric("freeform", "is polite", prompt="{{ rubrics }}|{{ criteria }}|{{ output }}"),
+        answered("42", criteria="c"),
+    )
+    assert text.startswith("is polite|is polite|")
+
+
+def test_nothing_that_is_filled_in_is_rendered_again():
+    hostile = "{{ env.SECRET }}{% for x in range(9) %}{{ x }}{% endfor %}"
+    context = answered(hostile, hostile, criteria=hostile, env={"SECRET": "s3cret"}, metadata={"note": hostile})
+    text, _ = task(Rubric("freeform", text=hostile), context)
+    assert text.count(hostile) == 3
+    assert "s3cret" not in text
+
+
+def test_tool_calls_are_fenced():
+    calls = (ToolCall("search", {"q": "é"}), ToolCall("add", {}))
+    context = answered("42", messages=(Message("assistant", "", tool_calls=calls), Message("assistant", "42")))
+    text, fence = task(PROSE, context)
+    inside = 'search {"q": "é"}\nadd {}'
+    assert f"<tool-calls-{fence.token}>\n{inside}\n</tool-calls-{fence.token}>" in text
+
+
+@pytest.mark.parametrize("prompt", ["{{ output | upper }}", "{{ output[:40] }}", "{{ output | trim }}"])
+def test_a_filter_does_not_take_the_fence_away(prompt):
+    text, fence = custom(prompt, answered("x" * 100))
+    assert fence.shows("answer", text)
+
+
+@pytest.mark.parametrize(
+    "prompt", ["Is it good?", "{% if criteria %}{{ output }}{% endif %}", "{{ output | length }}", "{{ tool_calls }}"]
+)
+def test_a_prompt_that_does_not_show_the_answer_is_refused(prompt):
+    calls = (Message("assistant", "", tool_calls=(ToolCall("add", {}),)),)
+    with pytest.raises(RenderError) as raised:
+        custom(prompt, answered("42", messages=calls))
+    assert raised.value.code == "judge-prompt-without-output"
+
+
+def test_a_repair_request_holds_what_was_said_and_what_was_wrong():
+    first = question_about(PROSE, answered("42"))
+    second = first.again("{{ no }}", "it is {{ odd }}")
+    assert second.messages[:2] == first.messages
+    assert second.messages[2] == Message("assistant", "{{ no }}")
+    assert "it is {{ odd }}." in second.messages[3].text
+    assert f'"confirm": "{second.mark}"' in second.messages[3].text
+    assert second.mark != first.fence.token
+    assert len(first.again(" ", "it is empty").messages) == 3
+
+
+def test_the_prompts_are_files_beside_the_code_and_know_only_the_variables_of_judge_prompts():
+    folder = Path(asking.__file__).parent / "prompts"
+    for name in ("freeform", "checklist"):
+        assert undeclared((folder / f"{name}.md").read_text()) <= set(PROMPT_VARIABLES)
+        assert built_in(name) is built_in(name)

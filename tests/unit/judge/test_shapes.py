@@ -1,0 +1,129 @@
+import json
+
+import pytest
+
+from agentv.judge.shapes import SHAPES, UnreadableError
+from agentv.model.grade import Check
+from agentv.model.rubric import Rubric, RubricItem
+
+PROSE = Rubric("freeform", text="is right")
+LIST = Rubric(
+    "checklist",
+    items=(RubricItem("r1", "says 42", weight=3), RubricItem("tone", "is polite", weight=1, required=False)),
+)
+
+
+def freeform(text):
+    return SHAPES["freeform"].read(json.loads(text), PROSE)
+
+
+def checklist(*checks, **more):
+    return SHAPES["checklist"].read({"checks": list(checks), **more}, LIST)
+
+
+def said(identity, satisfied, **more):
+    return {"id": identity, "satisfied": satisfied, **more}
+
+
+@pytest.mark.parametrize(("text", "score"), [("0", 0), ("1", 1), ("0.85", 0.85), ("1.0", 1), ("1e-1", 0.1)])
+def test_a_score_alone_is_a_verdict(text, score):
+    reading = freeform(f'{{"score": {text}}}')
+    assert (reading.score, reading.checks, reading.reason, reading.satisfied) == (score, (), None, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["NaN", "Infinity", "-Infinity", "-0.01", "1.01", "85", "true", "null", '"0.9"', '"high"', "[1]", "{}", "1e999"],
+)
+def test_a_score_is_a_number_from_0_to_1(text):
+    with pytest.raises(UnreadableError, match="'score' must be a number from 0 to 1, found"):
+        freeform(f'{{"score": {text}}}')
+
+
+def test_assertions_become_checks():
+    reading = freeform(
+        '{"score": 0.5, "reason": "half", "assertions": [{"text": "adds", "passed": true, "evidence": "42"},'
+        ' {"text": "explains", "passed": false, "evidence": null}]}'
+    )
+    assert reading.checks == (Check("adds", True, "42"), Check("explains", False))
+    assert reading.reason == "half"
+
+
+def test_older_hits_and_misses_become_checks():
+    reading = freeform('{"score": 0.5, "hits": ["adds", " "], "misses": ["does not explain"], "reasoning": "half"}')
+    assert reading.checks == (Check("adds", True), Check("does not explain", False))
+    assert reading.reason == "half"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        '"assertions": "all good"',
+        '"assertions": ["good"]',
+        '"assertions": [{"text": "good"}]',
+        '"assertions": [{"passed": true}]',
+        '"assertions": [{"text": " ", "passed": true}]',
+        '"assertions": [{"text": "good", "passed": "yes"}]',
+        '"assertions": [{"text": "good", "passed": 1}]',
+        '"assertions": [{"text": "good", "passed": true, "evidence": 3}]',
+        '"hits": "good"',
+        '"misses": [1]',
+        '"reason": 1',
+        '"pass": false',
+        '"passed": false',
+    ],
+)
+def test_a_malformed_part_makes_the_verdict_unreadable(rest):
+    with pytest.raises(UnreadableError):
+        freeform(f'{{"score": 0.9, {rest}}}')
+
+
+def test_pass_beside_a_score_that_says_no_is_a_contradiction():
+    with pytest.raises(UnreadableError, match=r"'pass' is true beside a score of 0\.1"):
+        freeform('{"score": 0.1, "pass": true}')
+    assert freeform('{"score": 0.7, "pass": true}').score == 0.7
+    assert freeform('{"score": 0.7, "pass": false}').score == 0.7
+
+
+def test_text_that_no_file_can_hold_is_made_speakable():
+    assert freeform(r'{"score": 0, "reason": "a\ud800b é"}').reason == "a?b é"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "score", "satisfied"),
+    [(True, True, 1.0, True), (True, False, 0.75, True), (False, True, 0.25, False), (False, False, 0.0, False)],
+)
+def test_a_checklist_is_scored_by_weight(first, second, score, satisfied):
+    reading = checklist(said("tone", second), said("r1", first, reasoning="because"), overall_reasoning="so")
+    assert (reading.score, reading.satisfied, reading.reason) == (score, satisfied, "so")
+    assert reading.checks == (Check("says 42", first, "because"), Check("is polite", second))
+
+
+@pytest.mark.parametrize(
+    ("checks", "problem"),
+    [
+        ([], "it says nothing of item 'r1'"),
+        ([said("r1", True)], "it says nothing of item 'tone'"),
+        ([said("r1", True), said("tone", True), said("r9", True)], "the checklist has no item 'r9'"),
+        ([said("r1", True), said("tone", True), said("r1", False)], "it calls item 'r1' satisfied and not satisfied"),
+        ([said("r1", "yes"), said("tone", True)], "each of 'checks' must have"),
+        ([said("r1", 1), said("tone", True)], "each of 'checks' must have"),
+        ([said(1, True), said("tone", True)], "each of 'checks' must have"),
+        ([said("r1", True, reasoning=[]), said("tone", True)], "'reasoning' must be text"),
+        (["r1", "tone"], "'checks' must be a list of objects"),
+    ],
+)
+def test_a_checklist_must_say_just_one_thing_of_each_item(checks, problem):
+    with pytest.raises(UnreadableError, match=problem):
+        checklist(*checks)
+
+
+def test_an_item_said_twice_in_the_same_way_is_said():
+    assert checklist(said("r1", True), said("tone", True), said("r1", True)).score == 1
+
+
+def test_what_is_quoted_in_a_problem_is_cut_and_escaped():
+    with pytest.raises(UnreadableError) as raised:
+        checklist(said("\u202e" + "x" * 100, True))
+    assert "\\u202e" in str(raised.value)
+    assert len(str(raised.value)) < 100
