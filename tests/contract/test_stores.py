@@ -1,0 +1,98 @@
+"""What every `agentv.ports.Store` does."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agentv.model.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.response import TargetResponse, TokenUsage
+from agentv.store.directory import RunDirectory
+from agentv.store.journal import Journal
+from doubles.stores import MemoryStore
+from doubles.trials import ROOT, finished, trial
+
+NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
+
+
+def on_disk(path):
+    return Journal(RunDirectory.create(path, NOW), ROOT)
+
+
+@pytest.fixture(params=["memory", "disk"])
+def store(request, tmp_path):
+    made = MemoryStore() if request.param == "memory" else on_disk(tmp_path)
+    yield made
+    made.close()
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+plain = (
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | texts
+)
+objects = st.dictionaries(
+    texts, st.recursive(plain, lambda inner: st.lists(inner, max_size=3), max_leaves=5), max_size=3
+)
+blocks = st.one_of(
+    st.builds(TextBlock, texts),
+    st.builds(FileBlock, texts, texts, texts),
+    st.builds(ImageBlock, texts, st.none() | texts),
+)
+messages = st.builds(
+    Message,
+    st.sampled_from(["system", "user", "assistant", "tool"]),
+    texts | objects | st.lists(blocks, max_size=3).map(tuple),
+    st.none() | texts,
+    st.lists(st.builds(ToolCall, texts, objects, st.none() | texts), max_size=2).map(tuple),
+)
+counts = st.none() | st.integers(0, 2**60)
+answers = st.builds(
+    TargetResponse,
+    st.none() | texts,
+    st.lists(messages, max_size=3).map(tuple),
+    st.none() | st.builds(TokenUsage, counts, counts, counts, counts, counts),
+    st.none() | st.floats(0, 1e9),
+    st.none() | st.floats(0, 1e9),
+    st.none() | texts,
+    objects,
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(kept=st.lists(answers, max_size=3))
+def test_an_answer_comes_back_as_it_was_given(store, kept):
+    before = len(list(store.answers()))
+    for number, answer in enumerate(kept):
+        store.answer(f"key-{number}", answer)
+    assert list(store.answers())[before:] == [(f"key-{number}", answer) for number, answer in enumerate(kept)]
+
+
+def test_a_new_store_is_empty(store):
+    assert list(store.finished()) == []
+    assert list(store.answers()) == []
+
+
+@pytest.mark.parametrize("status", ["passed", "failed", "errored"])
+def test_a_finished_trial_is_named_by_its_key(store, status):
+    store.finish(finished(status, trial=trial("one", key="k1")))
+    store.finish(finished(status, trial=trial("two", key="k2")))
+    assert list(store.finished()) == ["k1", "k2"]
+
+
+def test_a_skipped_trial_is_not_finished(store):
+    store.finish(finished("skipped"))
+    assert list(store.finished()) == []
+
+
+def test_an_answer_alone_does_not_finish_its_trial(store):
+    store.answer("k1", TargetResponse("yes"))
+    assert list(store.finished()) == []
+
+
+def test_closing_twice_is_closing(store):
+    store.finish(finished())
+    store.close()
+    store.close()

@@ -1,0 +1,228 @@
+"""What every target must do, whatever its provider."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from agentv.foreign.threads import DaemonThreads
+from agentv.model.response import Failure, TargetResponse
+from agentv.ports import TargetRequest
+from agentv.registry.fields import Command, FunctionRef
+from agentv.registry.types import ProviderSettings
+from agentv.targets.catalogue import PROVIDERS, registry
+from agentv.targets.cli import Cli
+from agentv.targets.echo import Echo
+from agentv.targets.http import Http
+from agentv.targets.mock import Mock
+from agentv.targets.python import Python
+from agentv.targets.replay import Replay
+from doubles.asking import answers, asked, request, spec_of
+from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
+from doubles.processes_alive import all_gone, ids_in
+
+FUNCTIONS = """
+import asyncio, time
+
+def echo(prompt):
+    time.sleep(0.001)
+    return prompt
+
+async def echo_async(prompt):
+    await asyncio.sleep(0.001)
+    return prompt
+
+def fail(prompt):
+    raise ValueError("no")
+
+async def wait(prompt):
+    await asyncio.sleep(60)
+
+def block(prompt):
+    time.sleep(1)
+"""
+
+FAMILY = "(echo $(exec sh -c 'echo $PPID') >>ids; sleep 60; true) & echo $$ >>ids; sleep 60; true"
+
+
+@dataclass(frozen=True)
+class Place:
+    directory: Path
+    server: MisbehavingServer
+
+    def function(self, name: str) -> Python:
+        (self.directory / "functions.py").write_text(FUNCTIONS)
+        return Python(FunctionRef(name, path=str(self.directory / "functions.py")))
+
+    def recording(self, rows: list[dict]) -> Replay:
+        (self.directory / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        return Replay(str(self.directory / "rows.jsonl"))
+
+    def program(self, *words: str) -> Cli:
+        return Cli(Command(argv=words, cwd=str(self.directory)))
+
+    def line(self, text: str) -> Cli:
+        return Cli(Command(shell=text, cwd=str(self.directory)))
+
+
+Make = Callable[[Place], ProviderSettings]
+
+ECHOING: dict[str, Make] = {
+    "echo": lambda place: Echo(),
+    "mock": lambda place: Mock(responses={str(number): f"prompt {number}" for number in range(50)}),
+    "mock, late": lambda place: Mock(responses={str(n): f"prompt {n}" for n in range(50)}, delay_ms=1),
+    "replay": lambda place: place.recording([{"test_id": str(n), "output": f"prompt {n}"} for n in range(50)]),
+    "python": lambda place: place.function("echo"),
+    "python, async": lambda place: place.function("echo_async"),
+    "cli": lambda place: place.program("cat"),
+    "cli, line": lambda place: place.line("printf %s {PROMPT}"),
+    "cli, files": lambda place: place.line("cp {PROMPT_FILE} {OUTPUT_FILE}; echo log"),
+    "http": lambda place: Http(place.server.url("ok")),
+}
+"""Targets that answer case `n` with `prompt n`."""
+
+FAILING: dict[str, tuple[Make, str]] = {
+    "mock": (lambda place: Mock(error="no"), "mock-error"),
+    "mock, late": (lambda place: Mock(error="no", delay_ms=1), "mock-error"),
+    "replay": (lambda place: place.recording([]), "no-recording"),
+    "python": (lambda place: place.function("fail"), "target-raised"),
+    "cli": (lambda place: place.line("echo no >&2; exit 3"), "exit-status"),
+    "http": (lambda place: Http(place.server.url("500")), "http-status"),
+}
+"""Targets that always fail, and how. `echo` has no way to."""
+
+WAITING: dict[str, Make] = {
+    "mock": lambda place: Mock(response="late", delay_ms=60_000),
+    "python": lambda place: place.function("block"),
+    "python, async": lambda place: place.function("wait"),
+    "cli": lambda place: place.line("sleep 60"),
+    "http": lambda place: Http(place.server.url("hang")),
+}
+"""Targets that take for ever, or as good as."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MisbehavingServer]:
+    with misbehaving_server() as running:
+        yield running
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: MisbehavingServer) -> Place:
+    return Place(tmp_path, server)
+
+
+def test_every_provider_is_held_to_this():
+    assert {name.partition(",")[0] for name in ECHOING} == set(PROVIDERS)
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_its_settings_are_frozen_and_documented(name):
+    settings = registry().find(name).settings
+    assert dataclasses.is_dataclass(settings)
+    assert settings.__dataclass_params__.frozen
+    assert "__slots__" in vars(settings)
+    assert settings.__doc__
+    fields = {field.name: field.type for field in dataclasses.fields(settings)}
+    assert settings.short is None or settings.short in fields
+    assert all("Doc(" in str(annotation) for annotation in fields.values())
+
+
+@pytest.mark.parametrize("name", ECHOING)
+def test_it_answers_with_text(name, place):
+    settings = ECHOING[name](place)
+    assert list(settings.faults()) == []
+    [found] = answers(settings, request("prompt 7", "7"))
+    assert isinstance(found, TargetResponse)
+    assert found.output == "prompt 7"
+    assert found.cost_usd is None or found.cost_usd > 0
+
+
+@pytest.mark.parametrize("name", ECHOING)
+def test_calls_at_once_do_not_mix(name, place):
+    found = answers(ECHOING[name](place), *(request(f"prompt {number}", str(number)) for number in range(50)))
+    assert [one.output for one in found] == [f"prompt {number}" for number in range(50)]
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_a_failure_is_a_value_and_the_next_call_is_made_all_the_same(name, place):
+    make, code = FAILING[name]
+    found = answers(make(place), request(), request())
+    assert [type(one) for one in found] == [Failure, Failure]
+    assert [one.code for one in found] == [code, code]
+    assert all(one.message for one in found)
+
+
+@pytest.mark.parametrize("name", ECHOING)
+@pytest.mark.parametrize("calls", [0, 1])
+def test_it_can_be_closed_twice_used_or_not(name, calls, place):
+    async def close_twice():
+        executor = DaemonThreads()
+        target = ECHOING[name](place).connect(spec_of(Echo()), executor)
+        for _ in range(calls):
+            await asked(target, request("prompt 1", "1"))
+        await target.close()
+        await target.close()
+        executor.close()
+
+    asyncio.run(close_twice())
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_a_call_can_be_cancelled_and_the_target_goes_on(name, place):
+    async def cancelled():
+        executor = DaemonThreads()
+        target = WAITING[name](place).connect(spec_of(Echo()), executor)
+        calls = [asyncio.ensure_future(_waited(target, request())) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        calls[0].cancel()
+        await asyncio.wait(calls[:1])
+        assert not calls[1].done()
+        calls[1].cancel()
+        await asyncio.wait(calls)
+        await target.close()
+        return [call.cancelled() for call in calls]
+
+    assert asyncio.run(cancelled()) == [True, True]
+
+
+async def _waited(target, one: TargetRequest):
+    answer = target.answer(one)
+    assert inspect.isawaitable(answer)
+    return await answer
+
+
+def test_a_cancelled_call_leaves_no_process(place):
+    async def cancelled():
+        target = place.line(FAMILY).connect(spec_of(Echo()), DaemonThreads())
+        call = asyncio.ensure_future(asked(target, request()))
+        ids = await asyncio.to_thread(ids_in, place.directory / "ids", 2)
+        call.cancel()
+        await asyncio.wait([call])
+        await target.close()
+        return ids
+
+    assert all_gone(asyncio.run(cancelled()))
+
+
+@pytest.mark.parametrize("name", ["cli", "http"])
+def test_a_time_limit_of_its_own_is_kept(name, place):
+    [found] = answers(WAITING[name](place), request(timeout_s=0.1))
+    assert (found.code, found.retryable) == ("timeout", True)
+
+
+@pytest.mark.parametrize("name", ["echo", "python", "cli", "http"])
+def test_an_answer_may_not_be_too_large(name, place):
+    make = ECHOING[name]
+    [found] = answers(make(place), request("a" * 10_000_001))
+    assert isinstance(found, Failure)
+    assert found.code == "output-too-large"
+    [found] = answers(make(place), request("ä" * 5_000_000 if name != "http" else "a" * 9_000_000))
+    assert isinstance(found, TargetResponse)

@@ -1,0 +1,56 @@
+"""Asking a target in a test: requests with defaults, and a target that is connected, asked and closed."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from typing import Any
+
+from agentv.foreign.threads import DaemonThreads
+from agentv.model.message import Message
+from agentv.model.response import Failure, TargetResponse
+from agentv.model.suite import Retry, TargetSpec
+from agentv.ports import TargetRequest
+from agentv.registry.types import ProviderSettings
+
+
+def request(prompt: str = "hello", case_id: str = "case", **others: Any) -> TargetRequest:
+    messages = others.pop("messages", (Message("user", prompt),))
+    env = {"PATH": os.environ["PATH"], **others.pop("env", {})}
+    return TargetRequest(case_id, prompt, messages, **{"timeout_s": 10.0, "env": env, **others})
+
+
+def spec_of(settings: ProviderSettings, **others: Any) -> TargetSpec:
+    return TargetSpec("target", "provider", settings, **{"retry": Retry(), **others})
+
+
+async def asked(target: Any, one: TargetRequest) -> TargetResponse | Failure:
+    answer = target.answer(one)
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def answers(settings: ProviderSettings, *requests: TargetRequest, **spec: Any) -> list[TargetResponse | Failure]:
+    """What a target says to requests that are made at once."""
+
+    async def ask() -> list[TargetResponse | Failure]:
+        executor = DaemonThreads()
+        target = settings.connect(spec_of(settings, **spec), executor)
+        try:
+            return await asyncio.gather(*(asked(target, one) for one in requests))
+        finally:
+            await target.close()
+            executor.close()
+
+    return asyncio.run(ask())
+
+
+def answer(settings: ProviderSettings, one: TargetRequest | None = None, **spec: Any) -> TargetResponse | Failure:
+    return answers(settings, one or request(), **spec)[0]
+
+
+def code(settings: ProviderSettings, one: TargetRequest | None = None, **spec: Any) -> str:
+    """The code of the failure that a target gives."""
+    found = answer(settings, one, **spec)
+    assert isinstance(found, Failure), found
+    return found.code

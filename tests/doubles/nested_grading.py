@@ -1,0 +1,65 @@
+"""Grading in a test: answers, entries with settings, and services that grade nested lists as the engine does."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+from agentv.engine.grading import grade_entries
+from agentv.model.assertion import AssertionEntry, AssertionSettings
+from agentv.model.context import AssertionContext
+from agentv.model.grade import Grade
+from agentv.model.message import Message
+from agentv.model.trial import Score
+
+
+class Stopped:
+    """A clock that stands still."""
+
+    def monotonic(self) -> float:
+        return 0.0
+
+
+class Nesting:
+    """The part of a run's services that sets ask for."""
+
+    async def grade(self, entries: Any, context: AssertionContext) -> tuple[Score, ...]:
+        return await grade_entries(entries, context, Stopped())  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An assertion whose grade is known beforehand."""
+
+    outcome: Grade
+    name: str = "given"
+
+    def label(self) -> str:
+        return self.name
+
+    def grade(self, context: AssertionContext) -> Grade:
+        return self.outcome
+
+
+def answer(output: str | None = "", *, reference: Any = None, **known: Any) -> AssertionContext:
+    """An answer and what is known of it; `reference` is the content of the expected output."""
+    expected = () if reference is None else (Message("assistant", reference),)
+    return AssertionContext(input=(), output=output, expected_output=expected, _services=Nesting(), **known)  # type: ignore[arg-type]
+
+
+def entry(assertion: Any, kind: str = "given", **settings: Any) -> AssertionEntry:
+    return AssertionEntry(kind, assertion, AssertionSettings(**settings))
+
+
+def graded(assertion: Any, context: AssertionContext | str | None) -> Grade:
+    """The grade that an assertion gives, awaited where it has to be."""
+    whole = context if isinstance(context, AssertionContext) else answer(context)
+    grade = assertion.grade(whole)
+    return asyncio.run(grade) if inspect.isawaitable(grade) else grade
+
+
+def faults(assertion: Any) -> list[tuple[str, tuple[str | int, ...]]]:
+    """The codes and places of what an assertion finds wrong with its options; warnings are marked."""
+    return [(f"{'~' if fault.warning else ''}{fault.code}", fault.path) for fault in assertion.faults()]

@@ -1,0 +1,36 @@
+"""Whether processes are gone, seen from outside: by the ids that they wrote down themselves."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+WITHIN_S = 2.0
+"""How long is waited for the kernel to bury what was killed."""
+
+
+def ids_in(file: Path, count: int) -> list[int]:
+    """The process ids, one a line, once there are so many."""
+    deadline = time.monotonic() + WITHIN_S
+    while time.monotonic() < deadline:
+        lines = file.read_text().split() if file.exists() else []
+        if len(lines) >= count:
+            return [int(line) for line in lines]
+        time.sleep(0.005)
+    raise AssertionError(f"{file} never held {count} ids")
+
+
+def alive(process: int) -> bool:
+    """Whether it runs. One that ended and that nobody has asked after yet does not."""
+    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False)
+    return shown.stdout.strip()[:1] not in {"", "Z"}
+
+
+def all_gone(processes: list[int]) -> bool:
+    deadline = time.monotonic() + WITHIN_S
+    while any(map(alive, processes)):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.005)
+    return True

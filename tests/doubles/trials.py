@@ -1,0 +1,86 @@
+"""Finished trials, made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agentv.model.assertion import DEFAULTS, AssertionEntry, AssertionSettings
+from agentv.model.grade import Check, Grade
+from agentv.model.message import Message
+from agentv.model.response import Failure
+from agentv.model.span import Span
+from agentv.model.suite import Case, Suite, TargetSpec
+from agentv.model.trial import Score, Trial, TrialResult
+
+ROOT = "/repo"
+FILE = "/repo/evals/refund.eval.yaml"
+
+
+@dataclass(frozen=True)
+class Looks:
+    """An assertion that is only looked at."""
+
+    looks_for: str = ""
+
+    def label(self) -> str:
+        return self.looks_for
+
+    def grade(self, context):
+        raise AssertionError("this assertion was graded long ago")
+
+
+def entry(kind="contains", looks_for="'30 days'", *, line=14, settings=DEFAULTS, **given) -> AssertionEntry:
+    """An entry as the loader makes it; further keywords are settings."""
+    chosen = AssertionSettings(**given) if given else settings
+    return AssertionEntry(kind, Looks(looks_for), chosen, Span(FILE, line, 9, line, 20))
+
+
+def scored(passed=True, *, text="output contains '30 days'", evidence=None, **given) -> Score:
+    """One assertion's grade: yes or no."""
+    return Score(entry(**given), Grade.of(passed, text, evidence), 0.25)
+
+
+def graded(score, passed, *checks: Check, **given) -> Score:
+    """One assertion's grade with a score between."""
+    return Score(entry(**given), Grade(score, passed, checks), 0.25)
+
+
+def errored_score(code="script-failed", message="the script ended with status 2", **given) -> Score:
+    return Score(entry(**given), Grade.errored(code, message), 0.25)
+
+
+def trial(
+    case_id="case-1", *, target="gpt", suite="refunds", sample=1, line=12, tags=(), metadata=None, **given
+) -> Trial:
+    """A trial whose key says what it is; further keywords are the trial's own."""
+    case = Case(
+        case_id,
+        (Message("user", "May I return it?"),),
+        (),
+        tags=tuple(tags),
+        metadata=metadata or {},
+        sha256="c" * 64,
+        span=Span(FILE, line, 5, line, 9),
+    )
+    given.setdefault("key", f"{suite}/{case_id}@{target}#{sample}")
+    return Trial(Suite(suite, (case,), path=FILE), case, TargetSpec(target, "echo", None), 0.8, 300.0, sample, **given)
+
+
+def finished(status="passed", *, scores: Sequence[Score] = (), error=None, trial=None, **given) -> TrialResult:
+    """A finished trial; a failed one has one failed grade unless `scores` says more."""
+    subject = trial or globals()["trial"]()
+    chosen = tuple(scores) or {"passed": (scored(),), "failed": (scored(False, text="output lacks '30 days'"),)}.get(
+        status, ()
+    )
+    fields = {
+        "score": {"passed": 1.0, "failed": 0.0}.get(status),
+        "output": "You may, within 30 days." if status == "passed" else "No.",
+        "input": subject.case.input,
+        "duration_ms": 12.3456,
+        "timestamp": "2026-11-21T14:03:22.123Z",
+        **given,
+    }
+    if status == "errored" and error is None:
+        error = Failure("timeout", "no answer after 3 s", retryable=True)
+    return TrialResult(trial=subject, status=status, scores=chosen, error=error, **fields)

@@ -1,0 +1,214 @@
+"""What each command does, prints and exits with."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pyte
+import pytest
+from e2e.command import AGENTV, Project
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SUITE = """\
+target: echo
+tests:
+  - {id: good, input: hello, assert: [contains: hello]}
+  - {id: bad, input: "hi \\e[2J\\e]0;owned\\a there", assert: [contains: bye, contains: hi]}
+  - {id: broken, input: hello, assert: [{type: cost, threshold: 1}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "cases"),
+    [
+        ("quickstart", 5),
+        ("templates/evals/EVAL.yaml", 2),
+        ("eval-cases/evals/cases.yaml", 5),
+        ("custom-assertions/evals/suite.yaml", 2),
+    ],
+)
+def test_the_examples_are_green(project, path, cases):
+    shutil.copytree(EXAMPLES, project.path / "examples", ignore=shutil.ignore_patterns("results"))
+    ended = project.run("eval", f"examples/{path}")
+    assert ended.status == 0, ended.stderr
+    assert f"{cases} passed" in ended.stderr
+    assert project.run("validate", f"examples/{path}").status == 0
+
+
+def test_a_wrong_word_in_the_policy_turns_the_quickstart_red(project):
+    shutil.copytree(EXAMPLES / "quickstart", project.path / "quickstart")
+    policy = project.path / "quickstart" / "policy.md"
+    policy.write_text(policy.read_text().replace("30 days", "20 days"))
+    ended = project.run("eval", "quickstart")
+    assert ended.status == 1
+    assert "refund-too-late" in ended.stderr
+
+
+def test_people_read_stderr_and_programs_stdout(project):
+    project.write("a.eval.yaml", SUITE)
+    plain = project.run("eval", "a.eval.yaml")
+    assert (plain.status, plain.stdout) == (3, "")
+    assert "a.eval.yaml:4" in plain.stderr
+    as_json = project.run("eval", "a.eval.yaml", "--json")
+    shown = json.loads(as_json.stdout)
+    assert shown["cases"] == {"total": 3, "passed": 1, "failed": 1, "errored": 1, "skipped": 0}
+    assert {one["test_id"] for one in shown["not_passed"]} == {"bad", "broken"}
+    assert project.run("eval", "a.eval.yaml", "-q").stderr.count("\n") <= 4
+
+
+def test_an_answer_cannot_steer_the_terminal(project):
+    project.write("a.eval.yaml", SUITE)
+    for words in ((), ("--json",)):
+        ended = project.run("eval", "a.eval.yaml", *words)
+        assert "\x1b" not in ended.stderr + ended.stdout
+        assert "\x07" not in ended.stderr + ended.stdout
+
+
+def in_a_terminal(project: Project, *words: str, columns: int = 100) -> tuple[int, list[str], str]:
+    """The exit status, what the screen shows in the end, and all that was written to it."""
+    leader, follower = pty.openpty()
+    environment = {**project.environment, "TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": "40"}
+    for name in ("CI", "NO_COLOR"):
+        environment.pop(name, None)
+    process = subprocess.Popen(
+        [AGENTV, *words], cwd=project.path, env=environment, stdin=follower, stdout=follower, stderr=follower
+    )
+    os.close(follower)
+    written = b""
+    while True:
+        try:
+            chunk = os.read(leader, 65536)
+        except OSError:
+            break
+        if not chunk:
+            break
+        written += chunk
+    os.close(leader)
+    screen = pyte.HistoryScreen(columns, 200)
+    pyte.ByteStream(screen).feed(written)
+    return process.wait(timeout=30), [line.rstrip() for line in screen.display], written.decode(errors="replace")
+
+
+def test_a_person_sees_the_cases_that_did_not_pass(project):
+    project.write("a.eval.yaml", SUITE)
+    status, screen, written = in_a_terminal(project, "eval", "a.eval.yaml")
+    shown = "\n".join(screen)
+    assert status == 3
+    assert "bad" in shown
+    assert "contains 'bye'" in shown
+    assert "a.eval.yaml:4" in shown
+    assert "1 passed, 1 failed, 1 errored" in shown
+    assert "owned" not in written.split("\x1b]0;")[-1][:5]
+    assert "\x1b]0;owned" not in written
+    assert "Traceback" not in shown
+
+
+def test_version_and_help(project):
+    assert project.run("--version").stdout.startswith("agentv ")
+    assert "Example:" in project.run("--help").stdout
+    for command in ("eval", "validate", "assert", "init", "schema"):
+        ended = project.run(command, "--help")
+        assert ended.status == 0
+        assert "Example:" in ended.stdout, command
+
+
+def test_a_command_near_to_one_is_named(project):
+    ended = project.run("vaildate", "x")
+    assert ended.status == 2
+    assert "did you mean 'validate'?" in ended.stderr
+
+
+def test_validate_says_all_mistakes_at_once_and_as_json(project):
+    project.write(
+        "a.eval.yaml",
+        "target: echo\nthreshhold: 1\ntests:\n  - {id: a, input: x, assert: [{type: contians, value: x}]}\n  - {id: b}\n",
+    )
+    ended = project.run("validate", "a.eval.yaml")
+    assert ended.status == 2
+    assert "a.eval.yaml:2:1: error[unknown-key]" in ended.stderr
+    assert "a.eval.yaml:4:" in ended.stderr
+    assert "a.eval.yaml:5:" in ended.stderr
+    rows = json.loads(project.run("validate", "a.eval.yaml", "--json").stdout)
+    assert [row["line"] for row in rows] == sorted(row["line"] for row in rows)
+    assert {"code", "severity", "file", "line", "column", "end_line", "end_column", "message", "hint"} <= rows[0].keys()
+
+
+def test_strict_makes_warnings_fail(project):
+    project.write("a.eval.yaml", "target: echo\ntests:\n  - {id: a, input: x, criteria: good, assert: [contains: x]}\n")
+    assert project.run("validate", "a.eval.yaml").status == 0
+    assert project.run("validate", "a.eval.yaml", "--strict").status == 2
+    assert project.run("eval", "a.eval.yaml").status == 0
+    assert project.run("eval", "a.eval.yaml", "--strict").status == 2
+
+
+def test_assert_runs_one_alone(project):
+    project.write(
+        ".agentv/assertions/min_words.py",
+        "def min_words(ctx, *, minimum: int = 3):\n    return len((ctx.output or '').split()) >= minimum\n",
+    )
+    good = project.run("assert", "min-words", "--output", "one two three")
+    assert (good.status, json.loads(good.stdout)["score"]) == (0, 1)
+    bad = project.run("assert", "min-words", "--output", "one")
+    assert (bad.status, json.loads(bad.stdout)["pass"]) == (1, False)
+    project.write("payload.json", json.dumps({"output": "one two", "config": {"minimum": 2}}))
+    assert project.run("assert", "min-words", "--file", "payload.json").status == 0
+    assert project.run("assert", "contains", "--output", "x").status == 2
+    near = project.run("assert", "min-word", "--output", "x")
+    assert near.status == 2
+    assert "did you mean 'min-words'?" in near.stderr
+    project.write(".agentv/assertions/breaks.py", "def breaks(ctx):\n    raise ValueError('no')\n")
+    assert project.run("assert", "breaks", "--output", "x").status == 3
+
+
+def test_repeats_targets_and_the_chosen_cases(project):
+    project.write("a.eval.yaml", SUITE)
+    ended = project.run("eval", "a.eval.yaml", "--filter", "go*", "--repeat", "3", "-t", "echo", "-t", "mock:hello there")
+    assert ended.status == 0, ended.stderr
+    rows = project.rows()
+    assert {(row["target"], row["sample"]) for row in rows} == {(t, s) for t in ("echo", "mock:hello there") for s in (1, 2, 3)}
+
+
+def test_the_row_has_the_keys_of_the_format_in_their_order(project):
+    project.write("a.eval.yaml", SUITE)
+    project.run("eval", "a.eval.yaml", "--filter", "good")
+    (row,) = project.rows()
+    assert list(row) == (
+        "test_id suite eval_path target prompt_id sample timestamp status score threshold output input scores error"
+        " duration_ms token_usage cost_usd attempts metadata case_sha256 key schema_version"
+    ).split()
+    assert list(row["scores"][0]) == "name type score pass weight required assertions reason details duration_ms source".split()
+    assert row["scores"][0]["source"] == "a.eval.yaml:3"
+
+
+def test_secrets_are_written_nowhere(project):
+    secret = "sk-very-secret-0123456789"
+    project.write(
+        ".agentv/targets.yaml",
+        "targets:\n  - name: leaky\n    provider: mock\n    response: 'the key is sk-very-secret-0123456789'\n"
+        "    env: {API_KEY: '${{ THE_KEY }}'}\ndefaults: {target: leaky}\n",
+    )
+    project.write(".env", f"THE_KEY={secret}\n")
+    project.write("a.eval.yaml", "tests:\n  - {id: a, input: hello, assert: [contains: bye]}\n")
+    ended = project.run("eval", "a.eval.yaml", "--json")
+    assert ended.status == 1, ended.stderr
+    assert secret not in ended.stdout + ended.stderr
+    for file in (project.path / ".agentv" / "results").rglob("*"):
+        if file.is_file():
+            assert secret.encode() not in file.read_bytes(), file
+
+
+def test_ten_thousand_lines_of_json(project):
+    lines = (json.dumps({"id": str(number), "input": "x", "assert": [{"contains": "x"}]}) for number in range(10_000))
+    project.write("a.jsonl", "\n".join(lines))
+    project.write("a.yaml", "target: echo\n")
+    before = time.monotonic()
+    ended = project.run("eval", "a.jsonl", "-q")
+    assert ended.status == 0, ended.stderr
+    assert "10000 passed" in ended.stderr
+    assert time.monotonic() - before < 60

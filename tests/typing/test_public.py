@@ -1,0 +1,53 @@
+"""The public types, as mypy sees them: run by mypy, and by pytest so that they are imported too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import assert_type
+
+import agentv
+from agentv import AssertionContext, AssertionScore, Case, Evaluation, Suite, define_assertion
+
+if TYPE_CHECKING:
+    from agentv import ExitStatus, Message, Summary, TrialResult
+
+
+@define_assertion
+def min_words(context: AssertionContext, *, minimum: int = 3) -> bool:
+    return len((context.output or "").split()) >= minimum
+
+
+@define_assertion()
+def graded(context: AssertionContext) -> AssertionScore:
+    return AssertionScore(passed=True, score=0.5, details={"criteria": context.criteria})
+
+
+def answer(prompt: str) -> Mapping[str, Any]:
+    return {"output": prompt, "cost_usd": 0.01}
+
+
+def check_types() -> None:
+    suite = Suite(name="s", tests=[Case(id="a", input="hi", assertions=["is polite", {"contains": "hi"}])])
+    done = agentv.evaluate(suite, target=answer, workers=2)
+    assert_type(done, Evaluation)
+    assert_type(done.summary, "Summary")
+    assert_type(done.results, "tuple[TrialResult, ...]")
+    assert_type(done.status, "ExitStatus")
+    assert_type(done.directory, Path)
+    assert_type(done.results[0].input, "tuple[Message, ...]")
+    assert_type(done.results[0].score, "float | None")
+    assert_type(done.summary.pass_rate_interval, "tuple[float, float] | None")
+
+
+async def check_async_types() -> None:
+    assert_type(await agentv.evaluate_async("evals/"), Evaluation)
+
+
+def test_the_decorated_functions_are_still_functions():
+    context = AssertionContext(input=(), output="one two three")
+    assert min_words(context)
+    assert not min_words(context, minimum=4)
+    assert graded(context).score == 0.5

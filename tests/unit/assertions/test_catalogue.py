@@ -1,0 +1,84 @@
+import re
+import subprocess
+import sys
+from dataclasses import fields, is_dataclass
+from typing import Annotated, get_args, get_origin, get_type_hints
+
+import pytest
+
+from agentv.assertions.catalogue import NOT_YET, TYPES, registry
+from agentv.registry.fields import DeclaredAssertion, Doc
+from agentv.spec.decode import shape_of
+
+FAMILIES = ("text", "format", "data", "cost", "structure")
+OURS = [name for name, place in TYPES.items() if place.split(":")[0].rpartition(".")[2] in FAMILIES]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_options_are_frozen_slotted_documented_dataclasses(name):
+    options = registry().find(name).options
+    assert is_dataclass(options)
+    assert options.__dataclass_params__.frozen
+    assert issubclass(options, DeclaredAssertion)
+    assert "__slots__" in vars(options)
+    assert not any("__dict__" in vars(base) for base in options.__mro__)
+    assert options.__doc__
+    assert not options.__doc__.startswith(f"{options.__name__}(")
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_option_is_documented(name):
+    options = registry().find(name).options
+    hints = get_type_hints(options, include_extras=True)
+    for field in fields(options):
+        assert get_origin(hints[field.name]) is Annotated, field.name
+        assert any(isinstance(marker, Doc) and marker.text for marker in get_args(hints[field.name])), field.name
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_options_can_be_read_from_files(name):
+    options = registry().find(name).options
+    names = shape_of(options).names
+    assert options.short is None or options.short in names
+    assert callable(options.grade)
+
+
+def test_a_summary_is_one_sentence_of_a_reference_page():
+    for name in OURS:
+        assert re.fullmatch(r"[A-Z].*\.", registry().find(name).summary), name
+
+
+def test_names_are_kebab_case_and_either_built_or_not_yet():
+    for name in (*TYPES, *NOT_YET):
+        assert re.fullmatch(r"[a-z][a-z0-9]*([:-][a-z0-9]+)*", name), name
+    assert not TYPES.keys() & NOT_YET
+
+
+def test_no_name_is_negated_already():
+    assert not [name for name in (*TYPES, *NOT_YET) if name.startswith("not-")]
+
+
+def test_what_is_not_there():
+    found = registry()
+    assert found.find("contians") is None
+    assert found.find("webhook") is None
+    assert "webhook" in found.not_yet
+    assert list(found) == list(TYPES)
+
+
+IMPORTED = """
+import sys
+from agentv.assertions.catalogue import TYPES, registry
+found = registry()
+assert "agentv.assertions.text" not in sys.modules
+for name in ("contains", "regex", "levenshtein", "is-json", "latency", "assert-set", "is-refusal"):
+    found.find(name)
+from agentv.model.context import AssertionContext
+found.find("contains").options("a").grade(AssertionContext(input=(), output="abc"))
+print(sorted({"regex", "rapidfuzz", "jsonschema", "decimal"} & sys.modules.keys()))
+"""
+
+
+def test_nothing_heavy_is_imported_before_it_is_needed():
+    ran = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"

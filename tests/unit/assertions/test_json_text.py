@@ -1,0 +1,215 @@
+import json
+import time
+from itertools import islice
+from json import JSONDecodeError, JSONDecoder
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.assertions.json_compare import differences, same, shown
+from agentv.assertions.json_text import NotJson, containers, json_in, parse
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a",
+        "{'a': 1}",
+        '{"a": NaN}',
+        "Infinity",
+        "[-Infinity]",
+        "[1e999]",
+        "[1,]",
+        '{"a": 1} {"b": 2}',
+        "[" * 100_000,
+        "[" * 100_000 + "]" * 100_000,
+        "9" * 100_000,
+        '"\n"',
+        "\ufeff{}",
+    ],
+    ids=lambda text: repr(text[:20]),
+)
+def test_what_is_not_json(text):
+    found = parse(text)
+    assert isinstance(found, NotJson)
+    assert len(found.reason) < 100
+
+
+@pytest.mark.parametrize("text", ["null", " 1 ", '"a"', "[]", '{"a": [1.5e3, true]}', "9" * 400])
+def test_what_is_json(text):
+    assert not isinstance(parse(text), NotJson)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("no JSON here", []),
+        ('{"a": 1}', [{"a": 1}]),
+        ('It is {"a": 1}, or [2] then.', [{"a": 1}, [2]]),
+        ('Sure:\n```json\n{"a": {"b": []}}\n```\nDone.', [{"a": {"b": []}}]),
+        ('[note] see {"a": 1}', [{"a": 1}]),
+        ('{"a": "see [1]"}', [{"a": "see [1]"}]),
+        ('{"a": "see [1]"} [', [{"a": "see [1]"}]),
+        ('[x {"a": "see [1]"}', [{"a": "see [1]"}]),
+        ('[1, [2], {"a": 3}', [[2], {"a": 3}]),
+        ('["unclosed {"a": 1} ', [{"a": 1}]),
+        ('[NaN, {"a": 1}]', [{"a": 1}]),
+        ("{a} {{b}} [x](y)", []),
+        ('[1 2] {"a"} {"a" 1} [tru] ["\\x"] [01] {1: 2} [,] {,} [}', []),
+        ('x} ] [{"a":1}}', [{"a": 1}]),
+        ('["\\u00e9", "\\n", -0.5e-3]', [["é", "\n", -0.0005]]),
+        ("[1e999] [2]", [[2]]),
+    ],
+)
+def test_objects_and_arrays_are_found_wherever_they_stand(text, found):
+    assert sorted(map(repr, containers(text))) == sorted(map(repr, found))
+
+
+def naive(text):
+    """The same, tried at every bracket: the time grows with the square of the length."""
+    decoder, at = JSONDecoder(), 0
+    while at < len(text):
+        try:
+            value, at = decoder.raw_decode(text, at) if text[at] in "[{" else (None, at + 1)
+        except JSONDecodeError:
+            at += 1
+        else:
+            if value is not None:
+                yield value
+
+
+@given(st.text(alphabet='[]{}",:1\\a ', max_size=40))
+def test_something_is_found_just_where_there_is_something(text):
+    assert (next(containers(text), None) is None) == (next(naive(text), None) is None)
+
+
+@given(st.text(alphabet="ab, .\n", max_size=10), json_values, st.text(alphabet="ab, .\n", max_size=10))
+def test_a_value_is_found_in_prose(before, value, behind):
+    whole = json.dumps({"value": value})
+    assert list(containers(before + whole + behind)) == [{"value": value}]
+
+
+@given(st.lists(json_values.filter(lambda value: isinstance(value, list | dict)), min_size=1, max_size=4))
+def test_values_are_found_after_something_that_does_not_parse(values):
+    text = "[x " + " ".join(json.dumps(value) for value in values)
+    assert list(containers(text)) == values
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 20_000,
+        '{"a":' * 20_000,
+        "[1," * 20_000,
+        '["' * 20_000,
+        '["\\"' * 20_000,
+        '["' + "[1," * 20_000,
+        '[ "' * 20_000,
+        '["a" ' * 20_000,
+        "[" + "[]," * 20_000,
+        ("[" * 900 + "x" + "]" * 900) * 20,
+        ("[" * 900 + "NaN" + "]" * 900) * 20,
+        "[" + " " * 20_000 + "[" + " " * 20_000,
+        '["' + "\\\\" * 20_000,
+    ],
+    ids=lambda text: repr(text[:12]),
+)
+def test_hostile_text_takes_time_in_proportion(text):
+    before = time.process_time()
+    for _ in containers(text):
+        pass
+    assert time.process_time() - before < 5  # a search from every bracket takes minutes
+
+
+def test_the_json_of_an_answer_is_all_of_it_or_the_first_in_it():
+    assert json_in("3") == 3
+    assert json_in('[1] and {"a": 2}') == [1]
+    assert json_in('[1] and {"a": 2}', like={}) == {"a": 2}
+    assert json_in('{"a": 2} and [1]', like=[]) == [1]
+    assert isinstance(json_in("[1] only", like={}), NotJson)
+    assert isinstance(json_in("nothing"), NotJson)
+
+
+# comparing
+
+
+@given(json_values)
+def test_a_value_is_the_same_as_itself(value):
+    assert same(value, value)
+    assert same(value, parse(json.dumps(value)))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1, True),
+        (0, False),
+        (1, "1"),
+        (None, False),
+        ([], {}),
+        ([1], [1, 1]),
+        ({"a": 1}, {"b": 1}),
+        ("a", ["a"]),
+        (None, []),
+        ({}, None),
+    ],
+)
+def test_what_differs(one, other):
+    assert not same(one, other)
+    assert not same(other, one)
+
+
+def test_numbers_and_kinds_of_lists_do_not_differ_by_their_type():
+    assert same(1, 1.0)
+    assert same((1, 2), [1, 2])
+
+
+def test_every_difference_has_its_place():
+    one = {"a": 1, "b c": [1, {"d": None}], "e": {}}
+    other = {"a": 2, "b c": [1, {"d": "x"}], "f": True}
+    assert sorted(differences(one, other)) == [
+        "$.a: expected 1, found 2",
+        "$.e: expected an object of 0 keys, found nothing",
+        "$.f: expected nothing, found true",
+        '$["b c"][1].d: expected null, found "x"',
+    ]
+
+
+def test_a_subset_may_have_further_keys_but_no_further_items():
+    assert not list(differences({"a": {"b": 1}}, {"a": {"b": 1, "c": 2}, "d": 3}, subset=True))
+    assert list(differences([1], [1, 2], subset=True)) == ["$: expected a list of 1, found a list of 2"]
+    assert list(differences({"a": 1}, {}, subset=True)) == ["$.a: expected 1, found nothing"]
+
+
+def test_deep_values_are_compared_without_end_of_stack():
+    one, other = [], [1]
+    for _ in range(50_000):
+        one, other = [one], [other]
+    assert len(list(islice(differences(one, other), 2))) == 1
+    while one:  # taken apart by hand: Python itself would recurse
+        one = one.pop()
+    while isinstance(other, list) and other:
+        other = other.pop()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (1.5, "1.5"),
+        ("a", '"a"'),
+        ([1], "a list of 1"),
+        ({"a": 1}, "an object of 1 key"),
+    ],
+)
+def test_values_are_shown_in_a_few_words(value, text):
+    assert shown(value) == text

@@ -1,0 +1,191 @@
+"""What holds for every built-in type on every answer (SPEC sections 7.1 and 10)."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentv.assertions.catalogue import TYPES
+from agentv.assertions.cost import Cost, ExecutionMetrics, FinishReason, Latency, TokenUsageWithin
+from agentv.assertions.data import Field, FieldAccuracy, JsonMatch
+from agentv.assertions.evidence import LIMIT
+from agentv.assertions.format import ContainsJson, IsJson, IsRefusal, JsonSchema
+from agentv.assertions.structure import AssertSet
+from agentv.assertions.text import (
+    Contains,
+    ContainsAll,
+    ContainsAny,
+    EndsWith,
+    Equals,
+    IContains,
+    IContainsAll,
+    IContainsAny,
+    Levenshtein,
+    MaxTokens,
+    MinTokens,
+    Regex,
+    StartsWith,
+    WordCount,
+)
+from agentv.model.message import Message, ToolCall
+from agentv.model.response import TokenUsage
+from agentv.registry.fields import Loaded
+from doubles.nested_grading import answer, entry, graded
+
+words = st.sampled_from(["a", "b", "ab", "A", "ß", "I can't help", "1", " ", "\n", '{"a": 1}', "[2, 3]", "…"])
+texts = st.lists(words, max_size=6).map("".join)
+needles = texts.filter(bool)
+solid = texts.filter(str.strip)
+lists = st.lists(needles, min_size=1, max_size=3).map(tuple)
+counts = st.integers(0, 6)
+scalars = st.sampled_from([None, True, 1, 2.5, "a", "b", "2025-01-15"])
+objects = st.dictionaries(st.sampled_from(["a", "b", "c"]), scalars, max_size=3)
+schemas = st.sampled_from([{}, {"type": "object"}, {"required": ["a"]}, {"items": {"type": "number"}}]).map(Loaded)
+fractions = st.sampled_from([0.0, 0.1, 1 / 3, 0.5, 0.8, 1.0])
+weights = st.sampled_from([0.1, 0.3, 1.0, 3.0])
+fields = st.builds(
+    Field,
+    path=st.sampled_from(["a", "b", "c"]),
+    match=st.sampled_from(["exact", "date", "numeric_tolerance", "fuzzy"]),
+    required=st.booleans(),
+    weight=weights,
+)
+
+OPTIONS = {
+    "contains": st.builds(Contains, needles),
+    "contains-any": st.builds(ContainsAny, lists),
+    "contains-all": st.builds(ContainsAll, lists),
+    "icontains": st.builds(IContains, needles),
+    "icontains-any": st.builds(IContainsAny, lists),
+    "icontains-all": st.builds(IContainsAll, lists),
+    "starts-with": st.builds(StartsWith, solid),
+    "ends-with": st.builds(EndsWith, solid),
+    "equals": st.builds(Equals, texts | objects | st.lists(scalars, max_size=2).map(tuple)),
+    "regex": st.builds(Regex, st.sampled_from(["a+b", "^a", r"\d", "[^a]$", "x"]), st.sampled_from(["", "i", "ms"])),
+    "levenshtein": st.builds(Levenshtein, needles, counts),
+    "word-count": st.builds(WordCount, counts) | st.builds(WordCount, min=counts, max=counts),
+    "min-tokens": st.builds(MinTokens, counts),
+    "max-tokens": st.builds(MaxTokens, counts),
+    "is-json": st.builds(IsJson, st.none() | schemas),
+    "contains-json": st.builds(ContainsJson, st.none() | schemas),
+    "json-schema": st.builds(JsonSchema, schemas),
+    "is-refusal": st.builds(IsRefusal),
+    "field-accuracy": st.builds(
+        FieldAccuracy,
+        st.lists(fields, min_size=1, max_size=4).map(tuple),
+        st.sampled_from(["weighted_average", "all_or_nothing"]),
+    ),
+    "json-match": st.builds(JsonMatch, st.none() | objects.map(Loaded), st.sampled_from(["subset", "equal"])),
+    "latency": st.builds(Latency, st.floats(0, 10)),
+    "cost": st.builds(Cost, st.floats(0, 10)),
+    "token-usage": st.builds(TokenUsageWithin, counts, st.none() | counts, st.none() | counts),
+    "execution-metrics": st.builds(
+        ExecutionMetrics, counts, st.none() | counts, st.none() | counts, max_duration_ms=st.floats(0, 10)
+    ),
+    "finish-reason": st.builds(FinishReason, st.sampled_from(["stop", "length", ("stop", "tool_use")])),
+}
+
+plain = st.one_of(*(st.tuples(st.just(name), options) for name, options in OPTIONS.items()))
+
+
+def set_of(children):
+    entries = st.lists(
+        st.builds(
+            lambda child, weight, required, negate: entry(
+                child[1], child[0], weight=weight, required=required, negate=negate
+            ),
+            children,
+            weights | st.just(0.0),
+            st.sampled_from([False, False, True, 0.5]),
+            st.booleans(),
+        ),
+        min_size=1,
+        max_size=3,
+    )
+    return st.builds(
+        lambda parts, threshold: ("assert-set", AssertSet(tuple(parts), threshold)), entries, st.none() | fractions
+    )
+
+
+one_level = set_of(plain)
+two_levels = set_of(plain | one_level)
+sets = one_level | two_levels | set_of(plain | two_levels)
+OPTIONS["assert-set"] = sets.map(lambda pair: pair[1])
+
+usages = st.none() | st.builds(TokenUsage, input=st.none() | counts, output=counts, total=st.none() | counts)
+calls = st.lists(st.just(ToolCall("search", {})), max_size=3).map(tuple)
+answers = st.builds(
+    answer,
+    st.none() | texts | objects.map(json.dumps),
+    reference=st.none() | texts | objects,
+    token_usage=usages,
+    cost_usd=st.none() | st.floats(0, 10),
+    duration_ms=st.none() | st.floats(0, 10),
+    finish_reason=st.none() | st.sampled_from(["stop", "end_turn", "max_tokens"]),
+    messages=st.just(()) | calls.map(lambda made: (Message("assistant", "", tool_calls=made),)),
+    threshold=fractions,
+)
+
+
+def test_every_type_of_these_families_is_held_to_the_laws():
+    families = ("text", "format", "data", "cost", "structure")
+    ours = {name for name, place in TYPES.items() if place.split(":")[0].rpartition(".")[2] in families}
+    assert OPTIONS.keys() == ours
+
+
+each_type = pytest.mark.parametrize("name", OPTIONS)
+
+
+@each_type
+@given(data=st.data(), context=answers)
+@settings(max_examples=30, deadline=None)
+def test_not_x_is_exactly_the_complement_of_x(name, data, context):
+    grade = graded(data.draw(OPTIONS[name]), context)
+    negated = grade.negated()
+    assert negated.negated() == grade
+    if grade.error is not None:
+        assert negated is grade
+        return
+    assert negated.score == pytest.approx(1.0 - grade.score, abs=1e-12)
+    assert negated.counted == pytest.approx(1.0 - grade.counted, abs=1e-12)
+    assert negated.passed is not grade.passed
+    assert [check.passed for check in negated.checks] == [not check.passed for check in grade.checks]
+
+
+@each_type
+@given(data=st.data(), context=answers)
+@settings(max_examples=30, deadline=None)
+def test_the_same_answer_gets_the_same_grade_with_evidence(name, data, context):
+    assertion = data.draw(OPTIONS[name])
+    grade = graded(assertion, context)
+    assert grade == graded(replace(assertion), replace(context))
+    assert 0.0 <= grade.score <= 1.0
+    if grade.error is not None:
+        assert (grade.passed, grade.checks) == (False, ())
+        assert grade.error.code
+        assert grade.error.message
+        return
+    assert grade.checks
+    assert all(check.text and len(check.evidence or "") <= LIMIT for check in grade.checks)
+
+
+@given(data=st.data(), context=answers)
+@settings(max_examples=60, deadline=None)
+def test_a_negated_set_is_the_complement_of_the_set(data, context):
+    _, whole = data.draw(sets)
+    straight = graded(AssertSet((entry(whole, "assert-set"),), 1.0), context)
+    inverted = graded(AssertSet((entry(whole, "assert-set", negate=True),), 1.0), context)
+    assert (straight.error is None) is (inverted.error is None)
+    if straight.error is None:
+        assert inverted.passed is not straight.passed
+        assert inverted.score == 1.0 - straight.score
+
+
+def test_a_score_that_is_no_binary_fraction_survives_two_negations():
+    context = answer("", token_usage=TokenUsage(1, 1, 1), cost_usd=1.0, duration_ms=1.0)
+    grade = graded(ExecutionMetrics(max_tokens=0, max_cost_usd=0.0, max_duration_ms=5.0), context)
+    assert grade.score == 0.333333333333
+    assert grade.negated().score == 0.666666666667
+    assert grade.negated().negated() == grade

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentv.reports.plain import progress_line, render_plain
+from agentv.reports.view import KEPT, RunView
+from doubles.trials import finished, trial
+from doubles.views import LOOKS, SUMMARY, run_view
+
+GOLD = Path(__file__).parent / "gold"
+
+
+def test_gold():
+    rendered = render_plain(run_view(), SUMMARY, **LOOKS) + "\n"
+    assert rendered == (GOLD / "plain.txt").read_text(encoding="utf-8")
+
+
+def test_failed_and_errored_are_never_mixed_up():
+    lines = render_plain(run_view(), SUMMARY, **LOOKS).split("\n")
+    heads = [line.split()[0] for line in lines if line[:1].isupper()]
+    assert heads == ["FAILED"] * 4 + ["ERRORED"] * 2 + ["PASSED"]
+
+
+def test_what_is_not_held_is_counted():
+    view = RunView(KEPT + 3)
+    for number in range(KEPT + 3):
+        view.add(finished("failed", trial=trial(f"c{number}")))
+    lines = render_plain(view, SUMMARY, **LOOKS).split("\n")
+    assert "FAILED 3 more, listed in the results" in lines
+
+
+def test_targets_are_named_where_there_are_several():
+    view = RunView(2)
+    view.add(finished("failed"))
+    view.add(finished("failed", trial=trial(target="claude")))
+    text = render_plain(view, SUMMARY, **LOOKS)
+    assert "FAILED case-1 on claude: score 0.00, needs 0.80" in text
+    assert "FAILED case-1 on gpt: " in text
+
+
+def test_progress_is_one_line():
+    assert progress_line(RunView(1000)) == "0/1000 trials: 0 passed, 0 failed, 0 errored"
+    assert progress_line(run_view()) == "8/11 trials: 2 passed, 4 failed, 2 errored, $0.0012"

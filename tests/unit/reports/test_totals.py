@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agentv.model.summary import Counts, Summary
+from agentv.reports.totals import duration, money, totals
+
+SUMMARY = Summary(
+    run_id="r",
+    cases=Counts(100, 95, 3, 2, 0),
+    trials=Counts(100, 95, 3, 2, 0),
+    pass_rate=95 / 98,
+    pass_rate_interval=(0.9138, 0.9895),
+    mean_score=0.9444,
+    cost_usd=None,
+    judge_cost_usd=None,
+    token_usage=None,
+    duration_ms=3210.0,
+)
+
+
+def lines(noted=0, **changed):
+    return totals(replace(SUMMARY, **changed), noted, "out/run")
+
+
+def test_totals_say_everything():
+    assert lines() == [
+        "100 cases: 95 passed, 3 failed, 2 errored",
+        "pass rate 96.9% of 98 judged (95% interval 91.4% to 99.0%), mean score 0.94",
+        "cost unknown, 3.2 s",
+        "results: out/run",
+    ]
+
+
+def test_what_was_not_run_is_said():
+    assert lines(cases=Counts(5, 1, 0, 0, 4))[0] == "5 cases: 1 passed, 0 failed, 0 errored, 4 not run"
+
+
+def test_one_case_is_one_case():
+    assert (
+        lines(cases=Counts(1, 1, 0, 0, 0), trials=Counts(1, 1, 0, 0, 0))[0] == "1 case: 1 passed, 0 failed, 0 errored"
+    )
+
+
+def test_trials_are_said_where_they_are_not_the_cases():
+    found = lines(trials=Counts(300, 290, 8, 2, 0), noted=2)
+    assert found[1:3] == [
+        "300 trials: 290 passed, 8 failed, 2 errored",
+        "2 passed trials with a check that did not pass",
+    ]
+
+
+def test_passed_cases_with_a_failed_check_are_said():
+    assert lines(noted=1)[1] == "1 passed case with a check that did not pass"
+
+
+def test_where_nothing_was_judged_no_rate_is_said():
+    found = lines(cases=Counts(1, 0, 0, 1, 0), pass_rate=None, pass_rate_interval=None, mean_score=None)
+    assert "nothing was judged" in found
+
+
+@pytest.mark.parametrize(
+    ("cost", "judges", "said"),
+    [
+        (0.0123, None, "cost $0.0123, 3.2 s"),
+        (0.0123, 0.004, "cost $0.0163 ($0.0040 of it judges), 3.2 s"),
+        (None, 0.004, "cost $0.0040 ($0.0040 of it judges), 3.2 s"),
+        (0.0, 0.0, "cost $0.00, 3.2 s"),
+    ],
+)
+def test_cost(cost, judges, said):
+    assert said in lines(cost_usd=cost, judge_cost_usd=judges)
+
+
+@pytest.mark.parametrize(
+    ("usd", "said"), [(0, "$0.00"), (0.00001, "<$0.0001"), (0.5, "$0.5000"), (9.99994, "$9.9999"), (123.456, "$123.46")]
+)
+def test_money(usd, said):
+    assert money(usd) == said
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "said"),
+    [
+        (0, "0.0 s"),
+        (449, "0.4 s"),
+        (59_900, "59.9 s"),
+        (59_990, "1 min 00 s"),
+        (125_000, "2 min 05 s"),
+        (3_725_000, "1 h 02 min"),
+    ],
+)
+def test_duration(milliseconds, said):
+    assert duration(milliseconds) == said
+
+
+def test_a_hostile_path_does_not_steer():
+    assert totals(SUMMARY, 0, "out\x1b[2J")[-1] == "results: out\\x1b[2J"

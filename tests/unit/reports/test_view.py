@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+
+from agentv.model.grade import Check
+from agentv.reports.view import KEPT, OUTPUT_KEPT, RunView
+from doubles.trials import FILE, errored_score, finished, graded, scored, trial
+
+
+def view_of(*results):
+    view = RunView(len(results))
+    for result in results:
+        view.add(result)
+    return view
+
+
+def findings(*scores, status="failed"):
+    (shown,) = view_of(finished(status, scores=scores)).trials(status if status != "passed" else "noted")
+    return [(one.state, one.text, one.evidence) for one in shown.findings]
+
+
+def test_trials_are_counted_by_their_outcome():
+    view = view_of(finished(), finished("failed"), finished("errored"), finished("skipped"))
+    assert (view.planned, view.done, view.passed, view.failed, view.errored, view.noted) == (4, 3, 1, 1, 1, 0)
+
+
+def test_a_good_trial_is_not_held():
+    view = view_of(finished())
+    assert [view.trials(kind) for kind in ("failed", "errored", "noted")] == [[], [], []]
+
+
+@pytest.mark.parametrize(
+    "score",
+    [graded(0.9, True, Check("a", True), Check("b", False)), scored(False), errored_score(weight=0)],
+)
+def test_a_passed_trial_with_a_failed_check_is_noted(score):
+    view = view_of(finished(scores=[scored(), score]))
+    assert (view.passed, view.noted) == (1, 1)
+    assert [one.test_id for one in view.trials("noted")] == ["case-1"]
+
+
+def test_money_of_targets_and_judges_is_added_up():
+    assert view_of(finished()).cost_usd is None
+    assert view_of(finished(cost_usd=0.5), finished(judge_cost_usd=0.25), finished()).cost_usd == 0.75
+
+
+def test_every_failed_check_is_a_finding_with_its_evidence():
+    score = graded(0.4, False, Check("a", False, "saw x"), Check("b", True, "saw y"), Check("c", False))
+    assert findings(score, scored()) == [("failed", "a", "saw x"), ("failed", "c", None)]
+
+
+def test_an_errored_grade_is_a_finding_of_its_own_kind():
+    expected = [("errored", "script-failed: the script ended with status 2", None)]
+    assert findings(errored_score(), status="errored") == expected
+
+
+def test_a_failed_grade_without_a_failed_check_says_its_score():
+    assert findings(graded(0.3, False, Check("a", True))) == [("failed", "scored 0.30", None)]
+
+
+def test_a_missed_gate_is_a_finding_although_the_grade_passed():
+    assert findings(graded(0.6, True, required=0.7)) == [("failed", "scored 0.60, required 0.70", None)]
+    assert findings(graded(0.7, True, required=0.7), scored(False, text="x")) == [("failed", "x", None)]
+
+
+def test_a_finding_names_its_assertion_and_where_it_stands():
+    (shown,) = view_of(finished("failed", scores=[scored(False, line=14, negate=True, required=True)])).trials("failed")
+    (finding,) = shown.findings
+    assert (finding.name, finding.type) == ("not-contains: '30 days'", "not-contains")
+    assert finding.source == (FILE, 14)
+    assert finding.required
+
+
+def test_trials_are_in_the_order_of_their_files():
+    view = view_of(*(finished("failed", trial=trial(f"c{line}", line=line)) for line in (30, 4, 200)))
+    assert [one.test_id for one in view.trials("failed")] == ["c4", "c30", "c200"]
+
+
+def test_only_so_many_are_held_and_the_rest_is_counted():
+    view = view_of(*(finished("failed", trial=trial(f"c{number}")) for number in range(KEPT + 5)), finished("errored"))
+    assert (len(view.trials("failed")), view.omitted("failed"), view.failed) == (KEPT, 5, KEPT + 5)
+    assert (len(view.trials("errored")), view.omitted("errored"), view.omitted("noted")) == (1, 0, 0)
+
+
+def test_a_long_answer_is_cut():
+    (shown,) = view_of(finished("failed", output="x" * 10**6)).trials("failed")
+    assert shown.output == "x" * OUTPUT_KEPT
+
+
+def test_targets_are_named_where_there_are_several():
+    assert not view_of(finished(), finished()).several_targets
+    assert view_of(finished(), finished(trial=trial(target="claude"))).several_targets

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+
+from agentv.errors import StoreError
+from agentv.model.redaction import Redactor
+from agentv.model.response import TargetResponse
+from agentv.store.directory import RunDirectory
+from agentv.store.journal import BUFFERED_BYTES, Journal
+from doubles.trials import ROOT, finished, trial
+
+NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
+
+
+@pytest.fixture
+def directory(tmp_path):
+    with RunDirectory.create(tmp_path, NOW, out=tmp_path / "run") as made:
+        yield made
+
+
+@pytest.fixture
+def journal(directory):
+    with Journal(directory, ROOT) as opened:
+        yield opened
+
+
+def fill(directory, *ids):
+    with Journal(directory, ROOT) as journal:
+        for key in ids:
+            journal.answer(key, TargetResponse(f"answer of {key}"))
+            journal.finish(finished(trial=trial(key, key=key)))
+
+
+def reopened(directory):
+    with Journal(directory, ROOT) as journal:
+        return [key for key, _ in journal.answers()], list(journal.finished()), journal
+
+
+def wait_for(condition):
+    for _ in range(400):
+        if condition():
+            return
+        time.sleep(0.005)
+    raise AssertionError("waited 2 s for nothing")
+
+
+def test_the_journal_says_what_it_is(directory, journal):
+    journal.answer("k", TargetResponse("yes"))
+    header, line = (directory.path / "journal.jsonl").read_text().splitlines()
+    assert json.loads(header) == {"format": "agentv-journal", "version": 1}
+    keys = ["crc32", "key", "output", "messages", "token_usage", "cost_usd", "duration_ms", "finish_reason", "metadata"]
+    assert list(json.loads(line)) == keys
+
+
+def test_an_answer_is_with_the_system_at_once(directory):
+    program = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from agentv.model.response import TargetResponse\n"
+        "from agentv.store.directory import RunDirectory\n"
+        "from agentv.store.journal import Journal\n"
+        "journal = Journal(RunDirectory.open(Path(sys.argv[1])), '/')\n"
+        "journal.answer('k', TargetResponse('kept'))\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    directory.close()
+    ended = subprocess.run([sys.executable, "-c", program, str(directory.path)], check=False)
+    assert ended.returncode == -9
+    with RunDirectory.open(directory.path) as again, Journal(again, ROOT) as journal:
+        assert list(journal.answers()) == [("k", TargetResponse("kept"))]
+
+
+def test_a_row_is_written_soon(directory, journal):
+    journal.finish(finished())
+    index = directory.path / "index.jsonl"
+    wait_for(lambda: index.read_bytes().endswith(b"\n"))
+    assert json.loads(index.read_text())["test_id"] == "case-1"
+
+
+def test_many_rows_are_written_without_waiting(directory, journal):
+    journal.finish(finished(output="x" * BUFFERED_BYTES))
+    assert (directory.path / "index.jsonl").stat().st_size > BUFFERED_BYTES
+
+
+def test_rows_keep_their_order(directory):
+    ids = [f"case-{number}" for number in range(300)]
+    fill(directory, *ids)
+    assert reopened(directory)[:2] == (ids, ids)
+
+
+def test_a_run_goes_on_where_it_stopped(directory):
+    fill(directory, "a", "b")
+    fill(directory, "c")
+    keys, rows, journal = reopened(directory)
+    assert keys == rows == ["a", "b", "c"]
+    assert journal.mended == ()
+
+
+@pytest.mark.parametrize("name", ["journal.jsonl", "index.jsonl"])
+def test_wherever_a_file_was_torn_whole_lines_are_left_and_more_can_follow(directory, name):
+    fill(directory, "a", "b")
+    path = directory.path / name
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    for size in range(0, len(whole), 7):
+        path.write_bytes(whole[:size])
+        fill(directory)
+        kept = path.read_bytes()
+        left = [line for line in lines if whole.index(line) + len(line) <= size]
+        assert kept == b"".join(left or lines[: name == "journal.jsonl"])
+        fill(directory, "c")
+        keys, rows, _ = reopened(directory)
+        assert (keys if name == "journal.jsonl" else rows)[-1] == "c"
+
+
+@pytest.mark.parametrize(
+    ("name", "torn"),
+    [
+        ("journal.jsonl", b'{"crc32":"0000'),
+        ("journal.jsonl", b'{"crc32":"00000000","key":"b"}\n'),
+        ("index.jsonl", b'{"test_id":'),
+        ("index.jsonl", b"\x00\x00\x00"),
+        ("index.jsonl", b'{"test_id":\n'),
+    ],
+)
+def test_what_was_cut_is_reported(directory, name, torn):
+    fill(directory, "a")
+    path = directory.path / name
+    with path.open("ab") as file:
+        file.write(torn)
+    keys, rows, journal = reopened(directory)
+    assert keys == rows == ["a"]
+    assert journal.mended == (f"{path}: cut off {len(torn)} bytes of a line that was not written to its end",)
+
+
+@pytest.mark.parametrize("bad", [b'{"test_id":\n', b"[]\n", b'{"test_id": "x"}\n', b"\xff\n", b"null\n"])
+def test_a_broken_row_in_the_middle_is_named(directory, bad):
+    fill(directory, "a", "b")
+    path = directory.path / "index.jsonl"
+    first, second = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + bad + second)
+    with (
+        Journal(directory, ROOT) as journal,
+        pytest.raises(StoreError, match=r"index.jsonl:2: this is no row of a run"),
+    ):
+        list(journal.finished())
+
+
+def test_a_row_of_a_newer_format_is_named(directory):
+    fill(directory, "a")
+    path = directory.path / "index.jsonl"
+    path.write_text(path.read_text().replace('"schema_version":1', '"schema_version":2'))
+    with Journal(directory, ROOT) as journal, pytest.raises(StoreError, match=r"index.jsonl:1: a newer agentv wrote"):
+        list(journal.finished())
+
+
+def test_a_changed_answer_in_the_middle_is_passed_over_and_counted(directory):
+    fill(directory, "a", "b", "c")
+    path = directory.path / "journal.jsonl"
+    path.write_text(path.read_text().replace("answer of b", "answer of x"))
+    with Journal(directory, ROOT) as journal:
+        assert [key for key, _ in journal.answers()] == ["a", "c"]
+        assert journal.damaged == 1
+
+
+@pytest.mark.parametrize("header", [b"something else\n", b'{"format":"agentv-journal","version":2}\n'])
+def test_another_journal_is_refused(directory, header):
+    path = directory.path / "journal.jsonl"
+    path.write_bytes(header + header)
+    with pytest.raises(StoreError, match="is no journal of format 1"):
+        Journal(directory, ROOT)
+
+
+def test_secrets_are_taken_out_of_answers_and_rows(tmp_path):
+    secret = 'hunter"22'
+    with RunDirectory.create(tmp_path, NOW, redactor=Redactor([secret])) as directory:
+        with Journal(directory, ROOT) as journal:
+            journal.answer("k", TargetResponse(f"it is {secret}", metadata={secret: secret}))
+            journal.finish(finished(output=f"it is {secret}", trial=trial(f"about {secret}", key="k")))
+            assert list(journal.answers()) == [
+                ("k", TargetResponse("it is [redacted]", metadata={"[redacted]": "[redacted]"}))
+            ]
+        row = json.loads((directory.path / "index.jsonl").read_text())
+        assert (row["output"], row["test_id"], row["key"]) == ("it is [redacted]", "about [redacted]", "k")
+        assert (
+            b"22" not in (directory.path / "journal.jsonl").read_bytes().replace(b"20261121", b"").split(b"\n")[1][28:]
+        )
+
+
+@pytest.mark.parametrize(
+    "write", [lambda journal: journal.answer("k", TargetResponse("x")), lambda journal: journal.finish(finished())]
+)
+def test_a_directory_that_is_removed_stops_the_run(directory, write):
+    journal = Journal(directory, ROOT)
+    shutil.rmtree(directory.path)
+
+    def refused():
+        with suppress(StoreError):
+            write(journal)
+            return False
+        return True
+
+    wait_for(refused)
+    with pytest.raises(StoreError, match="it was removed during the run"):
+        journal.close()
+
+
+def test_the_thread_ends_with_the_journal(directory):
+    import threading
+
+    fill(directory, "a")
+    assert not [thread for thread in threading.enumerate() if thread.name == "agentv-store"]

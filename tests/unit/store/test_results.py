@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+
+from agentv.errors import StoreError
+from agentv.model.grade import Check
+from agentv.model.response import Failure, TokenUsage
+from agentv.reports.view import RunView
+from agentv.store.encoding import to_json
+from agentv.store.results import read_results
+from agentv.store.rows import Places, row_of
+from doubles.trials import ROOT, errored_score, finished, graded, scored, trial
+
+RESULTS = [
+    finished(trial=trial("a", tags=("smoke",)), cost_usd=0.5, token_usage=TokenUsage(1, 2, 3), metadata={"k": [1]}),
+    finished(
+        "failed", trial=trial("b", repeat=2, sample=2, aggregate="pass_any"), scores=[scored(False, required=True)]
+    ),
+    finished("errored", trial=trial("c"), error=Failure("timeout", "too late", retryable=True), output=None),
+    finished("errored", trial=trial("d"), scores=[errored_score(), graded(0.4, False, Check("is kind", False, "No."))]),
+    finished(trial=trial("e"), scores=[graded(0.9, True, Check("greets", False), negate=True)], judge_cost_usd=0.25),
+]
+
+
+def written(path, results):
+    path.write_bytes(b"".join(to_json(row_of(result, Places(ROOT))) + b"\n" for result in results))
+    return path
+
+
+def test_a_trial_that_was_read_back_makes_the_same_row(tmp_path):
+    path = written(tmp_path / "index.jsonl", RESULTS)
+    again = written(tmp_path / "again.jsonl", read_results(path, ROOT))
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_a_trial_that_was_read_back_shows_the_same_findings(tmp_path):
+    path = written(tmp_path / "index.jsonl", RESULTS)
+    before, after = RunView(5), RunView(5)
+    for result in RESULTS:
+        before.add(result)
+    for result in read_results(path, ROOT):
+        after.add(result)
+    for kind in ("failed", "errored", "noted"):
+        assert [(one.test_id, one.findings) for one in after.trials(kind)] == [
+            (one.test_id, one.findings) for one in before.trials(kind)
+        ]
+    assert (after.passed, after.failed, after.errored, after.noted) == (2, 1, 2, 1)
+    assert after.cost_usd == 0.75
+
+
+def test_an_assertion_that_was_read_back_cannot_judge_again(tmp_path):
+    (result,) = read_results(written(tmp_path / "index.jsonl", RESULTS[:1]), ROOT)
+    with pytest.raises(NotImplementedError):
+        result.scores[0].entry.assertion.grade(type("Context", (), {"case_id": "a"}))
+
+
+@pytest.mark.parametrize("line", [b"[]", b"{", b"{}", b'{"test_id":"a","status":"passed","score":1,"scores":[{}]}'])
+def test_a_line_that_is_no_row_is_named(tmp_path, line):
+    (tmp_path / "index.jsonl").write_bytes(line + b"\n")
+    with pytest.raises(StoreError, match=r"index.jsonl:1: this is no row of a run"):
+        list(read_results(tmp_path / "index.jsonl", ROOT))
+
+
+def test_no_file_holds_nothing(tmp_path):
+    assert list(read_results(tmp_path / "none", ROOT)) == []

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import json
+import random
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.model.response import TokenUsage
+from agentv.model.summary import Counts
+from agentv.stats.proportion import wilson_interval
+from agentv.store.directory import RunDirectory
+from agentv.store.encoding import to_json
+from agentv.store.reading import RowFacts, read_rows
+from agentv.store.rows import Places, row_of
+from agentv.store.summary import Planned, summarize, write_summary
+from doubles.trials import ROOT, finished, scored, trial
+
+NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
+
+
+def row(status="passed", case_id="a", *, score=None, scores=(), **given):
+    """A row, by way of the file: what is not said is as the writer says it."""
+    spent = {name: given.pop(name) for name in ("cost_usd", "judge_cost_usd", "token_usage") if name in given}
+    chosen = {"passed": 1.0, "failed": 0.0}.get(status) if score is None else score
+    result = finished(status, trial=trial(case_id, **given), score=chosen, scores=scores, **spent)
+    return msgspec.json.decode(to_json(row_of(result, Places(ROOT))), type=RowFacts)
+
+
+def summary(*rows, planned=None, **given):
+    return summarize(rows, run_id="r", planned=planned or Planned(), duration_ms=1500.0, **given)
+
+
+def test_cases_that_passed_failed_errored_and_never_ran():
+    found = summary(
+        row("passed", "a"), row("failed", "b", score=0.5), row("errored", "c"), planned=Planned(cases=5, trials=5)
+    )
+    assert found.cases == found.trials == Counts(total=5, passed=1, failed=1, errored=1, skipped=2)
+    assert found.pass_rate == 0.5
+    assert found.pass_rate_interval == wilson_interval(1, 2)
+    assert found.mean_score == 0.75
+
+
+def test_an_error_is_no_score():
+    assert summary(row("passed", "a"), row("errored", "b")).mean_score == 1.0
+    assert summary(row("passed", "a"), row("errored", "b")).pass_rate == 1.0
+
+
+@pytest.mark.parametrize("rows", [(), (row("errored"),)])
+def test_where_nothing_was_judged_there_is_no_rate(rows):
+    found = summary(*rows, planned=Planned(1, 1))
+    assert (found.pass_rate, found.pass_rate_interval, found.mean_score) == (None, None, None)
+
+
+def test_one_case_on_two_targets_is_two():
+    assert summary(row(target="one"), row("failed", target="two")).cases == Counts(2, 1, 1, 0, 0)
+
+
+def test_one_id_in_two_suites_is_two():
+    assert summary(row(suite="one"), row("failed", suite="two")).cases == Counts(2, 1, 1, 0, 0)
+
+
+def test_samples_make_one_case():
+    rows = [row("passed", sample=1, repeat=3), row("failed", score=0.7, sample=2, repeat=3), row(sample=3, repeat=3)]
+    found = summary(*rows, planned=Planned(1, 3))
+    assert found.trials == Counts(3, 2, 1, 0, 0)
+    assert found.cases == Counts(1, 1, 0, 0, 0)
+    assert found.mean_score == 0.9
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "status"),
+    [("mean", "failed"), ("pass_any", "passed"), ("pass_all", "failed"), ("majority", "passed")],
+)
+def test_samples_are_put_together_as_the_row_says(aggregate, status):
+    given = {"repeat": 3, "aggregate": aggregate}
+    rows = [row(sample=1, **given), row(sample=2, **given), row("failed", sample=3, **given)]
+    assert getattr(summary(*rows).cases, status) == 1
+
+
+def test_a_gate_holds_in_the_mean_or_fails_the_case():
+    def sample(number, passed):
+        return row(
+            "passed" if passed else "failed", score=1.0, scores=[scored(passed, required=True)], sample=number, repeat=2
+        )
+
+    assert summary(sample(1, True), sample(2, True)).cases.passed == 1
+    assert summary(sample(1, True), sample(2, False)).cases.failed == 1
+
+
+def test_a_missing_sample_is_no_pass():
+    found = summary(row(sample=1, repeat=3), row(sample=2, repeat=3), planned=Planned(1, 3))
+    assert found.cases == Counts(1, 0, 0, 0, 1)
+    assert found.trials == Counts(3, 2, 0, 0, 1)
+    assert found.pass_rate is None
+
+
+def test_an_errored_sample_errs_the_case():
+    assert summary(row(sample=1, repeat=2), row("errored", sample=2, repeat=2)).cases == Counts(1, 0, 0, 1, 0)
+
+
+def test_the_last_row_of_a_trial_counts_and_money_is_summed():
+    found = summary(row("failed", cost_usd=0.1), row("passed", cost_usd=0.2))
+    assert found.trials == found.cases == Counts(1, 1, 0, 0, 0)
+    assert found.mean_score == 1.0
+    assert found.cost_usd == 0.3
+    reverse = summary(row("passed", sample=2, repeat=2), row(sample=1, repeat=2), row("errored", sample=2, repeat=2))
+    assert reverse.cases == Counts(1, 0, 0, 1, 0)
+
+
+def test_a_row_of_an_older_text_counts_for_nothing_but_its_cost():
+    rows = [row("passed", key="old", cost_usd=0.5), row("failed", "b", key="new")]
+    found = summary(*rows, planned=Planned(2, 2), current={"new"})
+    assert found.cases == Counts(2, 0, 1, 0, 1)
+    assert found.cost_usd == 0.5
+
+
+def test_a_case_that_is_no_longer_repeated_counts_once():
+    rows = [row("failed", sample=1, repeat=2), row("failed", sample=2, repeat=2), row("passed")]
+    assert summary(*rows).cases.passed == 1
+
+
+def test_what_no_call_said_is_unknown():
+    found = summary(row())
+    assert (found.cost_usd, found.judge_cost_usd, found.token_usage) == (None, None, None)
+
+
+def test_what_was_spent():
+    one = row("passed", "a", cost_usd=0.1, judge_cost_usd=0.01, token_usage=TokenUsage(1, 2, 3))
+    two = row("errored", "b", cost_usd=0.2, judge_cost_usd=0.02, token_usage=TokenUsage(10, 20, 30, cached=4))
+    found = summary(one, two, row("passed", "c"))
+    assert (found.cost_usd, found.judge_cost_usd) == (0.3, 0.03)
+    assert found.token_usage == TokenUsage(11, 22, 33, cached=4)
+
+
+def test_groups():
+    rows = [
+        row("passed", "a", tags=("smoke", "slow")),
+        row("failed", "b", tags=("smoke",)),
+        row("errored", "c", suite="other", target="claude"),
+    ]
+    found = summary(*rows, planned=Planned(6, 6, {"refunds": 4, "third": 1}, {"claude": 2}, {"slow": 1}))
+    assert {name: group.cases for name, group in found.by_suite.items()} == {
+        "other": Counts(1, 0, 0, 1, 0),
+        "refunds": Counts(4, 1, 1, 0, 2),
+        "third": Counts(1, 0, 0, 0, 1),
+    }
+    assert {name: group.cases.total for name, group in found.by_target.items()} == {"claude": 2, "gpt": 2}
+    assert {name: (group.pass_rate, group.mean_score) for name, group in found.by_tag.items()} == {
+        "slow": (1.0, 1.0),
+        "smoke": (0.5, 0.5),
+    }
+
+
+outcomes = st.tuples(
+    st.sampled_from(["passed", "failed", "errored"]), st.integers(0, 5), st.integers(1, 2), st.floats(0, 1)
+)
+
+
+@given(st.lists(outcomes, unique_by=lambda outcome: outcome[1:3]), st.randoms(use_true_random=False))
+def test_the_order_in_which_trials_end_does_not_matter(ended, shuffle: random.Random):
+    rows = [row(status, f"case-{case}", sample=sample, repeat=2, score=score) for status, case, sample, score in ended]
+    shuffled = list(rows)
+    shuffle.shuffle(shuffled)
+    assert summary(*rows) == summary(*shuffled)
+
+
+@given(st.lists(outcomes, unique_by=lambda outcome: outcome[1]))
+def test_every_case_is_counted_once(ended):
+    found = summary(*(row(status, f"case-{case}", score=score) for status, case, _, score in ended))
+    counts = found.cases
+    assert counts.total == counts.passed + counts.failed + counts.errored == len(ended)
+    assert found.trials == counts
+
+
+def test_summary_json_is_what_section_13_says(tmp_path):
+    found = summary(row(tags=("smoke",), cost_usd=0.1, token_usage=TokenUsage(1, 2, 3)), planned=Planned(2, 2))
+    with RunDirectory.create(tmp_path, NOW) as directory:
+        write_summary(directory, found)
+        written = json.loads((directory.path / "summary.json").read_text())
+    counts = {"total": 2, "passed": 1, "failed": 0, "errored": 0, "skipped": 1}
+    group = {"cases": {**counts, "total": 1, "skipped": 0}, "pass_rate": 1.0, "mean_score": 1.0}
+    assert written == {
+        "schema_version": 1,
+        "run_id": "r",
+        "cases": counts,
+        "trials": counts,
+        "pass_rate": 1.0,
+        "pass_rate_interval": list(wilson_interval(1, 1)),
+        "mean_score": 1.0,
+        "cost_usd": 0.1,
+        "judge_cost_usd": None,
+        "token_usage": {"input": 1, "output": 2, "total": 3, "cached": None, "reasoning": None},
+        "duration_ms": 1500.0,
+        "by_suite": {"refunds": group},
+        "by_target": {"gpt": group},
+        "by_tag": {"smoke": group},
+    }
+    assert list(written)[:3] == ["schema_version", "run_id", "cases"]
+
+
+def test_rows_of_others_are_read_by_what_they_have(tmp_path):
+    path = tmp_path / "index.jsonl"
+    path.write_text('{"test_id":"a","target":"t","status":"passed","key":"k","new_key":[1]}\n')
+    (facts,) = read_rows(path)
+    assert summary(facts).cases.passed == 1
+    assert facts.gates == ()

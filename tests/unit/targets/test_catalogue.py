@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from agentv.targets.catalogue import NOT_YET, PROVIDERS, _provider, registry
+
+
+def test_every_name_stands_for_its_settings():
+    found = {name: registry().find(name) for name in PROVIDERS}
+    assert {name: provider.name for name, provider in found.items()} == {name: name for name in PROVIDERS}
+    assert {name for name, provider in found.items() if provider.bare} == {"echo", "mock"}
+
+
+def test_what_is_to_come_is_known_and_not_found():
+    assert {"openai", "ollama", "claude-cli", "codex", "copilot-cli", "pi-coding-agent", "vscode"} <= NOT_YET
+    assert not NOT_YET & set(PROVIDERS)
+    assert registry().find("openai") is None
+    assert registry().find("no-such-provider") is None
+
+
+@pytest.mark.parametrize("wrong", [int, type("Settings", (), {})])
+def test_a_plugin_that_is_no_provider_is_quoted(wrong):
+    with pytest.raises(TypeError, match=rf"provider 'mine' must be a frozen dataclass .* got {wrong!r}"):
+        _provider("mine", wrong)
+
+
+def test_what_a_suite_does_not_need_is_not_imported():
+    heavy = {"aiohttp", "jinja2", "rapidfuzz", "msgspec", "subprocess"}
+    code = (
+        "import sys; from agentv.targets.catalogue import *; found = registry(); list(map(found.find, PROVIDERS));"
+        f"print(*({heavy} & set(sys.modules)))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(ended.stdout.split()) <= {"subprocess"}  # asyncio has it already

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from agentv.model.response import Failure, TargetResponse
+from agentv.targets.echo import Echo
+from agentv.targets.mock import Mock
+from doubles.asking import answer, answers, request, spec_of
+
+
+def test_one_answer_for_all():
+    assert answer(Mock(response="yes")) == TargetResponse("yes")
+
+
+def test_an_answer_for_each_and_one_for_the_rest():
+    mock = Mock(responses={"a": "for a", "b": None, "default": "for all others"})
+    found = answers(mock, request(case_id="a"), request(case_id="b"), request(case_id="c"), request(case_id="default"))
+    assert [one.output for one in found] == ["for a", None, "for all others", "for all others"]
+
+
+def test_a_case_without_an_answer_fails():
+    assert answer(Mock(responses={"a": "for a"})) == Failure("no-response", "no response for 'case', and no 'default'")
+
+
+@pytest.mark.parametrize(
+    ("value", "output"),
+    [
+        ({"ä": [1, None]}, '{"ä": [1, null]}'),
+        ([1, "b"], '[1, "b"]'),
+        (5, "5"),
+        (False, "false"),
+        ("", ""),
+        ("{{ prompt }}", "{{ prompt }}"),
+    ],
+)
+def test_data_answers_as_json_and_text_as_it_stands(value, output):
+    assert answer(Mock(response=value)).output == output
+    assert answer(Mock(responses={"case": value})).output == output
+
+
+def test_an_error_for_all():
+    assert answer(Mock(error="down")) == Failure("mock-error", "down")
+    assert answer(Mock(error="")) == Failure("mock-error", "")
+
+
+def test_only_a_delay_makes_it_wait():
+    for settings, waits in [(Mock(response="x"), False), (Mock(response="x", delay_ms=1), True), (Echo(), False)]:
+        found = settings.connect(spec_of(settings), None).answer(request())
+        assert inspect.isawaitable(found) is waits
+        if waits:
+            found.close()
+
+
+@pytest.mark.parametrize(
+    ("mock", "faults"),
+    [
+        (Mock(), [((), "missing-key")]),
+        (Mock(response="x", error="y"), [(("error",), "bad-value")]),
+        (Mock(response="x", responses={"a": "b"}), [(("responses",), "bad-value")]),
+        (Mock(responses={}), [(("responses",), "missing-value")]),
+        (Mock(response=""), []),
+        (Mock(response=0), []),
+    ],
+)
+def test_exactly_one_source_of_answers_is_needed(mock, faults):
+    assert [(fault.path, fault.code) for fault in mock.faults()] == faults

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from itertools import count
+
+import pytest
+
+from agentv.model.message import Message
+from agentv.model.response import Failure, TargetResponse, TokenUsage
+from agentv.registry.fields import FunctionRef
+from agentv.targets.python import OFFERED, GivenFunction, Python
+from doubles.asking import answer, answers, code, request
+
+numbers = count()
+
+
+@pytest.fixture
+def python(tmp_path):
+    def made(text, name="f"):
+        file = tmp_path / f"target{next(numbers)}.py"
+        file.write_text(text)
+        return Python(FunctionRef(name, path=str(file)))
+
+    return made
+
+
+def test_it_may_ask_for_all_that_is_offered(python):
+    settings = python(f"def f({', '.join(OFFERED)}): return repr([{', '.join(OFFERED)}])")
+    one = request(
+        "p",
+        "c",
+        messages=(Message("system", "s"), Message("user", {"k": [1]})),
+        vars={"v": {"w": 1}},
+        metadata={"m": [2]},
+        workspace_path="/w",
+    )
+    messages = [{"role": "system", "content": "s"}, {"role": "user", "content": {"k": [1]}}]
+    assert answer(settings, one).output == repr(["p", messages, {"v": {"w": 1}}, {"m": [2]}, "c", "/w"])
+
+
+@pytest.mark.parametrize("parameters", ["", "question", "prompt", "*, question", "question, /", "*args, **kwargs"])
+@pytest.mark.parametrize("way", ["def", "async def"])
+def test_sync_and_async_with_any_parameters(python, parameters, way):
+    assert answer(python(f"{way} f({parameters}): return 'yes'")).output == "yes"
+
+
+def test_a_sync_function_may_return_something_to_await(python):
+    assert answer(python("async def g(p): return p\ndef f(prompt): return g(prompt)")).output == "hello"
+
+
+def test_an_object_that_can_be_called(python):
+    text = (
+        "class A:\n    async def __call__(self, prompt): return prompt\n    def ask(self, q): return q + '!'\nf = A()\n"
+    )
+    assert answer(python(text)).output == "hello"
+    assert answer(python(text, "f.ask")).output == "hello!"
+
+
+def test_what_it_does_to_its_arguments_nobody_sees(python):
+    settings = python(
+        "def f(vars, metadata, messages):\n    vars['a'].append(1); metadata.clear(); messages[0]['content']['x'] = 1"
+    )
+    one = request(vars={"a": []}, metadata={"m": 1}, messages=(Message("user", {}),))
+    assert [found.output for found in answers(settings, one, one)] == [None, None]
+    assert (one.vars, one.metadata, one.messages[0].content) == ({"a": []}, {"m": 1}, {})
+
+
+@pytest.mark.parametrize(
+    ("returned", "response"),
+    [
+        ("'yes'", TargetResponse("yes")),
+        ("None", TargetResponse(None)),
+        (
+            "{'output': 'yes', 'cost_usd': 1, 'token_usage': {'input': 2}}",
+            TargetResponse("yes", (), TokenUsage(2, total=2), 1.0),
+        ),
+        ("{'text': 'yes'}", TargetResponse("yes")),
+        ("TargetResponse('yes', cost_usd=0.5)", TargetResponse("yes", cost_usd=0.5)),
+    ],
+)
+def test_what_it_may_return(python, returned, response):
+    settings = python(f"from agentv import TargetResponse\ndef f(prompt): return {returned}")
+    found = answers(settings, request(), request())
+    assert found[0].duration_ms is not None
+    assert (
+        TargetResponse(*(getattr(found[0], name) for name in ("output", "messages", "token_usage", "cost_usd")))
+        == response
+    )
+
+
+@pytest.mark.parametrize(
+    ("returned", "says"),
+    [
+        ("42", "f must return text, a mapping with 'output', or a TargetResponse, not int"),
+        ("b'yes'", "not bytes"),
+        ("['yes']", "not list"),
+        ("(part for part in 'yes')", "not generator"),
+        ("{'outptu': 'yes'}", "the answer has no 'output' or 'text'; it has 'outptu'"),
+        ("TargetResponse(5)", "TargetResponse.output must not be int"),
+    ],
+)
+def test_anything_else_is_a_failure_that_names_it(python, returned, says):
+    found = answer(python(f"from agentv import TargetResponse\ndef f(prompt): return {returned}"))
+    assert isinstance(found, Failure)
+    assert found.code == "bad-answer"
+    assert says in found.message
+
+
+@pytest.mark.parametrize("way", ["def", "async def"])
+@pytest.mark.parametrize(
+    ("does", "says"),
+    [
+        ("raise ValueError('no')", "f raised ValueError: no (target"),
+        ("import sys; sys.exit(2)", "f called sys.exit: SystemExit: 2"),
+        ("raise StopIteration", "raised"),
+        ("import asyncio; raise asyncio.CancelledError", "CancelledError"),
+    ],
+)
+def test_what_it_raises_is_a_failure(python, way, does, says):
+    found = answer(python(f"{way} f(prompt):\n    {does}"))
+    assert isinstance(found, Failure)
+    assert found.code == "target-raised"
+    assert says in found.message
+
+
+def test_what_cannot_be_loaded_or_called_is_a_failure_of_every_call(python):
+    assert code(python("def g(): pass")) == "cannot-load"
+    assert code(python("def f(one, two): pass")) == "bad-signature"
+    found = answers(python("1 / 0"), request(), request(), request())
+    assert [one.code for one in found] == ["cannot-load"] * 3
+    assert code(Python(FunctionRef("x", module="no_such_module"))) == "cannot-load"
+
+
+def test_a_module_is_found_by_its_name():
+    assert answer(Python(FunctionRef("dedent", module="textwrap")), request("  x")).output == "x"
+
+
+def test_it_is_loaded_once_off_the_loop_and_not_timed(python, tmp_path):
+    settings = python(
+        "import time, threading\ntime.sleep(0.05)\n"
+        "with open(__file__ + '.log', 'a') as log: log.write(threading.current_thread().name)\n"
+        "def f(prompt): return prompt\n"
+    )
+    found = answers(settings, *(request(str(number)) for number in range(5)))
+    assert [one.output for one in found] == list("01234")
+    assert all(one.duration_ms < 40 for one in found)
+    [log] = tmp_path.glob("*.log")
+    assert log.read_text() == "agentv-user-code"
+
+
+def test_a_call_cancelled_while_it_is_loaded_does_not_spoil_the_others(python):
+    settings = python("import time\ntime.sleep(0.05)\ndef f(prompt): return prompt\n")
+
+    async def ask():
+        from agentv.foreign.threads import DaemonThreads
+
+        target = settings.connect(None, DaemonThreads())
+        calls = [asyncio.ensure_future(target.answer(request(str(number)))) for number in range(3)]
+        await asyncio.sleep(0.01)
+        calls[0].cancel()
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    first, *others = asyncio.run(ask())
+    assert isinstance(first, asyncio.CancelledError)
+    assert [one.output for one in others] == ["1", "2"]
+
+
+def test_sync_functions_run_side_by_side(python):
+    started = time.monotonic()
+    found = answers(python("import time\ndef f(prompt): time.sleep(0.1); return prompt"), *[request()] * 20)
+    assert len(found) == 20
+    assert time.monotonic() - started < 1
+
+
+def test_a_function_at_hand_is_called_as_one_in_a_file():
+    async def doubled(question):
+        return question * 2
+
+    assert answer(GivenFunction(doubled)).output == "hellohello"
+    assert answer(GivenFunction(str.upper)).output == "HELLO"
+    assert answer(GivenFunction(lambda prompt: 1 / 0)).message.startswith("target raised ZeroDivisionError")
+    assert code(GivenFunction(lambda one, two: None)) == "bad-signature"

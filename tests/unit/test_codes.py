@@ -1,0 +1,95 @@
+"""The table of codes and the source say the same."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from agentv.codes import CODES, FILES, RUNS
+
+SOURCE = Path(__file__).parents[2] / "src" / "agentv"
+
+PLACES = {
+    "error": 0,  # of a Report
+    "warning": 0,
+    "hint": 0,
+    "errored": 0,  # Grade.errored
+    "Failure": 0,
+    "JudgeFailure": 0,
+    "RenderError": 0,
+    "_RefusedError": 0,
+    "Diagnostic": 0,
+    "foreign_code": 0,
+    "Fault": 2,
+    "attempt": 2,
+}
+"""What is called with a code → at which place it stands."""
+
+
+@cache
+def trees() -> list[tuple[Path, ast.Module]]:
+    files = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "codes.py"]
+    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in files]
+
+
+def constants() -> dict[str, str]:
+    """Module-level names that stand for text: BAD_RESULT = "bad-result"."""
+    return {
+        target.id: node.value.value
+        for _, tree in trees()
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def given(node: ast.Call) -> Iterator[ast.expr]:
+    """The expressions that are the code in a call."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    place = PLACES.get(name)
+    if place is not None and len(node.args) > place:
+        yield node.args[place]
+    if place is not None:
+        yield from (keyword.value for keyword in node.keywords if keyword.arg == "code")
+
+
+@cache
+def used() -> dict[str, str]:
+    """Every code in the source → where."""
+    names = constants()
+    found: dict[str, str] = {}
+    for path, tree in trees():
+        for node in ast.walk(tree):
+            for code in given(node) if isinstance(node, ast.Call) else ():
+                value = names.get(code.id) if isinstance(code, ast.Name) else getattr(code, "value", None)
+                if isinstance(value, str):
+                    found.setdefault(value, f"{path.relative_to(SOURCE)}:{node.lineno}")
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "code":
+                value = getattr(node.value, "value", None)
+                found |= {value: f"{path.name}:{node.lineno}"} if isinstance(value, str) else {}
+    return found
+
+
+def test_every_code_in_the_source_has_a_meaning() -> None:
+    assert {code: place for code, place in used().items() if code not in CODES} == {}
+
+
+def test_every_code_with_a_meaning_is_used() -> None:
+    assert CODES.keys() - used().keys() == set()
+
+
+@pytest.mark.parametrize("table", [FILES, RUNS])
+def test_the_tables_are_in_order_and_whole_sentences(table: dict[str, str]) -> None:
+    assert list(table) == sorted(table)
+    assert [meaning for meaning in table.values() if not re.fullmatch(r"[A-Z`].*\.", meaning)] == []
+    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", code) for code in table)
+
+
+def test_no_code_stands_in_both_tables() -> None:
+    assert FILES.keys() & RUNS.keys() == set()
