@@ -45,7 +45,7 @@ class Redactor:
 
     def found_in(self, line: bytes) -> bool:
         """Whether a secret stands in this JSON text; at times true where it spans a border of two values."""
-        return any(needle in line for needle in self._needles)
+        return self._pattern is not None and any(needle in line for needle in self._needles)
 
     def redact_answer(self, answer: TargetResponse) -> TargetResponse:
         """The answer of a target without secrets."""

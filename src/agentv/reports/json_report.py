@@ -1,0 +1,61 @@
+"""A run as one JSON object, for programs (`--json`)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from agentv.model.summary import Summary
+from agentv.model.values import Json
+from agentv.reports.paths import shown_from
+from agentv.reports.view import Finding, Kind, RunView, TrialView
+
+
+def render_json(view: RunView, summary: Summary, *, here: str, results: str) -> str:
+    """The keys of `summary.json`, then `results` (the run's directory), `not_passed` and `passed_with_failed_checks`.
+
+    The last two list trials with the keys of a row, and in `findings` every check that did not pass; `omitted` says
+    how many more there are in `index.jsonl`.
+    """
+    shown: dict[str, Json] = {
+        **summary.as_json(),
+        "results": results,
+        "not_passed": [_trial(trial, here) for kind in _NOT_PASSED for trial in view.trials(kind)],
+        "passed_with_failed_checks": [_trial(trial, here) for trial in view.trials("noted")],
+        "omitted": sum(view.omitted(kind) for kind in (*_NOT_PASSED, "noted")),
+    }
+    return json.dumps(shown, indent=2)  # ASCII, so that nothing in it steers a terminal
+
+
+_NOT_PASSED: tuple[Kind, Kind] = ("failed", "errored")
+
+
+def _trial(trial: TrialView, here: str) -> Json:
+    path, line = trial.place
+    return {
+        "test_id": trial.test_id,
+        "suite": trial.suite,
+        "eval_path": shown_from(path, here) if path else None,
+        "line": line or None,
+        "target": trial.target,
+        "sample": trial.sample,
+        "status": trial.status,
+        "score": trial.score,
+        "threshold": trial.threshold,
+        "output": trial.output,
+        "error": asdict(trial.error) if trial.error else None,
+        "findings": [_finding(finding, here) for finding in trial.findings],
+    }
+
+
+def _finding(finding: Finding, here: str) -> Json:
+    source = f"{shown_from(finding.source[0], here)}:{finding.source[1]}" if finding.source else None
+    return {
+        "state": finding.state,
+        "name": finding.name,
+        "type": finding.type,
+        "required": finding.required,
+        "text": finding.text,
+        "evidence": finding.evidence,
+        "source": source,
+    }

@@ -1,0 +1,55 @@
+"""A run as plain lines, for pipes and CI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import get_args
+
+from agentv.model.summary import Summary
+from agentv.reports.text import one_line
+from agentv.reports.totals import money, totals
+from agentv.reports.view import Finding, Kind, RunView, TrialView
+from agentv.reports.words import LONGEST, check, label, reason, source
+
+_VERDICTS: dict[Kind, str] = {"failed": "FAILED", "errored": "ERRORED", "noted": "PASSED"}
+
+
+def render_plain(view: RunView, summary: Summary, *, here: str, results: str) -> str:
+    """Every trial that needs a look, then the totals.
+
+    Args:
+        view: of the run.
+        summary: of the run.
+        here: absolute path of the directory that paths are shown from.
+        results: where the rows are, as a person would type it.
+    """
+    return "\n".join([*_trials(view, here), *totals(summary, view.noted, results)])
+
+
+def progress_line(view: RunView) -> str:
+    """How far a run is, for a log: `120/1000 trials: 118 passed, 1 failed, 1 errored, $0.0123`."""
+    outcomes = f"{view.passed} passed, {view.failed} failed, {view.errored} errored"
+    cost = "" if view.cost_usd is None else f", {money(view.cost_usd)}"
+    return f"{view.done}/{view.planned} trials: {outcomes}{cost}"
+
+
+def _trials(view: RunView, here: str) -> Iterator[str]:
+    for kind in get_args(Kind):
+        for trial in view.trials(kind):
+            yield from trial_lines(trial, here=here, targets=view.several_targets)
+        if omitted := view.omitted(kind):
+            yield f"{_VERDICTS[kind]} {omitted} more, listed in the results"
+
+
+def trial_lines(trial: TrialView, *, here: str, targets: bool) -> Iterator[str]:
+    """One trial: its verdict and why, then a line for every finding."""
+    yield f"{_VERDICTS[trial.kind]} {label(trial, targets=targets)}: {reason(trial)}"
+    for finding in trial.findings:
+        yield f"  {_finding(finding, here)}"
+
+
+def _finding(finding: Finding, here: str) -> str:
+    place = source(finding, here)
+    at = f"{place}: " if place else ""
+    evidence = f" | {one_line(finding.evidence, LONGEST)}" if finding.evidence else ""
+    return f"{at}{finding.state}: {check(finding)}{evidence}"

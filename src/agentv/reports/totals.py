@@ -1,0 +1,81 @@
+"""The totals of a run in words (SPEC section 1: failed and errored are never mixed up)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentv.model.summary import Counts, Summary
+from agentv.reports.text import one_line
+
+
+def totals(summary: Summary, noted: int, results: str) -> list[str]:
+    """Lines that say what a run came to.
+
+    Args:
+        summary: of the run.
+        noted: trials that passed with a failed check.
+        results: where the rows are, as a person would type it.
+    """
+    return [line for line in _lines(summary, noted, results) if line]
+
+
+def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
+    cases, trials = summary.cases, summary.trials
+    yield f"{plural(cases.total, 'case')}: {outcomes(cases)}"
+    if trials.total != cases.total:
+        yield f"{plural(trials.total, 'trial')}: {outcomes(trials)}"
+    if noted:
+        what = "trial" if trials.total != cases.total else "case"
+        yield f"{plural(noted, f'passed {what}')} with a check that did not pass"
+    yield ", ".join([_rate(summary), *_mean(summary)])
+    yield f"{_cost(summary)}, {duration(summary.duration_ms)}"
+    yield f"results: {one_line(results)}"
+
+
+def outcomes(counts: Counts) -> str:
+    """`3 passed, 1 failed, 0 errored`, and how many were not run where some were not."""
+    parts = [f"{counts.passed} passed", f"{counts.failed} failed", f"{counts.errored} errored"]
+    return ", ".join([*parts, f"{counts.skipped} not run"] if counts.skipped else parts)
+
+
+def plural(number: int, what: str) -> str:
+    """`1 case`, `2 cases`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _rate(summary: Summary) -> str:
+    if summary.pass_rate is None or summary.pass_rate_interval is None:
+        return "nothing was judged"
+    low, high = summary.pass_rate_interval
+    judged = summary.cases.passed + summary.cases.failed
+    return f"pass rate {summary.pass_rate:.1%} of {judged} judged (95% interval {low:.1%} to {high:.1%})"
+
+
+def _mean(summary: Summary) -> list[str]:
+    return [] if summary.mean_score is None else [f"mean score {summary.mean_score:.2f}"]
+
+
+def _cost(summary: Summary) -> str:
+    if summary.cost_usd is None and summary.judge_cost_usd is None:
+        return "cost unknown"
+    judges = summary.judge_cost_usd
+    whole = money((summary.cost_usd or 0.0) + (judges or 0.0))
+    return f"cost {whole} ({money(judges)} of it judges)" if judges else f"cost {whole}"
+
+
+def money(usd: float) -> str:
+    """US dollars, to the cent above ten of them and finer below."""
+    if 0 < usd < 0.0001:
+        return "<$0.0001"
+    return f"${usd:.2f}" if usd >= 10 or usd == 0 else f"${usd:.4f}"
+
+
+def duration(milliseconds: float) -> str:
+    """`0.4 s`, `2 min 05 s`, `1 h 02 min`."""
+    seconds = milliseconds / 1000
+    if round(seconds, 1) < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"

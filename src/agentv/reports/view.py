@@ -1,0 +1,204 @@
+"""What people get to see of a run, without how it looks: counts, cost, and the trials that need a look.
+
+Only trials that did not pass, or passed with a failed check, are held, and of them a bounded number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import isnan
+from typing import Literal
+
+from agentv.model.grade import Grade, reaches
+from agentv.model.response import Failure
+from agentv.model.trial import Score, Status, TrialResult
+
+KEPT = 1000
+"""Trials of one kind that are held; the rest is counted."""
+
+OUTPUT_KEPT = 2000
+"""Characters of an answer that are held."""
+
+Kind = Literal["failed", "errored", "noted"]
+"""Why a trial needs a look: it failed, it errored, or it passed with a check that did not pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check that did not pass, or one assertion that could not judge.
+
+    Attributes:
+        name, type: of the assertion.
+        source: absolute path and line of the assertion; None where it has none.
+        text: what was looked for, or why there is no judgement.
+        required: it is a gate: the case cannot pass without it.
+    """
+
+    state: Literal["failed", "errored"]
+    name: str
+    type: str
+    source: tuple[str, int] | None
+    text: str
+    evidence: str | None = None
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TrialView:
+    """One trial that needs a look.
+
+    Attributes:
+        place: absolute path of the eval file and line of the case.
+        output: the beginning of the answer.
+    """
+
+    kind: Kind
+    test_id: str
+    suite: str
+    target: str
+    place: tuple[str, int]
+    sample: int
+    repeat: int
+    status: Status
+    score: float | None
+    threshold: float
+    error: Failure | None
+    findings: tuple[Finding, ...]
+    output: str | None = None
+
+    @property
+    def gated(self) -> bool:
+        """Whether it failed although its score was good enough: a required assertion did."""
+        return self.status == "failed" and self.score is not None and reaches(self.score, self.threshold)
+
+
+@dataclass(slots=True)
+class RunView:
+    """A run as it goes on. `add` takes in one finished trial.
+
+    Attributes:
+        planned: trials that there are to do.
+        passed, failed, errored: trials that ended so; a passed one with a failed check is also `noted`.
+        earlier: trials among them that an interrupted run had finished before this one went on.
+        cost_usd: US dollars spent on targets and judges; None as long as no call said.
+    """
+
+    planned: int
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+    noted: int = 0
+    earlier: int = 0
+    cost_usd: float | None = None
+    _kept: dict[Kind, list[TrialView]] = field(default_factory=lambda: {"failed": [], "errored": [], "noted": []})
+    _targets: set[str] = field(default_factory=set)
+
+    @property
+    def done(self) -> int:
+        """Trials that ended."""
+        return self.passed + self.failed + self.errored
+
+    @property
+    def several_targets(self) -> bool:
+        """Whether a trial's target must be named to tell which it is."""
+        return len(self._targets) > 1
+
+    def add(self, result: TrialResult) -> None:
+        """Take in a finished trial. A skipped one did not happen."""
+        self._targets.add(result.trial.target.name)
+        self._spend(result.cost_usd)
+        self._spend(result.judge_cost_usd)
+        if result.status == "passed":
+            self.passed += 1
+            if _needs_look(result.scores):
+                self.noted += 1
+                self._keep("noted", result)
+        elif result.status == "failed":
+            self.failed += 1
+            self._keep("failed", result)
+        elif result.status == "errored":
+            self.errored += 1
+            self._keep("errored", result)
+
+    def add_earlier(self, result: TrialResult) -> None:
+        """Take in a trial that an earlier run finished: it counts, and says nothing of how fast this one is."""
+        self.add(result)
+        self.earlier += 1
+
+    def trials(self, kind: Kind) -> list[TrialView]:
+        """The trials of a kind that are held, in the order of their files."""
+        return sorted(self._kept[kind], key=lambda one: (one.place, one.test_id, one.target, one.sample))
+
+    def omitted(self, kind: Kind) -> int:
+        """How many trials of a kind are not held."""
+        counted = {"failed": self.failed, "errored": self.errored, "noted": self.noted}
+        return counted[kind] - len(self._kept[kind])
+
+    def _keep(self, kind: Kind, result: TrialResult) -> None:
+        if len(self._kept[kind]) < KEPT:
+            self._kept[kind].append(trial_view(kind, result))
+
+    def _spend(self, cost_usd: float | None) -> None:
+        if cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + cost_usd
+
+
+def trial_view(kind: Kind, result: TrialResult) -> TrialView:
+    """What is shown of a trial."""
+    trial = result.trial
+    span = trial.case.span
+    return TrialView(
+        kind=kind,
+        test_id=trial.case.id,
+        suite=trial.suite.name,
+        target=trial.target.name,
+        place=(span.file, span.line) if span else (trial.suite.path, 0),
+        sample=trial.sample,
+        repeat=trial.repeat,
+        status=result.status,
+        score=None if result.score is None or isnan(result.score) else result.score,
+        threshold=trial.threshold,
+        error=result.error,
+        findings=tuple(finding for score in result.scores for finding in _findings(score)),
+        output=None if result.output is None else result.output[:OUTPUT_KEPT],
+    )
+
+
+def _needs_look(scores: tuple[Score, ...]) -> bool:
+    for score in scores:  # once for every trial of a run
+        grade = score.grade
+        if not grade.passed or grade.error is not None:
+            return True
+        for check in grade.checks:
+            if not check.passed:
+                return True
+    return False
+
+
+def _findings(score: Score) -> Iterator[Finding]:
+    grade = score.grade
+    if grade.error is not None:
+        yield _finding(score, "errored", f"{grade.error.code}: {grade.error.message}")
+        return
+    failed = [check for check in grade.checks if not check.passed]
+    for check in failed:
+        yield _finding(score, "failed", check.text, check.evidence)
+    below = _below(grade, score.entry.settings.required)
+    if below or not (failed or grade.passed):
+        yield _finding(score, "failed", below or grade.reason or f"scored {grade.score:.2f}")
+
+
+def _below(grade: Grade, required: bool | float) -> str | None:
+    """Which gate of a number was missed."""
+    if isinstance(required, bool) or reaches(grade.score, required):
+        return None
+    return f"scored {grade.score:.2f}, required {required:.2f}"
+
+
+def _finding(score: Score, state: Literal["failed", "errored"], text: str, evidence: str | None = None) -> Finding:
+    entry = score.entry
+    source = (entry.span.file, entry.span.line) if entry.span else None
+    return Finding(
+        state, entry.name, entry.shown_type, source, text, evidence, required=entry.settings.required is not False
+    )

@@ -1,0 +1,1 @@
+"""Pure numbers: no files, no rows, no targets."""

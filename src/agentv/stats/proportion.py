@@ -1,0 +1,39 @@
+"""How sure one can be of a share that was counted."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import sqrt
+
+
+def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval of a proportion, without continuity correction: (low, high), both in 0..1.
+
+    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927),
+    209–212; method 3 in R. G. Newcombe, "Two-sided confidence intervals for the single proportion", Statistics in
+    Medicine 17 (1998), 857–872, whose table I the tests hold it to.
+
+    Raises:
+        ValueError: there are no trials, more successes than trials, or `confidence` is not inside 0..1.
+    """
+    if not 0 <= successes <= trials or trials == 0:
+        raise ValueError(f"no proportion: {successes} of {trials}")
+    z = _quantile(confidence)
+    share = successes / trials
+    scale = 1 + z * z / trials
+    centre = (share + z * z / (2 * trials)) / scale
+    reach = z * sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)) / scale
+    # at the ends the formula gives exactly 0 and 1, up to rounding
+    low = 0.0 if successes == 0 else max(0.0, centre - reach)
+    high = 1.0 if successes == trials else min(1.0, centre + reach)
+    return low, high
+
+
+@lru_cache(maxsize=8)
+def _quantile(confidence: float) -> float:
+    """The two-sided quantile of the standard normal distribution: 1.96 for 0.95."""
+    from statistics import NormalDist  # 5 ms, and only a summary needs it
+
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence lies between 0 and 1, found {confidence}")
+    return NormalDist().inv_cdf((1 + confidence) / 2)

@@ -1,0 +1,219 @@
+"""The directory of a run: made once, locked while something writes to it (SPEC section 13)."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from agentv.errors import StoreError
+from agentv.model.redaction import Redactor
+from agentv.model.trial import SCHEMA_VERSION
+from agentv.model.values import Json, JsonObject
+from agentv.store.encoding import to_document
+from agentv.store.lines import store_error
+
+RUN, INDEX, JOURNAL, SUMMARY = "run.json", "index.jsonl", "journal.jsonl", "summary.json"
+
+_IDS_TRIED = 100
+
+
+def results_directory(root: Path) -> Path:
+    """Where the runs of a repository lie."""
+    return root / ".agentv" / "results"
+
+
+def new_run_id(now: datetime) -> str:
+    """An id such as `20261121T140322Z-7f3a`: the time, in UTC, and four random digits."""
+    return f"{now:%Y%m%dT%H%M%SZ}-{os.urandom(2).hex()}"
+
+
+def holds_run(path: Path) -> bool:
+    """Whether a run was begun in this directory."""
+    return any((path / name).exists() and (path / name).stat().st_size for name in (RUN, INDEX, JOURNAL))
+
+
+def read_document(path: Path) -> dict[str, Json]:
+    """`run.json` or `summary.json`.
+
+    Raises:
+        StoreError: there is none, or it is no JSON object.
+    """
+    try:
+        found = msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        raise store_error("read", path, error) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StoreError(f"cannot read {path}: {error}") from error
+    if not isinstance(found, dict):
+        raise StoreError(f"cannot read {path}: it holds no JSON object")
+    return found
+
+
+class RunDirectory:
+    """The directory of one run, locked until `close`. A context manager.
+
+    Attributes:
+        path: absolute.
+        redactor: takes secrets out of all that is written here.
+    """
+
+    def __init__(self, path: Path, run_id: str, lock: int, redactor: Redactor) -> None:
+        self.path = path
+        self.run_id = run_id
+        self.redactor = redactor
+        self._lock = lock
+
+    @classmethod
+    def create(
+        cls, root: Path, now: datetime, *, out: Path | None = None, redactor: Redactor | None = None
+    ) -> RunDirectory:
+        """A new run's directory: `out`, else one named by the new run's id under `root`'s results.
+
+        Its `run.json` holds `schema_version` and `run_id` from the start.
+
+        Raises:
+            StoreError: it cannot be made, or already holds a run.
+        """
+        path = _make_in(results_directory(root), now) if out is None else _make(out.absolute())
+        run_id = path.name if out is None else new_run_id(now)
+        with _closing_on_error(_locked(path)) as lock:
+            _refuse_a_run(path)
+            made = cls(path, run_id, lock, redactor or Redactor())
+            made.write(RUN, {"schema_version": SCHEMA_VERSION, "run_id": run_id})
+            return made
+
+    @classmethod
+    def open(cls, path: Path, *, redactor: Redactor | None = None) -> RunDirectory:
+        """The directory of a run that was begun, to go on with it.
+
+        Raises:
+            StoreError: it holds no run, something else writes to it, or a newer agentv wrote it.
+        """
+        path = path.absolute()
+        if not (path / RUN).is_file():
+            raise StoreError(f"{path} holds no run: there is no {RUN} in it")
+        with _closing_on_error(_locked(path)) as lock:
+            return cls(path, _run_id(read_document(path / RUN), path), lock, redactor or Redactor())
+
+    def write(self, name: str, content: JsonObject) -> None:
+        """Write `run.json` or `summary.json`, whole or not at all. Keys of the old file that `content` lacks stay.
+
+        Raises:
+            StoreError: the system refuses.
+        """
+        path = self.path / name
+        kept = read_document(path) if path.exists() else {}
+        merged = {**kept, **{key: self.redactor.redact_json(value) for key, value in content.items()}}
+        with _refusals("write", path):
+            _replace(path, to_document(merged))
+
+    def close(self) -> None:
+        """Let others write here."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+@contextmanager
+def _refusals(doing: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise store_error(doing, path, error) from error
+
+
+@contextmanager
+def _closing_on_error(descriptor: int) -> Iterator[int]:
+    try:
+        yield descriptor
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _refuse_a_run(path: Path) -> None:
+    if holds_run(path):
+        raise StoreError(f"{path} already holds a run: continue it with --resume, or give another --out")
+
+
+def _make_in(results: Path, now: datetime) -> Path:
+    with _refusals("make", results):
+        results.mkdir(parents=True, exist_ok=True)
+        _ignore(results)
+        for _ in range(_IDS_TRIED):
+            path = results / new_run_id(now)
+            try:
+                path.mkdir()
+            except FileExistsError:  # another run of this very second drew the same digits
+                continue
+            return path
+    raise StoreError(f"cannot make a run directory in {results}: every id is taken")
+
+
+def _make(out: Path) -> Path:
+    """The directory that the user named. One that holds files of others keeps git's view of them."""
+    with _refusals("make", out):
+        out.mkdir(parents=True, exist_ok=True)
+        if not any(out.iterdir()):
+            _ignore(out)
+    return out
+
+
+def _ignore(directory: Path) -> None:
+    file = directory / ".gitignore"
+    if not file.exists():
+        file.write_text("*\n", encoding="utf-8")
+
+
+def _locked(path: Path) -> int:
+    """The descriptor that holds the lock of a run directory.
+
+    The lock is on the journal: the one file that every run has and that is never replaced.
+    """
+    with _refusals("open", path / JOURNAL):
+        descriptor = os.open(path / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise StoreError(f"{path} is in use: another process writes a run there") from error
+    except OSError as error:
+        os.close(descriptor)
+        raise store_error("lock", path / JOURNAL, error) from error
+    return descriptor
+
+
+def _run_id(record: JsonObject, path: Path) -> str:
+    version, run_id = record.get("schema_version"), record.get("run_id")
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        known = f"(format {version}, this one knows {SCHEMA_VERSION})"
+        raise StoreError(f"{path / RUN} was written by a newer agentv {known}")
+    if not isinstance(run_id, str):
+        raise StoreError(f"{path / RUN} is not what agentv wrote: it has no run_id")
+    return run_id
+
+
+def _replace(path: Path, content: bytes) -> None:
+    new = path.with_name(f".{path.name}.new")
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+    with open(descriptor, "wb") as file:  # noqa: PTH123  # a descriptor has no path
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
+    new.replace(path)

@@ -1,0 +1,165 @@
+"""The store of a run: answers in `journal.jsonl`, rows in `index.jsonl` (SPEC section 13).
+
+An answer is with the system (write(2)) when `answer` returns, and on the disk at most 100 ms later: a crash of the
+process loses none, a power cut at most those. Rows are buffered: one that is lost is made again from its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from threading import Lock
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from agentv.errors import StoreError
+from agentv.model.response import TargetResponse
+from agentv.model.trial import TrialResult
+from agentv.store.answers import HEADER, VERSION, answer_line, answer_of, unsealed
+from agentv.store.directory import INDEX, JOURNAL, RunDirectory
+from agentv.store.encoding import to_json
+from agentv.store.heartbeat import Heartbeat
+from agentv.store.lines import LineFile, cut_torn_end, read_lines
+from agentv.store.reading import finished_keys
+from agentv.store.rows import Places, row_of
+
+SYNC_EVERY_S = 0.1
+"""Seconds between two fsyncs of the journal, and for which a row may stay in the buffer."""
+
+BUFFERED_BYTES = 256_000
+"""Bytes of rows that are written out without waiting for the next beat."""
+
+
+class Journal:
+    """The store on disk, a `agentv.ports.Store`. A context manager; use it from one thread.
+
+    Attributes:
+        mended: what was found torn at the end of a file and cut off, one line each, for people.
+        damaged: how many lines `answers` has passed over.
+
+    Args:
+        directory: of the run, and locked.
+        root: absolute path of the repository root; rows show paths below it relative to it.
+
+    Raises:
+        StoreError: a file cannot be opened, or is none of ours; so for every method, when the system refuses.
+    """
+
+    def __init__(self, directory: RunDirectory, root: str) -> None:
+        self._path = directory.path
+        self._redactor = directory.redactor
+        self._places = Places(root)
+        self.mended = tuple(_mend(directory))
+        self.damaged = 0
+        self._answers = LineFile(self._path / JOURNAL)
+        self._index = LineFile(self._path / INDEX)
+        self._rows: list[bytes] = []
+        self._buffered = 0
+        self._lock = Lock()
+        self._open = True
+        self._heartbeat = Heartbeat(self._beat, SYNC_EVERY_S)
+        if self._answers.size == 0:
+            self._answers.append(HEADER)
+
+    def answer(self, key: str, answer: TargetResponse) -> None:
+        """Keep an answer: it is with the system when this returns."""
+        line = answer_line(key, answer)
+        if self._redactor.found_in(line):
+            line = answer_line(key, self._redactor.redact_answer(answer))
+        if self._heartbeat.failure is not None:
+            raise self._heartbeat.failure
+        self._answers.append(line)
+        self._heartbeat.wake()
+
+    def finish(self, result: TrialResult) -> None:
+        """Keep the row of a finished trial. One that was skipped has no row, so that a resume runs it."""
+        if result.status == "skipped":
+            return
+        line = to_json(row_of(result, self._places))
+        if self._redactor.found_in(line):
+            line = to_json(row_of(self._redactor.redact_result(result), self._places))
+        if self._heartbeat.failure is not None:
+            raise self._heartbeat.failure
+        with self._lock:
+            self._rows.append(line)
+            self._buffered += len(line)
+        if self._buffered >= BUFFERED_BYTES:
+            self._write_rows()
+        else:
+            self._heartbeat.wake()
+
+    def finished(self) -> Iterator[str]:
+        """The keys of the trials that have a row, in the order of the file."""
+        self._write_rows()
+        return finished_keys(self._path / INDEX)
+
+    def answers(self) -> Iterator[tuple[str, TargetResponse]]:
+        """Every answer that was kept, in the order of arrival.
+
+        A line whose checksum does not agree is passed over and counted in `damaged`: its trial is asked again.
+        """
+        lines = read_lines(self._path / JOURNAL)
+        next(lines, None)  # the header
+        for _, line in lines:
+            body = unsealed(line.rstrip(b"\n"))
+            if body is None:
+                self.damaged += 1
+            else:
+                yield answer_of(body)
+
+    def close(self) -> None:
+        """Write out what is buffered, have it all on the disk, and let go."""
+        if not self._open:
+            return
+        self._open = False
+        self._heartbeat.stop()
+        with ExitStack() as closing:
+            closing.callback(self._answers.close)
+            closing.callback(self._index.close)
+            self._beat()
+            self._index.sync()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _beat(self) -> None:
+        self._write_rows()
+        self._answers.sync()
+
+    def _write_rows(self) -> None:
+        with self._lock:
+            if self._rows:
+                self._index.append(b"\n".join(self._rows) + b"\n")  # refused, they stay for another try
+                self._rows.clear()
+                self._buffered = 0
+
+
+def _mend(directory: RunDirectory) -> Iterator[str]:
+    """Cut torn ends, and make sure that the journal is ours; what was cut, in words."""
+    for name, whole in ((JOURNAL, _is_journal_line), (INDEX, _is_json)):
+        cut = cut_torn_end(directory.path / name, whole)
+        if cut:
+            yield f"{directory.path / name}: cut off {cut} bytes of a line that was not written to its end"
+    for _, line in read_lines(directory.path / JOURNAL):
+        if line != HEADER:
+            raise StoreError(f"{directory.path / JOURNAL} is no journal of format {VERSION}")
+        return
+
+
+def _is_journal_line(line: bytes) -> bool:
+    return line + b"\n" == HEADER or unsealed(line) is not None
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line, type=msgspec.Raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True

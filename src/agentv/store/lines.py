@@ -1,0 +1,123 @@
+"""Append-only files of lines: written whole or not at all, and mended where the last writer was cut off."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+
+from agentv.errors import StoreError
+
+_READ_AHEAD = 1 << 17
+"""Bytes; a row is about two kilobytes long, and the usual buffer holds four of them."""
+
+_REASONS = {
+    errno.ENOSPC: "no space is left on the disk",
+    errno.EFBIG: "files may not grow that large here",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.ENOENT: "it does not exist",
+    errno.ESTALE: "it was removed",
+    errno.ENOTDIR: "a part of its path is a file",
+    errno.EEXIST: "there is a file in its place",
+    errno.EISDIR: "it is a directory",
+}
+
+
+def store_error(doing: str, path: Path, error: OSError) -> StoreError:
+    """What the system said, in the words of a user: `cannot write /x/index.jsonl: no space is left on the disk`."""
+    reason = _REASONS.get(error.errno or 0, error.strerror or type(error).__name__)
+    return StoreError(f"cannot {doing} {path}: {reason}")
+
+
+class LineFile:
+    """A file of lines, open for appending.
+
+    Raises:
+        StoreError: it cannot be opened; so for every method, when the system refuses.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            self.size = os.fstat(self._fd).st_size
+        except OSError as error:
+            raise store_error("open", path, error) from error
+
+    def append(self, lines: bytes) -> None:
+        """Hand whole lines to the system, in one write where it takes them in one."""
+        try:
+            written = os.write(self._fd, lines)
+            while written < len(lines):  # a signal, or the disk is nearly full
+                written += os.write(self._fd, lines[written:])
+        except OSError as error:
+            with suppress(OSError):  # half a line must not stand before the next one
+                os.ftruncate(self._fd, self.size)
+            raise store_error("write", self.path, error) from error
+        self.size += len(lines)
+
+    def sync(self) -> None:
+        """Have the system put everything on the disk, and make sure that the file is still there."""
+        try:
+            if os.fstat(self._fd).st_nlink == 0:
+                raise StoreError(f"cannot write {self.path}: it was removed during the run")
+            os.fsync(self._fd)
+        except OSError as error:
+            raise store_error("write", self.path, error) from error
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._fd)
+
+
+def cut_torn_end(path: Path, whole: Callable[[bytes], bool]) -> int:
+    """Cut off what stands behind the last whole line; the number of bytes cut.
+
+    That is a line without its end, and a last line with an end that is not `whole`. A missing file is left missing.
+
+    Raises:
+        StoreError: the file cannot be read or cut.
+    """
+    try:
+        with path.open("r+b") as file:
+            size = os.fstat(file.fileno()).st_size
+            end = _end_of_whole_lines(file.fileno(), whole) if size else 0
+            if end < size:
+                file.truncate(end)
+            return size - end
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise store_error("mend", path, error) from error
+
+
+def _end_of_whole_lines(descriptor: int, whole: Callable[[bytes], bool]) -> int:
+    with mmap(descriptor, 0, access=ACCESS_READ) as text:
+        end = text.rfind(b"\n") + 1
+        if not end:
+            return 0
+        start = text.rfind(b"\n", 0, end - 1) + 1
+        return end if whole(text[start : end - 1]) else start
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines that hold something, each with its number from 1, their ends included; none where there is no file.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    try:
+        with path.open("rb", buffering=_READ_AHEAD) as file:
+            for number, line in enumerate(file, 1):
+                if not line.isspace():
+                    yield number, line
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise store_error("read", path, error) from error

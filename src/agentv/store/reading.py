@@ -1,0 +1,89 @@
+"""Rows read back: only what totals and a resume need, the rest is passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw, Struct
+
+from agentv.errors import StoreError
+from agentv.model.cases import Gate
+from agentv.model.response import TokenUsage
+from agentv.model.suite import DEFAULT_THRESHOLD, Aggregate
+from agentv.model.trial import SCHEMA_VERSION, Status
+from agentv.store.lines import read_lines
+
+
+class RowFacts(Struct, gc=False):
+    """What totals need of a row; its other keys, known and unknown, are ignored."""
+
+    test_id: str
+    target: str
+    status: Status
+    key: str
+    suite: str = ""
+    eval_path: str | None = None
+    prompt_id: str | None = None
+    sample: int = 1
+    score: float | None = None
+    threshold: float = DEFAULT_THRESHOLD
+    cost_usd: float | None = None
+    judge_cost_usd: float | None = None
+    token_usage: TokenUsage | None = None
+    schema_version: int = SCHEMA_VERSION
+    tags: tuple[str, ...] = ()
+    repeat: int = 1
+    aggregate: Aggregate = "mean"
+    scores: Raw = Raw(b"[]")
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """The required grades of the row, in the order of its scores."""
+        found = (
+            Gate.of(score.required, score.score or 0.0, score.passed or False) for score in _scores.decode(self.scores)
+        )
+        return tuple(gate for gate in found if gate is not None)
+
+
+class _ScoreFacts(Struct, gc=False, rename={"passed": "pass"}):
+    score: float | None = None
+    passed: bool | None = None
+    required: bool | float = False
+
+
+_scores = msgspec.json.Decoder(list[_ScoreFacts])
+_rows = msgspec.json.Decoder(RowFacts)
+
+
+def read_rows(path: Path) -> Iterator[RowFacts]:
+    """The rows of an `index.jsonl`, one after the other; none where there is no file.
+
+    Raises:
+        StoreError: a line is no row, or a newer agentv wrote it; the text names the line.
+    """
+    decode = _rows.decode
+    for number, line in read_lines(path):
+        try:
+            row = decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise not_a_row(path, number, error) from error
+        if row.schema_version > SCHEMA_VERSION:
+            known = f"(format {row.schema_version}, this one knows {SCHEMA_VERSION})"
+            raise StoreError(f"{path}:{number}: a newer agentv wrote this row {known}")
+        yield row
+
+
+def not_a_row(path: Path, number: int, error: Exception) -> StoreError:
+    """What to say of a line that cannot be read."""
+    return StoreError(f"{path}:{number}: this is no row of a run: {error}")
+
+
+def finished_keys(path: Path) -> Iterator[str]:
+    """The keys of the trials that passed, failed or errored.
+
+    Raises:
+        StoreError: as `read_rows`.
+    """
+    return (row.key for row in read_rows(path) if row.status != "skipped")

@@ -1,0 +1,131 @@
+"""Rows back to finished trials: what a resumed run has to show of the trials that an earlier one finished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agentv.model.assertion import AssertionEntry, AssertionSettings
+from agentv.model.context import AssertionContext
+from agentv.model.grade import Check, Grade
+from agentv.model.message import messages_from_json
+from agentv.model.response import Failure, TokenUsage
+from agentv.model.span import Span
+from agentv.model.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
+from agentv.model.trial import Score, Trial, TrialResult
+from agentv.ports import Executor, Target
+from agentv.store.lines import read_lines
+from agentv.store.reading import not_a_row
+
+Row = Mapping[str, Any]
+
+
+def read_results(path: Path, root: str) -> Iterator[TrialResult]:
+    """The finished trials of an `index.jsonl`, in the order of their rows.
+
+    They hold what rows hold: names, scores, checks and where assertions stand, but no options, secrets or settings,
+    so they can be shown and counted, and not be run.
+
+    Args:
+        path: of the file; one that is missing holds nothing.
+        root: absolute path of the repository root, which paths in rows are relative to.
+
+    Raises:
+        StoreError: a line is no row; the text names it.
+    """
+    for number, line in read_lines(path):
+        try:
+            yield _result(msgspec.json.decode(line, type=dict[str, Any]), root)
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+            raise not_a_row(path, number, error) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """Stands for the options of an assertion that has judged."""
+
+    def label(self) -> str:
+        return ""
+
+    def grade(self, context: AssertionContext) -> Grade:
+        raise NotImplementedError(f"the row of {context.case_id} holds a grade, not the assertion that gave it")
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """Stands for the settings of a target that has answered."""
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        raise NotImplementedError(f"the row of {spec.name} holds an answer, not how it was had ({executor})")
+
+
+def _result(row: Row, root: str) -> TrialResult:
+    error, usage = row.get("error"), row.get("token_usage")
+    return TrialResult(
+        trial=_trial(row, root),
+        status=row["status"],
+        score=row["score"],
+        output=row.get("output"),
+        input=messages_from_json(row.get("input", ())),
+        scores=tuple(_score(score, root) for score in row["scores"]),
+        error=Failure(**error) if error else None,
+        duration_ms=row.get("duration_ms", 0.0),
+        timestamp=row.get("timestamp", ""),
+        attempts=row.get("attempts", 1),
+        token_usage=TokenUsage(**usage) if usage else None,
+        cost_usd=row.get("cost_usd"),
+        judge_cost_usd=row.get("judge_cost_usd"),
+        metadata=row.get("metadata", {}),
+    )
+
+
+def _trial(row: Row, root: str) -> Trial:
+    path = row.get("eval_path")
+    case = Case(
+        row["test_id"],
+        messages_from_json(row.get("input", ())),
+        (),
+        tags=tuple(row.get("tags", ())),
+        metadata=row.get("metadata", {}),
+        sha256=row.get("case_sha256", ""),
+    )
+    return Trial(
+        suite=Suite(row.get("suite", ""), (case,), path=_absolute(path, root) if path else ""),
+        case=case,
+        target=TargetSpec(row["target"], "", _Answered()),
+        threshold=row.get("threshold", DEFAULT_THRESHOLD),
+        timeout_s=DEFAULT_TIMEOUT_S,
+        sample=row.get("sample", 1),
+        key=row["key"],
+        repeat=row.get("repeat", 1),
+        aggregate=row.get("aggregate", "mean"),
+    )
+
+
+def _score(row: Row, root: str) -> Score:
+    settings = AssertionSettings(name=row["name"], weight=row["weight"], required=row["required"])
+    entry = AssertionEntry(row["type"], _Judged(), settings, _span(row.get("source"), root))
+    return Score(entry, _grade(row), row["duration_ms"])
+
+
+def _grade(row: Row) -> Grade:
+    error = row.get("error")
+    if error:
+        return Grade.errored(error["code"], error["message"], details=row["details"])
+    checks = tuple(Check(**check) for check in row["assertions"])
+    return Grade(row["score"], row["pass"], checks, row["reason"], row["details"])
+
+
+def _span(source: str | None, root: str) -> Span | None:
+    if source is None:
+        return None
+    path, _, line = source.rpartition(":")
+    return Span(_absolute(path, root), int(line), 1, int(line), 1)
+
+
+def _absolute(path: str, root: str) -> str:
+    return str(Path(root, path))

@@ -1,0 +1,160 @@
+"""The rows of `index.jsonl`, and how a finished trial becomes one (SPEC section 13).
+
+Beyond the keys of SPEC section 13, in their order, a row ends with those of `tags`, `judge_cost_usd`, `repeat` and
+`aggregate` that say something: totals are computed from rows alone. A score ends with `error` where it errored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType
+
+from agentv.model.grade import Check
+from agentv.model.message import Message
+from agentv.model.response import Failure, TokenUsage
+from agentv.model.suite import Aggregate
+from agentv.model.trial import SCHEMA_VERSION, Score, Status, TrialResult
+from agentv.model.values import JsonObject
+
+_NOTHING: dict[str, Any] = {}
+
+
+class ErrorRow(Struct, gc=False):
+    """Why a grade could not be given."""
+
+    code: str
+    message: str
+
+
+class ScoreRow(Struct, gc=False, rename={"passed": "pass"}):
+    """The grade of one assertion. `score` and `passed` are None where it errored."""
+
+    name: str
+    type: str
+    score: float | None
+    passed: bool | None
+    weight: float
+    required: bool | float
+    assertions: Sequence[Check]
+    reason: str | None
+    details: JsonObject
+    duration_ms: float
+    source: str | None
+    error: ErrorRow | UnsetType = UNSET
+
+
+class Row(Struct, gc=False):
+    """One finished trial, its keys in the order of SPEC section 13. Durations are milliseconds, costs US dollars."""
+
+    test_id: str
+    suite: str
+    eval_path: str | None
+    target: str
+    prompt_id: str | None
+    sample: int
+    timestamp: str
+    status: Status
+    score: float | None
+    threshold: float
+    output: str | None
+    input: Sequence[JsonObject]
+    scores: Sequence[ScoreRow]
+    error: Failure | None
+    duration_ms: float
+    token_usage: TokenUsage | None
+    cost_usd: float | None
+    attempts: int
+    metadata: JsonObject
+    case_sha256: str
+    key: str
+    schema_version: int = SCHEMA_VERSION
+    tags: Sequence[str] | UnsetType = UNSET
+    judge_cost_usd: float | UnsetType = UNSET
+    repeat: int | UnsetType = UNSET
+    aggregate: Aggregate | UnsetType = UNSET
+
+
+class Places(dict[str, str]):
+    """Absolute path → the path as rows show it: relative where it lies below `root`. Remembers what it was asked."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__()
+        self._prefix = root.rstrip("/") + "/"
+
+    def __missing__(self, path: str) -> str:
+        shown = self[path] = path.removeprefix(self._prefix)
+        return shown
+
+
+def row_of(result: TrialResult, places: Places) -> Row:
+    """The row of a finished trial."""
+    trial = result.trial
+    case = trial.case
+    suite = trial.suite
+    return Row(
+        case.id,
+        suite.name,
+        places[suite.path] if suite.path else None,
+        trial.target.name,
+        None,
+        trial.sample,
+        result.timestamp,
+        result.status,
+        result.score,
+        trial.threshold,
+        result.output,
+        [_message_row(message) for message in result.input],
+        _score_rows(result.scores, places),
+        result.error,
+        int(result.duration_ms * 1000) / 1000,
+        result.token_usage,
+        result.cost_usd,
+        result.attempts,
+        _merged(case.metadata, result.metadata),
+        case.sha256,
+        trial.key,
+        SCHEMA_VERSION,
+        case.tags or UNSET,
+        UNSET if result.judge_cost_usd is None else result.judge_cost_usd,
+        *((trial.repeat, trial.aggregate) if trial.repeat > 1 else (UNSET, UNSET)),
+    )
+
+
+def _score_rows(scores: Sequence[Score], places: Places) -> list[ScoreRow]:
+    # the hottest loop of a run: five rounds a trial, so attributes are read once and nothing is called that need not be
+    rows: list[ScoreRow] = []
+    for score in scores:
+        entry, grade, span = score.entry, score.grade, score.entry.span
+        settings = entry.settings
+        row = ScoreRow(
+            entry.name,
+            entry.shown_type if settings.negate else entry.type,
+            grade.score,
+            grade.passed,
+            settings.weight,
+            settings.required,
+            grade.checks,
+            grade.reason,
+            grade.details or _NOTHING,
+            int(score.duration_ms * 1000) / 1000,  # to the microsecond
+            f"{places[span.file]}:{span.line}" if span else None,
+        )
+        if grade.error is not None:
+            row.score = row.passed = None
+            row.error = ErrorRow(grade.error.code, grade.error.message)
+        rows.append(row)
+    return rows
+
+
+def _message_row(message: Message) -> JsonObject:
+    if message.name is None and not message.tool_calls and isinstance(message.content, str):
+        return {"role": message.role, "content": message.content}
+    return message.as_json()
+
+
+def _merged(authored: JsonObject, answered: JsonObject) -> Mapping[str, Any]:
+    if authored and answered:
+        return {**authored, **answered}
+    return authored or answered or _NOTHING

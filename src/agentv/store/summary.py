@@ -1,0 +1,154 @@
+"""Totals of a run, computed from its rows and from nothing else (SPEC sections 10 and 13).
+
+Rows stream through; per trial 30 bytes are kept. The last row of a trial counts (a rerun adds a second one), while
+what was spent is summed over all of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from agentv.model.response import TokenUsage
+from agentv.model.summary import Counts, Group, Summary
+from agentv.stats.proportion import wilson_interval
+from agentv.store.directory import SUMMARY, RunDirectory
+from agentv.store.reading import RowFacts
+from agentv.store.tally import STATUSES, CaseOutcome, Profile, Tally, counts_of
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """How much there was to do. What has no row in the end counts as skipped.
+
+    `by_suite`, `by_target` and `by_tag` are numbers of cases, by name; a group that is not named is as large as its
+    rows tell.
+    """
+
+    cases: int = 0
+    trials: int = 0
+    by_suite: Mapping[str, int] = field(default_factory=dict)
+    by_target: Mapping[str, int] = field(default_factory=dict)
+    by_tag: Mapping[str, int] = field(default_factory=dict)
+
+
+def summarize(
+    rows: Iterable[RowFacts],
+    *,
+    run_id: str,
+    planned: Planned,
+    duration_ms: float,
+    current: Container[str] | None = None,
+) -> Summary:
+    """The totals over the rows of a run.
+
+    Args:
+        rows: in the order of the file.
+        run_id: of the run that they are of.
+        planned: how much there was to do.
+        duration_ms: how long the run took; rows overlap in time, so they cannot say it.
+        current: keys of the trials that the run consists of; a row with another key was made from an older text of
+            its case and counts for nothing but what it cost. None: every row is current.
+    """
+    tally, spent = Tally(), _Spent()
+    for row in rows:
+        spent.add(row)
+        if current is None or row.key in current:
+            tally.add(row)
+    cases = _Outcomes()
+    groups: dict[Profile, _Outcomes] = defaultdict(_Outcomes)
+    for case in tally.cases():
+        cases.add(case)
+        groups[case.profile].add(case)
+    whole = cases.group(planned.cases)
+    judged = whole.cases.passed + whole.cases.failed
+    found = groups.items()
+    return Summary(
+        run_id=run_id,
+        cases=whole.cases,
+        trials=tally.trials(planned.trials),
+        pass_rate=whole.pass_rate,
+        pass_rate_interval=wilson_interval(whole.cases.passed, judged) if judged else None,
+        mean_score=whole.mean_score,
+        cost_usd=spent.cost_usd,
+        judge_cost_usd=spent.judge_cost_usd,
+        token_usage=spent.token_usage,
+        duration_ms=duration_ms,
+        by_suite=_grouped(((profile.suite, one) for profile, one in found), planned.by_suite),
+        by_target=_grouped(((profile.target, one) for profile, one in found), planned.by_target),
+        by_tag=_grouped(((tag, one) for profile, one in found for tag in profile.tags), planned.by_tag),
+    )
+
+
+def write_summary(directory: RunDirectory, summary: Summary) -> None:
+    """Write `summary.json`.
+
+    Raises:
+        StoreError: the system refuses.
+    """
+    directory.write(SUMMARY, summary.as_json())
+
+
+class _Outcomes:
+    """How the cases of one group ended, and the sum of their scores."""
+
+    def __init__(self) -> None:
+        self.numbers = dict.fromkeys(STATUSES, 0)
+        self.score = 0.0
+        self.scored = 0
+
+    def add(self, case: CaseOutcome) -> None:
+        self.numbers[case.status] += 1
+        if case.score is not None and case.status in ("passed", "failed"):
+            self.score += case.score
+            self.scored += 1
+
+    def merge(self, other: _Outcomes) -> None:
+        for status, number in other.numbers.items():
+            self.numbers[status] += number
+        self.score += other.score
+        self.scored += other.scored
+
+    def group(self, planned: int) -> Group:
+        counts: Counts = counts_of(list(self.numbers.values()), planned)
+        judged = counts.passed + counts.failed
+        return Group(
+            cases=counts,
+            pass_rate=counts.passed / judged if judged else None,
+            # trials end in any order, and the last bits of a sum depend on it
+            mean_score=round(self.score / self.scored, 12) if self.scored else None,
+        )
+
+
+def _grouped(found: Iterable[tuple[str, _Outcomes]], planned: Mapping[str, int]) -> dict[str, Group]:
+    """Groups by name, sorted."""
+    merged: dict[str, _Outcomes] = defaultdict(_Outcomes)
+    for name, outcomes in found:
+        merged[name].merge(outcomes)
+    return {name: merged[name].group(planned.get(name, 0)) for name in sorted({*merged, *planned})}
+
+
+class _Spent:
+    """What the calls cost; None as long as no call said."""
+
+    def __init__(self) -> None:
+        self._cost: float | None = None
+        self._judge_cost: float | None = None
+        self.token_usage: TokenUsage | None = None
+
+    def add(self, row: RowFacts) -> None:
+        if row.cost_usd is not None:
+            self._cost = (self._cost or 0.0) + row.cost_usd
+        if row.judge_cost_usd is not None:
+            self._judge_cost = (self._judge_cost or 0.0) + row.judge_cost_usd
+        if row.token_usage is not None:
+            self.token_usage = row.token_usage if self.token_usage is None else self.token_usage + row.token_usage
+
+    @property
+    def cost_usd(self) -> float | None:
+        return None if self._cost is None else round(self._cost, 10)
+
+    @property
+    def judge_cost_usd(self) -> float | None:
+        return None if self._judge_cost is None else round(self._judge_cost, 10)

@@ -1,0 +1,116 @@
+"""What became of every trial, held small: 30 bytes a trial, so that a million of them fit."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isnan, nan
+from typing import NamedTuple, get_args
+
+from agentv.model.cases import Gate, Sample, case_verdict
+from agentv.model.suite import Aggregate
+from agentv.model.summary import Counts
+from agentv.model.trial import Status
+from agentv.store.hashes import NumberedHashes
+from agentv.store.reading import RowFacts
+
+STATUSES: tuple[Status, ...] = get_args(Status)
+_CODES = {status: code for code, status in enumerate(STATUSES)}
+
+
+class Profile(NamedTuple):
+    """What many cases have in common, so that it is held once."""
+
+    suite: str
+    target: str
+    tags: tuple[str, ...]
+    threshold: float
+    repeat: int
+    aggregate: Aggregate
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOutcome:
+    """The verdict of one case on one target, and the mean score of its samples; None where it was not judged."""
+
+    status: Status
+    score: float | None
+    profile: Profile
+
+
+class Tally:
+    """Counts trials and cases out of rows. Of several rows of one trial the last counts."""
+
+    def __init__(self) -> None:
+        self._numbers = NumberedHashes()
+        self._codes = bytearray()
+        self._scores = array("d")
+        self._profile_of = array("I")
+        self._profiles: dict[tuple[object, ...], int] = {}
+        self._samples: dict[int, list[int]] = {}
+        self._gates: dict[int, tuple[Gate, ...]] = {}
+
+    def add(self, row: RowFacts) -> None:
+        """Take in one row."""
+        case = (row.eval_path, row.suite, row.test_id, row.target, row.prompt_id)
+        number = self._numbers.number(hash((*case, row.sample)))
+        score = nan if row.score is None else row.score
+        profile = self._profile(row)
+        if number == len(self._codes):
+            self._codes.append(_CODES[row.status])
+            self._scores.append(score)
+            self._profile_of.append(profile)
+        else:
+            self._codes[number] = _CODES[row.status]
+            self._scores[number] = score
+            self._profile_of[number] = profile
+        if row.repeat > 1:
+            self._add_sample(hash(case), number, row)
+
+    def trials(self, planned: int) -> Counts:
+        """How many trials ended how, out of the number that there were to do."""
+        return counts_of([self._codes.count(code) for code in range(len(STATUSES))], planned)
+
+    def cases(self) -> Iterator[CaseOutcome]:
+        """Every case on every target, once."""
+        profiles = [Profile(*key) for key in self._profiles]  # type: ignore[arg-type]  # the keys are made by _profile
+        for code, score, number in zip(self._codes, self._scores, self._profile_of, strict=True):
+            profile = profiles[number]
+            if profile.repeat == 1:
+                yield CaseOutcome(STATUSES[code], _known(score), profile)
+        for numbers in self._samples.values():
+            current = [number for number in numbers if profiles[self._profile_of[number]].repeat > 1]
+            if current:
+                yield self._repeated(current, profiles[self._profile_of[current[-1]]])
+
+    def _profile(self, row: RowFacts) -> int:
+        key = (row.suite, row.target, row.tags, row.threshold, max(row.repeat, 1), row.aggregate)
+        return self._profiles.setdefault(key, len(self._profiles))
+
+    def _add_sample(self, case: int, number: int, row: RowFacts) -> None:
+        numbers = self._samples.setdefault(case, [])
+        if number not in numbers:
+            numbers.append(number)
+        self._gates[number] = row.gates
+
+    def _repeated(self, numbers: list[int], profile: Profile) -> CaseOutcome:
+        scores = [_known(self._scores[number]) for number in numbers]
+        samples = [
+            Sample(STATUSES[self._codes[number]], score, self._gates.get(number, ()))
+            for number, score in zip(numbers, scores, strict=True)
+        ]
+        verdict = case_verdict(samples, repeat=profile.repeat, threshold=profile.threshold, aggregate=profile.aggregate)
+        known = [score for score in scores if score is not None]
+        return CaseOutcome(verdict, sum(known) / len(known) if known else None, profile)
+
+
+def _known(score: float) -> float | None:
+    return None if isnan(score) else score
+
+
+def counts_of(by_code: list[int], planned: int) -> Counts:
+    """Counts out of numbers in the order of `STATUSES`; what was planned and did not end is skipped."""
+    passed, failed, errored, skipped = by_code
+    total = max(planned, passed + failed + errored + skipped)
+    return Counts(total, passed, failed, errored, total - passed - failed - errored)
