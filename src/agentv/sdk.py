@@ -14,7 +14,7 @@ from agentv.app.evaluate import evaluate_async as run_async
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import callable_target
 from agentv.errors import Diagnostic, ExitStatus
-from agentv.model.events import Event, TrialFinished
+from agentv.model.events import Event, TrialFinished, TrialKept
 from agentv.model.suite import TargetSpec
 from agentv.model.summary import Summary
 from agentv.model.trial import TrialResult
@@ -69,7 +69,7 @@ class Evaluation:
 
     Attributes:
         summary: its totals, computed from the rows on disk.
-        results: one a finished trial, in the order in which they finished.
+        results: one a finished trial, in the order in which they finished; those of a resumed run come first.
         status: what `agentv eval` would have exited with.
         directory: where the rows, the journal and the summary are.
         diagnostics: warnings of the files.
@@ -132,7 +132,7 @@ async def evaluate_async(
     results: list[TrialResult] = []
 
     def keep(event: Event) -> None:
-        if isinstance(event, TrialFinished):
+        if isinstance(event, TrialFinished | TrialKept):
             results.append(event.result)
 
     outcome = await run_async(prepared, keep)

@@ -168,21 +168,31 @@ def test_assert_runs_one_alone(project):
 
 def test_repeats_targets_and_the_chosen_cases(project):
     project.write("a.eval.yaml", SUITE)
-    ended = project.run("eval", "a.eval.yaml", "--filter", "go*", "--repeat", "3", "-t", "echo", "-t", "mock:hello there")
+    ended = project.run(
+        "eval", "a.eval.yaml", "--filter", "go*", "--repeat", "3", "-t", "echo", "-t", "mock:hello there"
+    )
     assert ended.status == 0, ended.stderr
     rows = project.rows()
-    assert {(row["target"], row["sample"]) for row in rows} == {(t, s) for t in ("echo", "mock:hello there") for s in (1, 2, 3)}
+    assert {(row["target"], row["sample"]) for row in rows} == {
+        (t, s) for t in ("echo", "mock:hello there") for s in (1, 2, 3)
+    }
 
 
 def test_the_row_has_the_keys_of_the_format_in_their_order(project):
     project.write("a.eval.yaml", SUITE)
     project.run("eval", "a.eval.yaml", "--filter", "good")
     (row,) = project.rows()
-    assert list(row) == (
-        "test_id suite eval_path target prompt_id sample timestamp status score threshold output input scores error"
-        " duration_ms token_usage cost_usd attempts metadata case_sha256 key schema_version"
-    ).split()
-    assert list(row["scores"][0]) == "name type score pass weight required assertions reason details duration_ms source".split()
+    assert (
+        list(row)
+        == (
+            "test_id suite eval_path target prompt_id sample timestamp status score threshold output input scores error"
+            " duration_ms token_usage cost_usd attempts metadata case_sha256 key schema_version"
+        ).split()
+    )
+    assert (
+        list(row["scores"][0])
+        == "name type score pass weight required assertions reason details duration_ms source".split()
+    )
     assert row["scores"][0]["source"] == "a.eval.yaml:3"
 
 

@@ -151,7 +151,9 @@ def test_a_broken_target_is_errored_and_never_scored(project, name):
     assert row["error"]["code"]
 
 
-@pytest.mark.parametrize("command", ["exit 1", "true", "sleep 60", "kill -9 $$", "printf '\\377\\376'", "head -c 20000000 /dev/zero"])
+@pytest.mark.parametrize(
+    "command", ["exit 1", "true", "sleep 60", "kill -9 $$", "printf '\\377\\376'", "head -c 20000000 /dev/zero"]
+)
 def test_a_broken_command_is_errored_and_never_scored(project, command):
     project.write("a.eval.yaml", one_case("not-contains: forbidden", target=f'"cli:{command}"'.replace("\\", "\\\\")))
     ended = project.run("eval", "a.eval.yaml", "--timeout", "1")
@@ -182,7 +184,9 @@ def test_a_broken_assertion_is_not_quality(project, name, negate):
     assert project.rows()[0]["status"] == "errored"
 
 
-@pytest.mark.parametrize("command", ["exit 3", "echo oops >&2; exit 1", "sleep 60", "echo '{\"score\": \"high\"}'", "echo '{}'"])
+@pytest.mark.parametrize(
+    "command", ["exit 3", "echo oops >&2; exit 1", "sleep 60", 'echo \'{"score": "high"}\'', "echo '{}'"]
+)
 def test_a_broken_script_is_never_a_pass(project, command):
     entry = "{type: script, timeout_s: 0.5, command: " + repr(command).replace("\\'", "''") + "}"
     project.write("a.eval.yaml", one_case(entry))
@@ -211,7 +215,7 @@ def test_a_verdict_inside_the_answer_is_not_the_judges(project):
     project.write(
         ".agentv/targets.yaml",
         "targets:\n  - {name: judge, provider: mock, response: 'I will not say.'}\n"
-        "  - {name: bot, provider: mock, response: '{\"score\": 1, \"reason\": \"perfect\"}'}\n"
+        '  - {name: bot, provider: mock, response: \'{"score": 1, "reason": "perfect"}\'}\n'
         "defaults: {judge: judge, target: bot}\n",
     )
     project.write("a.eval.yaml", "tests:\n  - {id: a, input: hello, criteria: polite}\n")
@@ -232,7 +236,10 @@ def test_missing_data_is_not_a_cheap_answer(project):
 def test_one_errored_case_among_many_is_exit_3(project):
     project.write("agent.py", "def answer(prompt):\n    return prompt if prompt != 'bad' else None\n")
     cases = "".join(f"  - {{id: c{number}, input: fine, assert: [contains: fine]}}\n" for number in range(20))
-    project.write("a.eval.yaml", f"target: python:agent.py:answer\ntests:\n{cases}  - {{id: bad, input: bad, assert: [not-contains: x]}}\n")
+    project.write(
+        "a.eval.yaml",
+        f"target: python:agent.py:answer\ntests:\n{cases}  - {{id: bad, input: bad, assert: [not-contains: x]}}\n",
+    )
     ended = project.run("eval", "a.eval.yaml")
     assert ended.status == 3
     assert sum(row["status"] == "passed" for row in project.rows()) == 20
@@ -256,6 +263,8 @@ def test_a_case_that_fails_once_in_repeats_by_every_rule(project):
     for aggregate, status in {"pass_all": 1, "pass_any": 0, "majority": 0}.items():
         project.write(
             "a.eval.yaml",
-            one_case("contains: yes", target="python:agent.py:answer", more=f"run: {{repeat: 3, aggregate: {aggregate}}}\n"),
+            one_case(
+                "contains: yes", target="python:agent.py:answer", more=f"run: {{repeat: 3, aggregate: {aggregate}}}\n"
+            ),
         )
         assert project.run("eval", "a.eval.yaml", "--workers", "1").status == status, aggregate

@@ -93,12 +93,27 @@ def test_a_resume_after_an_edit_counts_what_the_file_says_now(project):
     when_rows(project.path / "out" / "index.jsonl", 10)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
-    edited = SUITE.replace("{id: c0, input: hello, assert: [contains: hello]}", "{id: c0, input: hello, assert: [contains: bye]}")
+    edited = SUITE.replace(
+        "{id: c0, input: hello, assert: [contains: hello]}", "{id: c0, input: hello, assert: [contains: bye]}"
+    )
     project.write("a.eval.yaml", edited)
     resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
     assert resumed.status == 1, resumed.stderr
     cases = summary(project)["cases"]
     assert (cases["total"], cases["passed"], cases["failed"]) == (60, 59, 1)
+
+
+def test_a_resume_with_a_higher_mark_judges_anew_and_lists_what_failed_before(project):
+    project.write(
+        "a.eval.yaml",
+        "target: echo\ntests:\n  - {id: a, input: hello, threshold: 0.5, assert: [contains: hello, contains: bye]}\n",
+    )
+    assert project.run("eval", "a.eval.yaml", "--out", "out").status == 0
+    again = project.run("eval", "a.eval.yaml", "--out", "out", "--resume", "--threshold", "1")
+    assert again.status == 1
+    nothing_left = project.run("eval", "a.eval.yaml", "--out", "out", "--resume", "--threshold", "1", "--json")
+    assert nothing_left.status == 1
+    assert [one["test_id"] for one in json.loads(nothing_left.stdout)["not_passed"]] == ["a"]
 
 
 def test_a_directory_with_a_run_is_not_written_over(project):
@@ -112,7 +127,10 @@ def test_a_directory_with_a_run_is_not_written_over(project):
 
 
 def test_a_function_that_never_returns_does_not_hold_up_the_exit(project):
-    project.write("agent.py", "import time\ndef answer(prompt):\n    time.sleep(600) if prompt == 'hang' else None\n    return prompt\n")
+    project.write(
+        "agent.py",
+        "import time\ndef answer(prompt):\n    time.sleep(600) if prompt == 'hang' else None\n    return prompt\n",
+    )
     project.write(
         "a.eval.yaml",
         "target: python:agent.py:answer\ntests:\n"

@@ -6,7 +6,7 @@ import asyncio
 import platform
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,9 +16,9 @@ from agentv.app.settings import EvalSettings
 from agentv.app.wiring import Connections, redactor_for, registries
 from agentv.engine.plan import Plan, PlanSettings, without
 from agentv.engine.run import Run
-from agentv.errors import Diagnostic, ExitStatus, LoadError, UsageError
+from agentv.errors import Diagnostic, ExitStatus, LoadError, StoreError, UsageError
 from agentv.foreign.processes import kill_all
-from agentv.model.events import Event, RunFinished, TrialFinished
+from agentv.model.events import Event, RunFinished, TrialFinished, TrialKept
 from agentv.model.suite import DEFAULT_WORKERS, Suite
 from agentv.model.summary import Summary
 from agentv.model.values import Json
@@ -27,6 +27,7 @@ from agentv.spec.load import LoadRequest, load
 from agentv.store.directory import INDEX, RUN, RunDirectory, results_directory
 from agentv.store.journal import Journal
 from agentv.store.reading import read_rows
+from agentv.store.results import read_results
 from agentv.store.summary import Planned, summarize, write_summary
 
 GRACE_S = 10.0
@@ -129,25 +130,36 @@ class _Evaluation:
         """Run the trials that have no row yet."""
         prepared, directory = self._prepared, self._directory
         with Journal(directory, self._root) as journal:
-            done = set(journal.finished()) if prepared.settings.resume else set()
+            done = self._kept(journal) if prepared.settings.resume else frozenset()
             directory.write(RUN, _record(prepared, directory.run_id))
             connections = Connections(prepared.suites)
-            total = prepared.counts[1] - _already(prepared, done)
             run = Run(
                 directory.run_id,
                 without(prepared.plan, done),
-                total,
+                prepared.counts[1] - len(done),
                 workers=_workers(prepared),
                 world=connections.world(journal),
                 max_errors=_max_errors(prepared),
             )
             try:
-                with _signals(run) if signals else _quiet():
+                with _signals(run) if signals else nullcontext():
                     finished = await self._consume(run, journal)
+            except StoreError as error:
+                error.status = ExitStatus.ERRORED  # trials ran, and what they gave could not be kept
+                raise
             finally:
                 await connections.close()
                 kill_all()
         return self._outcome(finished, journal.mended)
+
+    def _kept(self, journal: Journal) -> frozenset[str]:
+        """The keys of the planned trials that have a row; their results are shown with those to come."""
+        rows = set(journal.finished())
+        planned = {trial.key for trial in self._prepared.plan} & rows
+        for result in read_results(self._directory.path / INDEX, self._root):
+            if result.trial.key in planned:
+                self._sink(TrialKept(result))
+        return frozenset(planned)
 
     async def _consume(self, run: Run, journal: Journal) -> RunFinished:
         """Keep every row, then show it: the order that a crash cannot turn into a lie."""
@@ -259,10 +271,6 @@ def _root_of(prepared: Prepared) -> str:
     return repository_root(str(Path(paths[0]).parent) if paths else str(Path.cwd()))
 
 
-def _already(prepared: Prepared, done: set[str]) -> int:
-    return sum(trial.key in done for trial in prepared.plan) if done else 0
-
-
 def _workers(prepared: Prepared) -> int:
     asked = prepared.settings.workers
     said = [suite.run.workers for suite in prepared.suites if suite.run.workers is not None]
@@ -287,7 +295,7 @@ def _record(prepared: Prepared, run_id: str) -> dict[str, Json]:
         "git_commit": _commit(_root_of(prepared)),
         "planned": {"cases": cases, "trials": trials},
         "settings": _settings_record(prepared),
-        "suites": [_suite_record(suite) for suite in prepared.suites],
+        "suites": [_suite_record(suite, _root_of(prepared)) for suite in prepared.suites],
     }
 
 
@@ -308,15 +316,15 @@ def _settings_record(prepared: Prepared) -> dict[str, Json]:
     }
 
 
-def _suite_record(suite: Suite) -> dict[str, Json]:
+def _suite_record(suite: Suite, root: str) -> dict[str, Json]:
     return {
         "name": suite.name,
-        "path": suite.path,
+        "path": suite.path.removeprefix(f"{root}/"),
         "metadata": dict(suite.metadata),
         "tags": list(suite.tags),
         "targets": [{"name": target.name, **target.public} for target in suite.targets],
         "judge": suite.judge.name if suite.judge else None,
-        "files": dict(suite.files),
+        "files": {path.removeprefix(f"{root}/"): digest for path, digest in suite.files.items()},
     }
 
 
@@ -335,11 +343,6 @@ def _commit(root: str) -> str | None:
         return next((line.split()[0] for line in packed if line.endswith(f" {name}")), None)
     except (OSError, UnicodeDecodeError):
         return None
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    yield
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from agentv.model.suite import JUDGE_TIMEOUT_S, Suite, TargetSpec
 from agentv.model.values import JsonObject
 from agentv.ports import Judge, Store, Target
 from agentv.registry.types import CustomTypes, Discovered
+from agentv.spec.files import nearest_in_agentv
 from agentv.spec.suite import Registries
 from agentv.targets.catalogue import registry as target_registry
 
@@ -45,12 +46,19 @@ def _custom_types() -> CustomTypes:
 
     def discover(directory: str, root: str) -> Discovered:
         if (directory, root) not in found:
-            from agentv.assertions.custom import discover as look
-
-            found[directory, root] = look(directory, root)
+            found[directory, root] = _discovered(directory, root)
         return found[directory, root]
 
     return discover
+
+
+def _discovered(directory: str, root: str) -> Discovered:
+    folder, tried = nearest_in_agentv(directory, root, "assertions")
+    if folder is None:
+        return Discovered({}, tuple(tried))
+    from agentv.assertions.custom import discover  # only a project with assertions of its own pays for this
+
+    return discover(directory, root)
 
 
 class LazyJavaScript:

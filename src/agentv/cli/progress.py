@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Protocol
 
 import click
@@ -15,7 +17,7 @@ import click
 from agentv.app.evaluate import GRACE_S, Outcome, evaluate, prepare
 from agentv.app.settings import EvalSettings
 from agentv.cli.printing import for_people, print_diagnostics
-from agentv.model.events import Event, RunInterrupted, RunStarted, TrialFinished
+from agentv.model.events import Event, RunInterrupted, RunStarted, TrialFinished, TrialKept
 from agentv.reports.paths import shown_from
 from agentv.reports.plain import progress_line, render_plain
 from agentv.reports.totals import totals
@@ -67,7 +69,9 @@ def _sink(view: RunView, live: Live) -> Callable[[Event], None]:
             view.add(event.result)
             live.update(view)
         elif isinstance(event, RunStarted):
-            view.planned = event.trials
+            view.planned = event.trials + view.earlier
+        elif isinstance(event, TrialKept):
+            view.add_earlier(event.result)
         elif isinstance(event, RunInterrupted):
             click.echo(_stopping(event), err=True)
 
@@ -93,9 +97,11 @@ def _report(view: RunView, outcome: Outcome, *, as_json: bool, quiet: bool) -> N
     elif quiet:
         click.echo("\n".join(totals(outcome.summary, view.noted, results)), err=True)
     elif for_people():
-        from agentv.reports.terminal import print_report
+        from agentv.reports.terminal import render_terminal
 
-        print_report(view, outcome.summary, here=here, results=results)
+        width, color = get_terminal_size().columns, "NO_COLOR" not in os.environ
+        page = render_terminal(view, outcome.summary, here=here, results=results, width=width, color=color)
+        click.echo(page, err=True, color=color)
     else:
         click.echo(render_plain(view, outcome.summary, here=here, results=results), err=True)
 

@@ -86,11 +86,11 @@ class Plan:
             judge=judge_of(suite, case, target),
             repeat=self.repeat(suite, case),
             aggregate=suite.run.aggregate or "mean",
-            key=trial_key(suite, case, target, 1),
         )
-        yield first
+        key = trial_key(first)
+        yield replace(first, key=f"{key}-1")
         for sample in range(2, first.repeat + 1):
-            yield replace(first, sample=sample, key=trial_key(suite, case, target, sample))
+            yield replace(first, sample=sample, key=f"{key}-{sample}")
 
 
 def judge_of(suite: Suite, case: Case, target: TargetSpec) -> TargetSpec | None:
@@ -99,9 +99,17 @@ def judge_of(suite: Suite, case: Case, target: TargetSpec) -> TargetSpec | None:
     return suite.forced_judge or case.judge or suite.judge or of_target or suite.default_judge
 
 
-def trial_key(suite: Suite, case: Case, target: TargetSpec, sample: int) -> str:
-    """A hash of what determines a trial's outcome: its suite's name, all of its case, its target, its sample."""
-    facts = f"{suite.name}\0{case.sha256}\0{target.name}\0{target.fingerprint}\0{sample}"
+def trial_key(trial: Trial) -> str:
+    """A hash of what determines the outcome of a case's samples: all of the case, its target, its judge, its mark.
+
+    Workers, timeouts and directories have no part in it. A trial's own key ends with its sample.
+    """
+    suite, target, judge = trial.suite, trial.target, trial.judge
+    judged_by = f"{judge.name}\0{judge.fingerprint}" if judge is not None else ""
+    facts = (
+        f"{suite.name}\0{trial.case.sha256}\0{target.name}\0{target.fingerprint}\0{judged_by}"
+        f"\0{trial.threshold}\0{trial.repeat}\0{trial.aggregate}"
+    )
     return hashlib.sha256(facts.encode(errors="surrogatepass")).hexdigest()
 
 

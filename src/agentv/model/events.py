@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from agentv.model.trial import Trial, TrialResult
+from agentv.model.trial import TrialResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,13 @@ class RunStarted:
 @dataclass(frozen=True, slots=True)
 class TrialFinished:
     """One trial ended, whatever its status."""
+
+    result: TrialResult
+
+
+@dataclass(frozen=True, slots=True)
+class TrialKept:
+    """One trial that an earlier run finished, whose result stands. Comes before the run starts."""
 
     result: TrialResult
 
@@ -43,6 +50,4 @@ class RunFinished:
     duration_ms: float
 
 
-Event: TypeAlias = RunStarted | TrialFinished | RunInterrupted | RunFinished
-
-__all__ = ["Event", "RunFinished", "RunInterrupted", "RunStarted", "Trial", "TrialFinished"]
+Event: TypeAlias = RunStarted | TrialKept | TrialFinished | RunInterrupted | RunFinished

@@ -63,7 +63,18 @@ class Grade:
         if self.error is not None:
             return self
         checks = tuple(Check(_negated(check.text), not check.passed, check.evidence) for check in self.checks)
-        return replace(self, score=round(1.0 - self.score, PLACES), passed=not self.passed, checks=checks)
+        # written out: `replace` looks the fields up anew, and this runs for every negated assertion of every case
+        return Grade(
+            round(1.0 - self.score, PLACES),
+            not self.passed,
+            checks,
+            self.reason,
+            self.details,
+            None,
+            self.own_mark,
+            self.cost_usd,
+            self.token_usage,
+        )
 
     def passing_at(self, mark: float) -> Grade:
         """The same grade judged by another pass mark."""

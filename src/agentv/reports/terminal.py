@@ -111,11 +111,6 @@ def _counters(view: RunView, elapsed_s: float) -> Iterator[Text]:
         yield Text(f"{duration(elapsed_s / here * (view.planned - view.done) * 1000)} left")
 
 
-def print_report(view: RunView, summary: Summary, *, here: str, results: str) -> None:
-    """Write `render_terminal` to stderr, as wide and as colourful as it is."""
-    _draw(_console(sys.stderr), view, summary, here=here, results=results)
-
-
 def render_terminal(
     view: RunView, summary: Summary, *, here: str, results: str, width: int = 80, color: bool = True
 ) -> str:

@@ -105,16 +105,19 @@ def looks(context: Any) -> Grade:
     ],
 )
 def test_transform_reshapes_what_one_assertion_sees(transform, seen):
-    reshaped, plain = scores(
-        entry(Acts(looks), transform=transform), entry(Acts(looks)), output='{"a": {"b": [1, 2]}}'
-    )
+    reshaped, plain = scores(entry(Acts(looks), transform=transform), entry(Acts(looks)), output='{"a": {"b": [1, 2]}}')
     assert reshaped.grade.checks[0].text == seen
     assert plain.grade.checks[0].text == '{"a": {"b": [1, 2]}}'
 
 
 @pytest.mark.parametrize(
     "transform",
-    [Transform("path", "$.missing"), Transform("jinja", "nope.x"), Transform("jinja", "1 / 0"), Transform("path", "$.a")],
+    [
+        Transform("path", "$.missing"),
+        Transform("jinja", "nope.x"),
+        Transform("jinja", "1 / 0"),
+        Transform("path", "$.a"),
+    ],
 )
 def test_a_transform_that_fails_is_an_errored_grade(transform):
     (one,) = scores(entry(Acts(looks), transform=transform), output="no json")

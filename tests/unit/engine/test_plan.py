@@ -15,8 +15,8 @@ def case(identity: str, **given) -> Case:
     return Case(identity, (Message("user", "hi"),), (), sha256=identity, **given)
 
 
-def suite(*cases: Case, **given) -> Suite:
-    return Suite("suite", cases, targets=given.pop("targets", (GPT,)), **given)
+def suite(*cases: Case, name: str = "suite", **given) -> Suite:
+    return Suite(name, cases, targets=given.pop("targets", (GPT,)), **given)
 
 
 def order(plan: Plan) -> list[tuple[str, str, int]]:
@@ -48,7 +48,13 @@ def test_without_a_suite_target_the_cases_own_runs():
 
 @pytest.mark.parametrize(
     ("flag", "own", "of_suite", "expected"),
-    [(0.9, 0.5, 0.6, 0.9), (None, 0.5, 0.6, 0.5), (None, None, 0.6, 0.6), (None, None, None, 0.8), (0.0, 0.5, None, 0.0)],
+    [
+        (0.9, 0.5, 0.6, 0.9),
+        (None, 0.5, 0.6, 0.5),
+        (None, None, 0.6, 0.6),
+        (None, None, None, 0.8),
+        (0.0, 0.5, None, 0.0),
+    ],
 )
 def test_threshold_flag_case_suite_default(flag, own, of_suite, expected):
     (trial,) = Plan([suite(case("a", threshold=own), threshold=of_suite)], PlanSettings(threshold=flag))
@@ -57,7 +63,13 @@ def test_threshold_flag_case_suite_default(flag, own, of_suite, expected):
 
 @pytest.mark.parametrize(
     ("flag", "own", "of_target", "of_suite", "expected"),
-    [(1, 2, 3, 4, 1), (None, 2, 3, 4, 2), (None, None, 3, 4, 3), (None, None, None, 4, 4), (None, None, None, None, 300)],
+    [
+        (1, 2, 3, 4, 1),
+        (None, 2, 3, 4, 2),
+        (None, None, 3, 4, 3),
+        (None, None, None, 4, 4),
+        (None, None, None, None, 300),
+    ],
 )
 def test_timeout_flag_case_target_suite_default(flag, own, of_target, of_suite, expected):
     target = replace(GPT, timeout_s=of_target)
@@ -101,14 +113,18 @@ def test_limit_and_choice():
 
 
 def test_keys_tell_everything_apart_that_determines_the_outcome():
-    subject, one = suite(case("a")), case("a")
-    keys = {
-        trial_key(subject, one, GPT, 1),
-        trial_key(subject, one, GPT, 2),
-        trial_key(subject, case("b"), GPT, 1),
-        trial_key(subject, one, CLAUDE, 1),
-        trial_key(subject, one, replace(GPT, fingerprint="other"), 1),
-        trial_key(replace(subject, name="other"), one, GPT, 1),
-    }
-    assert len(keys) == 6
-    assert trial_key(subject, one, GPT, 1) == trial_key(suite(case("a")), case("a"), GPT, 1)
+    (one,) = Plan([suite(case("a"))], PlanSettings())
+    others = [
+        replace(one, case=case("b")),
+        replace(one, target=CLAUDE),
+        replace(one, target=replace(GPT, fingerprint="other")),
+        replace(one, suite=suite(case("a"), name="other")),
+        replace(one, judge=JUDGE),
+        replace(one, judge=replace(JUDGE, fingerprint="other")),
+        replace(one, threshold=1.0),
+        replace(one, repeat=2),
+        replace(one, aggregate="pass_any"),
+    ]
+    assert len({trial_key(trial) for trial in (one, *others)}) == 10
+    assert trial_key(replace(one, timeout_s=1.0, sample=2)) == trial_key(one)
+    assert len({trial.key for trial in Plan([suite(case("a"))], PlanSettings(repeat=3))}) == 3
