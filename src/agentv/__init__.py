@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from agentv.version import __version__
 
 if TYPE_CHECKING:
     from agentv.assertions.authoring import define_assertion, define_script_grader

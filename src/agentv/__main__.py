@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """The command `agentv`."""
     if sys.argv[1:] in (["--version"], ["-V"]):
-        from agentv import __version__
+        from agentv.version import __version__
 
         print(f"agentv {__version__}")  # noqa: T201  # before click is imported: a version must not cost 30 ms
         return

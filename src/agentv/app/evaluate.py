@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agentv import __version__
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import Connections, redactor_for, registries
 from agentv.engine.plan import Plan, PlanSettings, without
@@ -29,6 +28,7 @@ from agentv.store.journal import Journal
 from agentv.store.reading import read_rows
 from agentv.store.results import read_results
 from agentv.store.summary import Planned, summarize, write_summary
+from agentv.version import __version__
 
 GRACE_S = 10.0
 """Seconds that running trials get after the first Ctrl-C."""

@@ -8,9 +8,9 @@ from importlib import import_module
 
 import click
 
-from agentv import __version__
 from agentv.cli.printing import print_error
 from agentv.errors import AgentvError, ExitStatus
+from agentv.version import __version__
 
 COMMANDS = {
     "eval": "agentv.cli.eval:command",

@@ -1,0 +1,58 @@
+"""What a check shows of an answer: short pieces, however long the answer is."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from agentv.model.grade import Grade
+
+LIMIT = 200
+"""Characters of evidence, the mark of a cut included."""
+
+CUT = " […] "
+"""Stands where something was left out."""
+
+_MARGIN = 40
+_SHOWN_VALUE = 60
+_SHOWN_VALUES = 3
+
+NO_OUTPUT = Grade.errored("no-output", "there is no answer to look at")
+"""The grade of every type that reads the answer, where there is none."""
+
+
+def excerpt(text: str, limit: int = LIMIT) -> str:
+    """The text itself where it is short, else its beginning and its end with a mark between them."""
+    if len(text) <= limit:
+        return _writable(text)
+    kept = limit - len(CUT)
+    return f"{_writable(text[: kept - kept // 2])}{CUT}{_writable(text[-(kept // 2) :])}"
+
+
+def around(text: str, start: int, end: int) -> str:
+    """A stretch of the text with a little of what stands before and behind it."""
+    first, last = max(start - _MARGIN, 0), min(end + _MARGIN, len(text))
+    if last - first <= LIMIT - 2:
+        piece = text[first:last]
+    else:
+        kept = (LIMIT - 2 - len(CUT)) // 2
+        piece = f"{text[first : first + kept]}{CUT}{text[last - kept : last]}"
+    return f"{'…' if first else ''}{_writable(piece)}{'…' if last < len(text) else ''}"
+
+
+@lru_cache(maxsize=4096)
+def quoted(value: str) -> str:
+    """A value of the author's as labels and checks show it: on one line, in quotes, not too long."""
+    line = " ".join(excerpt(value, 4 * _SHOWN_VALUE).split())
+    return f"'{excerpt(line, _SHOWN_VALUE)}'" if line else repr(excerpt(value, _SHOWN_VALUE))
+
+
+@lru_cache(maxsize=1024)
+def listed(values: tuple[str, ...]) -> str:
+    """The first few values of a list, and how many more there are."""
+    shown = ", ".join(quoted(value) for value in values[:_SHOWN_VALUES])
+    return shown if len(values) <= _SHOWN_VALUES else f"{shown} and {len(values) - _SHOWN_VALUES} more"
+
+
+def _writable(text: str) -> str:
+    """Halves of surrogate pairs, which JSON can smuggle in, could be written to no file."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

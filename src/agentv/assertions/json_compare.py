@@ -1,0 +1,76 @@
+"""Whether two JSON values say the same, and where they differ."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from agentv.assertions.evidence import excerpt
+from agentv.model.values import Json
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+def same(one: Json, other: Json) -> bool:
+    """Whether two values say the same: 1 is 1.0, and 1 is not true."""
+    return next(differences(one, other), None) is None
+
+
+def differences(expected: Json, found: Json, *, subset: bool = False) -> Iterator[str]:
+    """Each place where two values differ, as `$.total: expected 3, found 4`.
+
+    With `subset`, keys of objects that only `found` has are no difference; lists must agree item by item all the same.
+    """
+    # a list of what is left to compare, not recursion: JSON may be nested more deeply than Python calls
+    left: list[tuple[str, Json, Json]] = [("$", expected, found)]
+    while left:
+        path, one, other = left.pop()
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            yield from _key_differences(path, one, other, subset=subset)
+            left += [(f"{path}{_step(key)}", one[key], other[key]) for key in reversed([*one]) if key in other]
+        elif _is_list(one) and _is_list(other) and len(one) == len(other):  # type: ignore[arg-type]  # both have one
+            left += _pairs(path, one, other)
+        elif not _equal(one, other):
+            yield f"{path}: expected {shown(one)}, found {shown(other)}"
+
+
+def shown(value: Json) -> str:
+    """A value in a few words: scalars as they are, objects and lists by their size."""
+    if isinstance(value, str):
+        return f'"{excerpt(value, 60)}"'
+    if isinstance(value, Mapping):
+        return f"an object of {len(value)} key{'s' if len(value) != 1 else ''}"
+    if isinstance(value, Sequence):
+        return f"a list of {len(value)}"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return excerpt(f"{value}", 60)
+
+
+def _key_differences(path: str, one: Mapping[str, Json], other: Mapping[str, Json], *, subset: bool) -> Iterator[str]:
+    for key in one:
+        if key not in other:
+            yield f"{path}{_step(key)}: expected {shown(one[key])}, found nothing"
+    if not subset:
+        for key in other:
+            if key not in one:
+                yield f"{path}{_step(key)}: expected nothing, found {shown(other[key])}"
+
+
+def _pairs(path: str, one: Json, other: Json) -> list[tuple[str, Json, Json]]:
+    items = list(zip(one, other, strict=True))  # type: ignore[arg-type]  # the caller knows that both are lists
+    return [(f"{path}[{place}]", *pair) for place, pair in reversed(list(enumerate(items)))]
+
+
+def _step(key: str) -> str:
+    return f".{key}" if _PLAIN_KEY.fullmatch(key) else f'["{excerpt(key, 40)}"]'
+
+
+def _is_list(value: Json) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _equal(one: Json, other: Json) -> bool:
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return one == other and isinstance(one, bool) is isinstance(other, bool)
+    return type(one) is type(other) and one == other
