@@ -85,6 +85,8 @@ async def start_program(command: Command, *, env: Mapping[str, str], stdout: int
     """Start a program as the leader of a new process group, its three streams piped.
 
     Args:
+        command: what to start, and where.
+        env: its whole environment.
         stdout: a file descriptor that takes the place of its second pipe.
 
     Raises:

@@ -170,9 +170,19 @@ def test_a_path_that_leads_nowhere_says_what_is_there(server):
 
 @pytest.mark.parametrize(
     ("status", "retryable"),
-    [(400, False), (401, False), (404, False), (408, True), (409, True), (429, True), (500, True), (503, True)],
+    [
+        (302, False),
+        (400, False),
+        (401, False),
+        (404, False),
+        (408, True),
+        (409, True),
+        (429, True),
+        (500, True),
+        (503, True),
+    ],
 )
-def test_a_status_of_400_or_more_is_a_failure(server, status, retryable):
+def test_any_other_status_than_success_is_a_failure(server, status, retryable):
     found = answer(Http(server.url(str(status))))
     assert (found.code, found.retryable) == ("http-status", retryable)
     assert found.message.startswith(f"HTTP {status} ")

@@ -1,0 +1,1 @@
+"""Systems under test: one file a provider, each its settings and how it answers (SPEC section 12)."""

@@ -1,0 +1,60 @@
+"""The providers of targets by name, those to come, and where plugins add their own."""
+
+from __future__ import annotations
+
+from dataclasses import is_dataclass
+
+from agentv.registry.table import Registry
+from agentv.registry.types import Provider, ProviderSettings
+
+PROVIDERS = {
+    "echo": "agentv.targets.echo:Echo",
+    "mock": "agentv.targets.mock:Mock",
+    "replay": "agentv.targets.replay:Replay",
+    "python": "agentv.targets.python:Python",
+    "cli": "agentv.targets.cli:Cli",
+    "http": "agentv.targets.http:Http",
+}
+"""Name → place of the settings, imported when the name is first looked up."""
+
+MODEL_APIS = frozenset({"openai", "azure", "anthropic", "gemini", "ollama", "openrouter", "litellm"})
+
+CODING_AGENTS = frozenset(
+    {
+        "agentv",
+        "claude",
+        "claude-cli",
+        "claude-code",
+        "claude-sdk",
+        "codex",
+        "codex-cli",
+        "copilot",
+        "copilot-cli",
+        "copilot-log",
+        "copilot-sdk",
+        "pi",
+        "pi-cli",
+        "pi-coding-agent",
+        "transcript",
+        "vscode",
+        "vscode-insiders",
+    }
+)
+"""AgentV's agents and readers of their logs, by its names (its `providers/types.ts`)."""
+
+NOT_YET = MODEL_APIS | CODING_AGENTS
+
+PLUGINS = "agentv.targets"
+"""The entry point group in which a package names a settings class for each of its providers."""
+
+
+def registry() -> Registry[Provider]:
+    """The built-in providers and those of installed plugins."""
+    return Registry("provider", PROVIDERS, _provider, not_yet=NOT_YET, plugins=PLUGINS)
+
+
+def _provider(name: str, settings: type) -> Provider:
+    sound = issubclass(settings, ProviderSettings) and is_dataclass(settings)
+    if not sound:
+        raise TypeError(f"provider {name!r} must be a frozen dataclass derived from ProviderSettings, got {settings!r}")
+    return Provider(name, settings)

@@ -1,0 +1,121 @@
+"""One HTTP client a target: what is sent and what comes back, whole, with every way to fail as a value."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from io import BytesIO
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from agentv.model.response import Failure
+from agentv.targets.answers import LIMIT, TOO_LARGE
+
+if TYPE_CHECKING:
+    from aiohttp import ClientError, ClientResponse, ClientSession
+
+_CHUNK = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a server answered: its status, the words beside it, and the whole body."""
+
+    status: int
+    reason: str
+    body: bytes
+
+
+@dataclass(slots=True)
+class Connection:
+    """A pool of connections without a limit of its own: how many calls there are at once the engine decides."""
+
+    _session: ClientSession | None = field(default=None, repr=False)
+
+    async def ask(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        timeout_s: float,
+    ) -> Reply | Failure:
+        """Send a request and read its reply.
+
+        Returns:
+            The reply, whatever its status, or a Failure with the code `timeout`, `connection` or `output-too-large`.
+            No message holds a header or the URL: they may hold a secret.
+        """
+        from aiohttp import ClientError
+
+        try:
+            async with (
+                asyncio.timeout(timeout_s),
+                self._opened().request(
+                    method, url, headers=headers, data=_sent(body), proxy=_proxy_for(url)
+                ) as response,
+            ):
+                data = await _read(response)
+        except TimeoutError:
+            return Failure("timeout", f"no reply within {timeout_s:g} s", retryable=True)
+        except (ClientError, OSError, ValueError) as error:
+            return Failure("connection", f"no reply: {_reason(error)}", retryable=not isinstance(error, ValueError))
+        return TOO_LARGE if data is None else Reply(response.status, response.reason or "", data)
+
+    def _opened(self) -> ClientSession:
+        if self._session is None:
+            from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+
+            self._session = ClientSession(
+                connector=TCPConnector(limit=0),
+                cookie_jar=DummyCookieJar(),  # one case must not see what another one was given
+                timeout=ClientTimeout(total=None),
+            )
+        return self._session
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+
+@lru_cache(maxsize=64)
+def _proxy_for(url: str) -> str | None:
+    """The proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name. aiohttp itself would ask two threads a call."""
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+
+
+def _sent(body: bytes | None) -> bytes | BytesIO | None:
+    """A large body as a file, which is sent in pieces, so that other calls are not held up meanwhile."""
+    return body if body is None or len(body) <= _CHUNK else BytesIO(body)
+
+
+async def _read(response: ClientResponse) -> bytes | None:
+    """The body; None when it is larger than an answer may be, as soon as that is known."""
+    if (response.content_length or 0) > LIMIT:
+        return None
+    data = bytearray()
+    async for chunk in response.content.iter_chunked(_CHUNK):
+        data += chunk
+        if len(data) > LIMIT:
+            return None
+    return bytes(data)
+
+
+def _reason(error: ClientError | OSError | ValueError) -> str:
+    """Why there is no reply. The words of most errors hold the URL, so only those that do not are quoted."""
+    from aiohttp import ClientConnectionError, ClientConnectorError, ClientPayloadError, ClientResponseError
+
+    if isinstance(error, ClientConnectorError):
+        return f"cannot connect to {error.host}:{error.port}: {error.os_error.strerror or error.os_error}"
+    name = type(error).__name__
+    if isinstance(error, ClientConnectionError | ClientPayloadError):
+        return f"{name}: {error}"
+    return f"{name}: {error.message}" if isinstance(error, ClientResponseError) and error.message else name

@@ -1,0 +1,32 @@
+"""`echo`: the prompt is the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from agentv.model.response import Failure, TargetResponse
+from agentv.model.suite import TargetSpec
+from agentv.ports import Executor, Target, TargetRequest
+from agentv.registry.types import ProviderSettings
+from agentv.targets.answers import from_text
+
+
+@dataclass(frozen=True, slots=True)
+class Echo(ProviderSettings):
+    """Answers with the prompt."""
+
+    short: ClassVar[str | None] = None
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target that needs nothing."""
+        del spec, executor
+        return _Echo()
+
+
+class _Echo:
+    def answer(self, request: TargetRequest) -> TargetResponse | Failure:
+        return from_text(request.prompt)
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""

@@ -1,0 +1,181 @@
+"""`http`: a server answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlsplit
+
+from agentv.foreign.excerpts import head
+from agentv.model import json_path
+from agentv.model.response import Failure, TargetResponse
+from agentv.model.suite import TargetSpec
+from agentv.model.values import Json
+from agentv.ports import Executor, Target, TargetRequest
+from agentv.registry.fields import CallTimeTemplate, Doc, Fault, Nonempty, Text
+from agentv.registry.types import ProviderSettings
+from agentv.targets.answers import decoded, from_object, from_text, from_value, is_answer, parsed
+from agentv.targets.connection import Connection, Reply
+from agentv.templating import RenderError, Scope, has_placeholder, render, render_text, undeclared
+
+RETRYABLE = frozenset({408, 409, 425, 429})
+"""Statuses below 500 that another try may turn into an answer."""
+
+DEFAULT_BODY: Json = {"prompt": "{{ prompt }}"}
+_BODILESS = frozenset({"GET", "DELETE"})
+
+
+@dataclass(frozen=True, slots=True)
+class Http(ProviderSettings):
+    """Asks an HTTP server."""
+
+    short: ClassVar[str | None] = "url"
+
+    url: Annotated[Text, Nonempty(), Doc("where to ask")]
+    method: Annotated[Literal["GET", "POST", "PUT", "PATCH", "DELETE"], Doc("the HTTP method")] = "POST"
+    headers: Annotated[
+        Mapping[str, Text], CallTimeTemplate(), Doc("headers; templates over `prompt`, `messages`, `vars`, `env`, …")
+    ] = field(default_factory=dict)
+    body: Annotated[
+        Json, CallTimeTemplate(), Doc('JSON or text, a template like `headers`; without it {"prompt": …}')
+    ] = None
+    output: Annotated[Text | None, Doc("where in a JSON reply the answer stands: `$.choices[0].message.content`")] = (
+        None
+    )
+
+    def faults(self) -> Iterable[Fault]:
+        """A URL that is none, a path that is none, templates that cannot be read."""
+        if not _is_url(self.url):
+            yield Fault(("url",), "'url' must begin with http:// or https:// and name a host")
+        try:
+            json_path.parse("$" if self.output is None else self.output)
+        except ValueError as error:
+            yield Fault(("output",), str(error), "bad-path")
+        for path, text in [*_texts(self.headers, ("headers",)), *_texts(self.body, ("body",))]:
+            try:
+                undeclared(text)
+            except RenderError as error:
+                yield Fault(path, error.message, error.code)
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target that opens connections as it is asked, and keeps them."""
+        import aiohttp  # noqa: F401  # a quarter of a second that must not count as the first answer's
+
+        del executor
+        return _Http(self, frozenset(spec.retry.status_codes))
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)
+
+
+def _texts(value: Json, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Every text with a placeholder in a structure, and the way to it."""
+    if isinstance(value, str):
+        if has_placeholder(value):
+            yield path, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _texts(inner, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from _texts(inner, (*path, index))
+
+
+def _rendered(value: Json, scope: Scope) -> Json:
+    """The structure with its texts rendered. What is inserted stays a value: it cannot change the structure."""
+    if isinstance(value, str):
+        return render(value, scope) if has_placeholder(value) else value
+    if isinstance(value, Mapping):
+        return {key: _rendered(inner, scope) for key, inner in value.items()}
+    return [_rendered(inner, scope) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _scope(request: TargetRequest) -> Scope:
+    names: dict[str, Json] = {
+        "prompt": request.prompt,
+        "messages": [message.as_json() for message in request.messages],
+        "case_id": request.case_id,
+        "metadata": request.metadata,
+    }
+    return Scope(request.vars, request.env, names)
+
+
+class _Http:
+    def __init__(self, settings: Http, retryable: frozenset[int]) -> None:
+        self._settings = settings
+        self._body = DEFAULT_BODY if settings.body is None and settings.method not in _BODILESS else settings.body
+        self._path = json_path.parse(settings.output) if settings.output is not None else None
+        self._retryable = retryable
+        self._connection = Connection()
+
+    def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
+        return self._ask(request)
+
+    async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
+        try:
+            scope = _scope(request)
+            headers, body = self._headers(scope), self._content(scope)
+        except RenderError as error:
+            return Failure(error.code, error.message)
+        for name, value in headers.items():
+            if not value.isprintable():
+                return Failure("bad-header", f"the value of header '{name}' holds a line end or a control character")
+        reply = await self._connection.ask(
+            self._settings.method, self._settings.url, headers=headers, body=body, timeout_s=request.timeout_s
+        )
+        return reply if isinstance(reply, Failure) else self._read(reply)
+
+    def _headers(self, scope: Scope) -> dict[str, str]:
+        kind = "text/plain; charset=utf-8" if isinstance(self._body, str) else "application/json"
+        given = {name: render_text(value, scope) for name, value in self._settings.headers.items()}
+        if self._body is None or any(name.lower() == "content-type" for name in given):
+            return given
+        return {"Content-Type": kind, **given}
+
+    def _content(self, scope: Scope) -> bytes | None:
+        if self._body is None:
+            return None
+        if isinstance(self._body, str):
+            return render_text(self._body, scope).encode(errors="replace")
+        try:
+            return json.dumps(_rendered(self._body, scope), allow_nan=False).encode()
+        except (TypeError, ValueError) as error:
+            raise RenderError("bad-body", f"the body cannot be written as JSON: {error}") from None
+
+    def _read(self, reply: Reply) -> TargetResponse | Failure:
+        if not 200 <= reply.status < 300:  # a redirect that leads nowhere is no answer either
+            said = f"HTTP {reply.status} {reply.reason}".rstrip()
+            return Failure(
+                "http-status", f"{said}: {head(reply.body) or 'no body'}", retryable=self._may_pass(reply.status)
+            )
+        text = decoded(reply.body)
+        if isinstance(text, Failure):
+            return text
+        value = parsed(text)
+        if self._path is not None:
+            return self._picked(self._path, value, text)
+        if isinstance(value, Mapping) and is_answer(value):
+            return from_object(value)
+        return from_text(value if isinstance(value, str) else text)
+
+    def _may_pass(self, status: int) -> bool:
+        """Whether another try may give an answer: what the target's `retry` says, else what the status means."""
+        return status in self._retryable if self._retryable else status in RETRYABLE or status >= 500
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        await self._connection.close()
+
+    @staticmethod
+    def _picked(path: json_path.JsonPath, value: Json, text: str) -> TargetResponse | Failure:
+        if value is text:
+            return Failure("bad-answer", f"the reply is not JSON, so {path.text} leads nowhere: {head(text.encode())}")
+        found = json_path.read(path, value)
+        return Failure("bad-answer", found.message) if isinstance(found, json_path.Missing) else from_value(found)

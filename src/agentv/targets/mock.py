@@ -1,0 +1,78 @@
+"""`mock`: answers that are written in the file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from agentv.model.response import Failure, TargetResponse
+from agentv.model.suite import TargetSpec
+from agentv.model.values import Json
+from agentv.ports import Executor, Target, TargetRequest
+from agentv.registry.fields import Between, Doc, Fault, Text, Verbatim
+from agentv.registry.types import ProviderSettings
+from agentv.targets.answers import from_text
+
+DEFAULT = "default"
+"""The key in `responses` that serves every case without one of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mock(ProviderSettings):
+    """Answers with text that is written in the file."""
+
+    short: ClassVar[str | None] = "response"
+
+    response: Annotated[Json, Verbatim(), Doc("the answer to every case; an object or a list answers as JSON")] = None
+    responses: Annotated[
+        Mapping[str, Json] | None, Verbatim(), Doc("answers by case id; `default` serves all other cases")
+    ] = None
+    delay_ms: Annotated[float, Between(0), Doc("milliseconds that every answer takes")] = 0.0
+    error: Annotated[Text | None, Verbatim(), Doc("fail every call with this message")] = None
+
+    def faults(self) -> Iterable[Fault]:
+        """Exactly one source of answers must be given."""
+        given = [name for name in ("response", "responses", "error") if getattr(self, name) is not None]
+        if not given:
+            yield Fault((), "a mock needs 'response', 'responses' or 'error'", "missing-key")
+        for name in given[1:]:
+            yield Fault((name,), f"a mock with '{given[0]}' takes no '{name}'")
+        if self.responses is not None and not self.responses:
+            yield Fault(("responses",), "'responses' is empty", "missing-value")
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target with all its answers made ready."""
+        del spec, executor
+        if self.error is not None:
+            return _Mock({}, Failure("mock-error", self.error), self.delay_ms)
+        if self.responses is None:
+            return _Mock({}, _made(self.response), self.delay_ms)
+        answers = {case: _made(value) for case, value in self.responses.items()}
+        return _Mock(answers, answers.get(DEFAULT), self.delay_ms)
+
+
+def _made(value: Json) -> TargetResponse | Failure:
+    if value is None:
+        return TargetResponse(None)
+    return from_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+class _Mock:
+    def __init__(
+        self, answers: Mapping[str, TargetResponse | Failure], default: TargetResponse | Failure | None, delay_ms: float
+    ) -> None:
+        self._answers = answers
+        self._default = default
+        self._delay_s = delay_ms / 1000
+
+    def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
+        found = self._answers.get(request.case_id, self._default)
+        if found is None:
+            found = Failure("no-response", f"no response for '{request.case_id}', and no '{DEFAULT}'")
+        return asyncio.sleep(self._delay_s, found) if self._delay_s else found
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
