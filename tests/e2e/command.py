@@ -53,6 +53,7 @@ class Project:
         process = self.start(*words)
         stdout, stderr = process.communicate(timeout=timeout)
         assert "Traceback" not in stderr, stderr
+        assert "internal error" not in stderr, stderr
         return Ended(process.returncode, stdout, stderr)
 
     def rows(self, run: str | None = None) -> list[dict[str, Any]]:

@@ -10,6 +10,9 @@ import click
 
 from agentv.cli.printing import print_error
 from agentv.errors import AgentvError, ExitStatus
+from agentv.foreign.guard import attempt
+from agentv.model.response import Failure
+from agentv.reports.text import safe
 from agentv.version import __version__
 
 COMMANDS = {
@@ -61,7 +64,18 @@ def cli() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command; its exit status. Nothing that is expected to go wrong comes out as a traceback."""
+    """Run a command; its exit status. Not even a bug of ours comes out as a traceback, unless AGENTV_DEBUG asks."""
+    if os.environ.get("AGENTV_DEBUG"):
+        return _run(arguments)
+    status = attempt(_run, arguments, "internal-error", "agentv")
+    if isinstance(status, Failure):
+        click.echo(f"internal error: {safe(status.message)}", err=True)
+        click.echo("This is a bug in agentv. What was saved is safe; AGENTV_DEBUG=1 shows where it broke.", err=True)
+        return ExitStatus.ERRORED
+    return status
+
+
+def _run(arguments: list[str]) -> int:
     try:
         status = cli.main(arguments, prog_name="agentv", standalone_mode=False)
     except click.ClickException as error:
