@@ -86,8 +86,8 @@ class Judge(Protocol):
         """Ask the judge about one answer and read its verdict."""
         ...
 
-    async def ask(self, prompt: str) -> str | Failure:
-        """Send a prompt as it stands; the model's words, never empty."""
+    async def ask(self, prompt: str) -> TargetResponse | Failure:
+        """Send a prompt as it stands; the model's answer, whose `output` is never empty."""
         ...
 
 

@@ -12,7 +12,7 @@ from agentv.foreign.threads import DaemonThreads
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Grade
 from agentv.model.message import Message
-from agentv.model.response import Failure
+from agentv.model.response import Failure, TargetResponse, TokenUsage
 
 
 @dataclass
@@ -22,9 +22,11 @@ class Asked:
     reply: str | Failure
     prompts: list[str]
 
-    async def ask(self, prompt: str) -> str | Failure:
+    async def ask(self, prompt: str) -> TargetResponse | Failure:
         self.prompts.append(prompt)
-        return self.reply
+        if isinstance(self.reply, Failure):
+            return self.reply
+        return TargetResponse(self.reply, token_usage=TokenUsage(input=10, total=12), cost_usd=0.25)
 
     async def assess(self, rubric: Any, context: AssertionContext) -> Failure:
         raise NotImplementedError

@@ -62,6 +62,16 @@ def test_people_read_stderr_and_programs_stdout(project):
     assert project.run("eval", "a.eval.yaml", "-q").stderr.count("\n") <= 4
 
 
+def test_what_users_code_prints_does_not_disturb_the_json(project):
+    project.write("agent.py", "def answer(prompt):\n    print('thinking')\n    return prompt\n")
+    project.write(".agentv/assertions/loud.py", "def loud(ctx):\n    print('loud')\n    return True\n")
+    project.write("a.eval.yaml", "target: python:agent.py:answer\ntests:\n  - {id: a, input: x, assert: [{type: loud}]}\n")
+    ended = project.run("eval", "a.eval.yaml", "--json")
+    assert json.loads(ended.stdout)["cases"]["passed"] == 1, ended.stderr
+    assert "thinking" in ended.stderr
+    assert "loud" in ended.stderr
+
+
 def test_an_answer_cannot_steer_the_terminal(project):
     project.write("a.eval.yaml", SUITE)
     for words in ((), ("--json",)):

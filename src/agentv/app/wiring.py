@@ -79,8 +79,7 @@ class LazyJavaScript:
     async def close(self) -> None:
         """End the process, if one was started."""
         if self._host is not None:
-            await self._host.close()
-            self._host = None
+            await self._host.close()  # and it stays: a late grading is refused, not served by a new process
 
 
 class Connections:

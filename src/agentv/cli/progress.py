@@ -7,7 +7,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import Protocol
@@ -41,7 +41,8 @@ def follow(settings: EvalSettings, *, as_json: bool, quiet: bool, no_progress: b
     print_diagnostics([found for found in prepared.diagnostics if found.severity == "warning"])
     view = RunView(prepared.counts[1])
     watched = for_people() and not quiet and not no_progress
-    with _live() if watched else nullcontext(_Lines(silent=quiet or no_progress)) as live:
+    progress = _live() if watched else nullcontext(_Lines(silent=quiet or no_progress))
+    with redirect_stdout(sys.stderr), progress as live:  # what users' code prints is for people; stdout is for programs
         outcome = evaluate(prepared, _sink(view, live))
     _report(view, outcome, as_json=as_json, quiet=quiet)
     if outcome.interrupted:

@@ -38,7 +38,7 @@ def load_module(path: str) -> ModuleType:
             return sys.modules[name]
         directory = str(file.parent)
         if directory not in sys.path:
-            sys.path.insert(0, directory)
+            sys.path.append(directory)
         spec = spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
             raise ImportError(f"{path} is no Python file")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agentv.judge.question import Question, question_about
 from agentv.judge.reply import read_reply
@@ -62,7 +62,7 @@ class TargetJudge:
         self._timeout_s = timeout_s
         self._env = env or {}
 
-    async def ask(self, prompt: str) -> str | Failure:
+    async def ask(self, prompt: str) -> TargetResponse | Failure:
         """The target's answer to a prompt; empty or missing is a failure, `judge-empty-output`."""
         request = TargetRequest("", prompt, (Message("user", prompt),), timeout_s=self._timeout_s, env=self._env)
         response = await self._send(request)
@@ -70,7 +70,7 @@ class TargetJudge:
             return self._failed(response)
         if response.output is None or not response.output.strip():
             return Failure("judge-empty-output", f"judge '{self.name}' answered nothing")
-        return speakable(response.output)
+        return replace(response, output=speakable(response.output))
 
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
         """The verdict on the context's answer; a JudgeFailure where there is none.

@@ -218,6 +218,14 @@ def test_a_script_asks_the_judge_through_the_proxy(tmp_path):
     assert judge.prompts == ["be short\n\nwhat?"]
 
 
+def test_what_the_judge_costs_is_counted(tmp_path):
+    both = '[call("/invoke", {"question": "a"}), call("/invoke", {"question": "b"})]'
+    script = program(tmp_path, CLIENT.replace("CALLS", both), target=JudgeAccess(2))
+    found = asyncio.run(graded(script, asked=Asked("42", [])))
+    assert found.cost_usd == 0.5
+    assert (found.token_usage.input, found.token_usage.total) == (20, 24)
+
+
 def test_no_more_calls_than_allowed(tmp_path):
     judge = Asked("42", [])
     got = calls(tmp_path, '[call("/invoke", {"question": str(n)})[0] for n in range(4)] + [call("/info")]', judge)

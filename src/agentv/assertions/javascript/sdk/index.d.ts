@@ -1,0 +1,139 @@
+/** One turn of a conversation. */
+export interface Message {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly content: string | readonly ContentBlock[] | Readonly<Record<string, unknown>>;
+  readonly name?: string;
+  readonly toolCalls?: readonly ToolCall[];
+}
+
+export type ContentBlock =
+  | { readonly type: 'text'; readonly value: string }
+  | { readonly type: 'file'; readonly value: string; readonly path: string; readonly text: string }
+  | { readonly type: 'image'; readonly value: string };
+
+export interface ToolCall {
+  readonly id: string | null;
+  readonly name: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+}
+
+export interface TraceSummary {
+  readonly eventCount: number;
+  readonly toolCalls: number;
+  readonly errorCount: number;
+  readonly llmCallCount: number;
+}
+
+export interface TokenUsage {
+  readonly input: number | null;
+  readonly output: number | null;
+  readonly total: number | null;
+  readonly cached: number | null;
+  readonly reasoning: number | null;
+}
+
+export interface Trace {
+  readonly messages: readonly Message[];
+  readonly events: readonly Readonly<Record<string, unknown>>[];
+  readonly metrics: Readonly<Record<string, unknown>>;
+  readonly provenance: Readonly<Record<string, unknown>>;
+}
+
+/** One answer and all that is known of how it came about. */
+export interface AssertionContext {
+  /** The messages that the target got. */
+  readonly input: readonly Message[];
+  /** The final answer; null where there is none. */
+  readonly output: string | null;
+  /** The transcript of the target. */
+  readonly messages: readonly Message[];
+  /** The reference answer; empty where the case has none. */
+  readonly expectedOutput: readonly Message[];
+  /** What a right answer does. */
+  readonly criteria: string | null;
+  readonly metadata: Readonly<Record<string, any>>;
+  readonly vars: Readonly<Record<string, any>>;
+  /** The keys of the entry that agentv itself does not know. */
+  readonly config: Readonly<Record<string, any>>;
+  /** The entry's `value`, where it has one. */
+  readonly value?: any;
+  readonly inputFiles: readonly string[];
+  readonly trace: Trace | null;
+  readonly traceSummary: TraceSummary | null;
+  readonly tokenUsage: TokenUsage | null;
+  readonly costUsd: number | null;
+  readonly durationMs: number | null;
+  readonly workspacePath: string | null;
+}
+
+export interface AssertionCheck {
+  readonly text: string;
+  readonly passed: boolean;
+  readonly evidence?: string;
+}
+
+/** A verdict; `pass` or `score` must be given. */
+export interface AssertionScore {
+  /** If omitted, `score >= 0.5`. */
+  readonly pass?: boolean;
+  /** 0 to 1, clamped. If omitted, 1 or 0 as it passed. */
+  readonly score?: number;
+  readonly assertions?: readonly AssertionCheck[];
+  readonly reason?: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+export type AssertionHandler = (
+  context: AssertionContext,
+) => AssertionScore | boolean | number | Promise<AssertionScore | boolean | number>;
+
+export type ScriptGraderInput = AssertionContext;
+export type ScriptGraderResult = AssertionScore & {
+  readonly hits?: readonly string[];
+  readonly misses?: readonly string[];
+  readonly reasoning?: string;
+};
+export type ScriptGraderHandler = (input: ScriptGraderInput) => ScriptGraderResult | Promise<ScriptGraderResult>;
+export type PromptTemplateHandler = (input: ScriptGraderInput) => string | Promise<string>;
+
+/** A reusable assertion: a file in `.agentv/assertions/` whose name is the type. */
+export function defineAssertion<H extends AssertionHandler>(handler: H): H;
+/** A grader that an entry of `type: script` starts by its command. */
+export function defineScriptGrader<H extends ScriptGraderHandler>(handler: H): H;
+/** @deprecated Use defineScriptGrader. */
+export function defineCodeGrader<H extends ScriptGraderHandler>(handler: H): H;
+/** @deprecated Use defineScriptGrader. */
+export function defineCodeJudge<H extends ScriptGraderHandler>(handler: H): H;
+/** A prompt made by code: prints the text that the handler returns. */
+export function definePromptTemplate<H extends PromptTemplateHandler>(handler: H): H;
+
+export interface TargetInvokeRequest {
+  readonly question: string;
+  readonly systemPrompt?: string;
+}
+
+export interface TargetInvokeResponse {
+  readonly output: readonly unknown[];
+  readonly rawText?: string;
+}
+
+export interface TargetInfo {
+  readonly targetName: string;
+  readonly maxCalls: number;
+  readonly callCount: number;
+  readonly availableTargets: readonly string[];
+}
+
+export interface TargetClient {
+  invoke(request: TargetInvokeRequest): Promise<TargetInvokeResponse>;
+  invokeBatch(requests: readonly TargetInvokeRequest[]): Promise<readonly TargetInvokeResponse[]>;
+  getInfo(): Promise<TargetInfo>;
+}
+
+export class TargetNotAvailableError extends Error {}
+export class TargetInvocationError extends Error {
+  readonly statusCode?: number;
+}
+
+/** A client of the judge, or undefined where the script was given no target. */
+export function createTargetClient(): TargetClient | undefined;

@@ -1,0 +1,193 @@
+// The long-lived process that grades answers with users' files. It reads requests and writes answers, one JSON
+// object a line, on a socket of its own, so that nothing that a file prints can get between them.
+
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { writeSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { basename } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { contextOf } from './sdk/context.mjs';
+import { resolveSdk } from './resolve.mjs';
+
+const CHANNEL = 4;
+const TURN_MS = 10; // how long requests are worked off before the event loop gets its turn
+
+const handlers = new Map(); // file → handler, once loaded
+const loading = new Map(); // file → promise of its handler
+const defined = new Map(); // file → handler that it handed to a define function while loading
+const open = new Map(); // id → file, of gradings without an answer yet
+const current = new AsyncLocalStorage(); // id of the grading that code belongs to
+const exit = process.exit.bind(process);
+const waiting = []; // lines not yet taken
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+// --- the line to agentv
+
+// JSON.stringify escapes half a surrogate pair, and nothing else, like this; it is no text for who reads it
+const HALF_PAIR = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
+
+function send(message) {
+  const line = Buffer.from(`${JSON.stringify(message).replace(HALF_PAIR, '$1\ufffd')}\n`);
+  for (let sent = 0; sent < line.length; ) {
+    try {
+      sent += writeSync(CHANNEL, line, sent);
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error;
+      Atomics.wait(pause, 0, 0, 1); // the line is full: agentv is reading
+    }
+  }
+}
+
+function answer(id, message) {
+  if (open.delete(id)) send({ id, ...message });
+}
+
+function refuse(id, code, message) {
+  answer(id, { error: { code, message } });
+}
+
+async function listen() {
+  // each runtime's own way is three times as fast as a file stream, which both know
+  const pieces = process.versions.bun ? Bun.file(CHANNEL).stream() : new Socket({ fd: CHANNEL });
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const piece of pieces) {
+    rest += decoder.decode(piece, { stream: true });
+    if (!piece.includes(0x0a)) continue; // a part of a long line
+    const lines = rest.split('\n');
+    rest = lines.pop();
+    const idle = waiting.length === 0;
+    waiting.push(...lines);
+    if (idle) work();
+  }
+}
+
+function work() {
+  const until = performance.now() + TURN_MS;
+  let done = 0;
+  while (done < waiting.length && performance.now() < until) take(JSON.parse(waiting[done++]));
+  waiting.splice(0, done);
+  if (waiting.length > 0) setImmediate(work);
+}
+
+// --- grading
+
+function take(request) {
+  if (request.file === undefined) {
+    send({ id: request.id });
+    return;
+  }
+  open.set(request.id, request.file);
+  const handler = handlers.get(request.file);
+  if (handler) grade(handler, request);
+  else
+    load(request.file).then(
+      (loaded) => grade(loaded, request),
+      (error) => refuse(request.id, 'cannot-load', `cannot be loaded: ${described(error, request.file)}`),
+    );
+}
+
+function grade(handler, { id, file, payload }) {
+  const raised = (error) => refuse(id, 'assertion-raised', described(error, file));
+  const returned = (result) => {
+    try {
+      answer(id, verdict(result));
+    } catch (error) {
+      open.set(id, file);
+      refuse(id, 'bad-result', `gave no verdict: its result cannot be written as JSON (${error.message})`);
+    }
+  };
+  try {
+    const result = current.run(id, handler, contextOf(payload));
+    if (typeof result?.then === 'function') Promise.resolve(result).then(returned, raised);
+    else returned(result);
+  } catch (error) {
+    raised(error);
+  }
+}
+
+function verdict(result) {
+  const object = typeof result === 'boolean' ? { pass: result } : typeof result === 'number' ? { score: result } : result;
+  if (typeof object !== 'object' || object === null || Array.isArray(object)) {
+    return bad(`returned ${shown(result)}; it must return an object with 'pass' or 'score'`);
+  }
+  for (const name of ['pass', 'passed', 'score']) {
+    const value = object[name];
+    // JSON would turn these into null, or drop them, and the rest would read as a verdict
+    const isLost = typeof value === 'number' ? !Number.isFinite(value) : /function|symbol|bigint/.test(typeof value);
+    if (isLost) return bad(`gave no verdict: '${name}' is ${shown(value)}`);
+  }
+  return { result: object };
+}
+
+function bad(message) {
+  return { error: { code: 'bad-result', message } };
+}
+
+function shown(value) {
+  return typeof value === 'function' ? 'a function' : Array.isArray(value) ? 'a list' : String(value).slice(0, 60);
+}
+
+/** What was thrown and where in the user's file: `raised TypeError: no (min-words.ts:5)`. */
+function described(error, file) {
+  if (!(error instanceof Error)) return `raised ${shown(error)}`;
+  const place = (error.stack ?? '').split('\n').find((line) => line.includes(`${file}:`));
+  const line = place?.slice(place.indexOf(`${file}:`) + file.length + 1).match(/^\d+/)?.[0];
+  return `raised ${error.name}: ${error.message}${line ? ` (${basename(file)}:${line})` : ''}`;
+}
+
+// --- users' files
+
+function load(file) {
+  let promise = loading.get(file);
+  if (!promise) {
+    promise = import(pathToFileURL(file).href).then((module) => {
+      const handler = handlerIn(module) ?? defined.get(file);
+      if (!handler) throw new Error('the file exports no handler; write `export default defineAssertion(…)`');
+      handlers.set(file, handler);
+      return handler;
+    });
+    loading.set(file, promise);
+  }
+  return promise;
+}
+
+/** The default export, also as CommonJS and transpilers put it. */
+function handlerIn(module) {
+  const found = [module.default, module.default?.default, module['module.exports']];
+  return found.find((one) => typeof one === 'function');
+}
+
+globalThis[Symbol.for('agentv.grader')] = {
+  // a file may call defineAssertion and export nothing
+  defined(handler) {
+    const stack = new Error().stack ?? '';
+    for (const file of loading.keys()) {
+      if (!handlers.has(file) && (stack.includes(`${file}:`) || stack.includes(`${pathToFileURL(file).href}:`))) {
+        defined.set(file, handler);
+      }
+    }
+  },
+};
+
+// --- what a file must not do to the process that it shares with others
+
+for (const name of ['exit', 'reallyExit', 'abort']) {
+  process[name] = (status = '') => {
+    throw new Error(`called process.${name}(${status})`);
+  };
+}
+
+function stray(error) {
+  const id = current.getStore();
+  if (open.has(id)) refuse(id, 'assertion-raised', described(error, open.get(id)));
+  else console.error(error);
+}
+
+process.on('uncaughtException', stray);
+process.on('unhandledRejection', stray);
+
+await resolveSdk();
+send({ id: 0 }); // ready
+await listen();
+exit(0);
