@@ -38,13 +38,17 @@ class DaemonThreads:
             try:
                 value = function()
             except BaseException as error:  # noqa: BLE001  # nothing is swallowed: it is raised where it is awaited
-                _deliver(loop, _fail, outcome, error)
+                _deliver(loop, self._end, jobs, _fail, outcome, error)
             else:
-                _deliver(loop, _succeed, outcome, value)
-            _deliver(loop, self._idle.append, jobs)
+                _deliver(loop, self._end, jobs, _succeed, outcome, value)
 
         jobs.put(job)
         return await outcome
+
+    def _end(self, jobs: SimpleQueue[Job | None], tell: Callable[..., None], *outcome: Any) -> None:
+        """In the loop: the thread is free again, and who waits is told. One wake-up of the loop does both."""
+        self._idle.append(jobs)
+        tell(*outcome)
 
     def close(self) -> None:
         """Let the idle threads end. Those that are still busy end with the process."""
