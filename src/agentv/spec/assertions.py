@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from agentv.model.assertion import DEFAULTS, AssertionEntry, AssertionSettings
-from agentv.registry.fields import DeclaredAssertion
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Discovered, OpenAssertionType
 from agentv.spec.decode import INVALID, Shape, report_fault, shape_of
 from agentv.spec.files import shown
-from agentv.spec.includes import Chain, Templates
+from agentv.spec.includes import Templates
 from agentv.spec.nearest import did_you_mean
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, kind_of, plain, span_of
-from agentv.spec.reading import Reading
+from agentv.spec.reading import Others, Reading
 from agentv.spec.schema import AuthoredSettings
-from agentv.spec.spellings import type_name
+from agentv.spec.spellings import ASSERTION_TYPES, type_name
 
 JUDGED = "llm-rubric"
 """The type that plain sentences, `rubrics:` and bare criteria stand for."""
 
-_OWN = frozenset(shape_of(AuthoredSettings).rules)
+_SETTINGS = shape_of(AuthoredSettings)
+_OWN = frozenset(_SETTINGS.rules)
+_OTHERS = Others(listed=tuple(_SETTINGS.names), hinted=tuple(_OWN))
+_WORD = re.compile(r"[\w:-]+")
 _PASSED_ON = frozenset({"type", "config"})
 
 AnyType = AssertionType | OpenAssertionType
@@ -37,12 +40,14 @@ class AssertionReader:
     templates: Templates = field(default_factory=Templates)
     _named: dict[str, tuple[AnyType | None, bool, Shape | None]] = field(default_factory=dict)
 
-    def entries(self, node: Node, reading: Reading, chain: Chain | None = None) -> tuple[AssertionEntry, ...]:
+    def entries(self, node: Node, reading: Reading) -> tuple[AssertionEntry, ...]:
         """The assertions of a list, includes expanded in place. What is wrong is reported and left out."""
+        report = reading.report
         if not isinstance(node, ListNode):
-            reading.report.error("bad-value", node, f"'assert' must be a list of assertions, found {kind_of(node)}")
+            report.error("bad-value", node, f"'assert' must be a list of assertions, found {kind_of(node)}")
             return ()
-        found: list[AssertionEntry] = []
+        errors = report.errors
+        found: list[AssertionEntry | None] = []
         sentences: list[Scalar] = []
         place = 0
         for item in node.items:
@@ -51,17 +56,17 @@ class AssertionReader:
                     place = len(found) if not sentences else place
                     sentences.append(item)
             elif isinstance(item, ListNode):
-                reading.report.error("bad-assertion", item, "an assertion is a sentence or a mapping, found a list")
+                report.error("bad-assertion", item, "an assertion is a sentence or a mapping, found a list")
             elif "include" in item.items:
-                found += self._included(item, reading, chain or Chain())
+                found += self._included(item, reading)
             else:
-                entry = self._mapping(item, reading)
-                if entry is not None:
-                    found.append(entry)
+                found.append(self._mapping(item, reading))
         if sentences:
-            entry = self._sentences(sentences, reading)
-            found[place:place] = [entry] if entry else []
-        return tuple(found)
+            found.insert(place, self._sentences(sentences, reading))
+        kept = tuple(entry for entry in found if entry is not None)
+        if len(kept) < len(found) and report.errors == errors:
+            raise RuntimeError(f"an assertion was left out in silence: {span_of(node.at)}")  # a bug: never a green one
+        return kept
 
     def judged(self, node: Node | None, at: Node, reading: Reading) -> AssertionEntry | None:
         """One llm-rubric over a value (a text or a list), or over the case's criteria where there is none."""
@@ -77,8 +82,8 @@ class AssertionReader:
             message = f"an assertion is a sentence or a mapping, found {kind_of(item)}"
             reading.report.error("bad-assertion", item, message)
             return False
-        if " " in item.value.strip():
-            return True
+        if not _WORD.fullmatch(item.value.strip()):
+            return True  # no name of a type, so that none is searched for
         name, _ = type_name(item.value)
         if self._find(item.value)[0] is not None or name in self.registry.not_yet:
             message = f"'{item.value}' is the name of an assertion type, not a sentence to judge"
@@ -86,16 +91,16 @@ class AssertionReader:
             return False
         return True
 
-    def _included(self, item: MapNode, reading: Reading, chain: Chain) -> tuple[AssertionEntry, ...]:
+    def _included(self, item: MapNode, reading: Reading) -> tuple[AssertionEntry, ...]:
         for key in item.items:
             if key != "include" and not key.startswith("x-"):
                 message = f"an 'include' entry takes no other key, found '{key}'"
                 reading.report.error("bad-include", item.keys[key], message)
-        found = self.templates.included(item.items["include"], reading, chain)
+        found = self.templates.included(item.items["include"], reading)
         if found is None:
             return ()
-        template, deeper = found
-        return self.entries(template.entries, reading, deeper)
+        template, inside = found
+        return self.entries(template.entries, inside)
 
     def _mapping(self, item: MapNode, reading: Reading) -> AssertionEntry | None:
         pairs = item.items
@@ -118,7 +123,7 @@ class AssertionReader:
             reading.report.error("bad-assertion", item.keys[known[1]], message)
         elif known:
             other = next(key for key in candidates if key not in known)
-            reading.unknown_key(other, item, _OWN, f"the short form of '{known[0]}'")
+            reading.unknown_key(other, item, _SETTINGS.names, f"the short form of '{known[0]}'", _OTHERS)
         else:
             self._unknown_short(candidates, item, reading)
         return None
@@ -181,13 +186,10 @@ class AssertionReader:
         if kind is None:
             self._unknown(written, type_node or Scalar(written, written, item.keys.get(written, item.at)), reading)
             return None
-        settings = DEFAULTS
+        settings: AssertionSettings | None = DEFAULTS
         if len(pairs) > 2 or not pairs.keys() <= _TWO:
-            read = self._settings(pairs, item, shape, reading)
-            if read is None:
-                return None
-            settings = read
-        if inverted and negate is None:
+            settings = self._settings(pairs, item, shape, reading)
+        if inverted and negate is None and settings is not None:
             settings = _INVERTED if settings is DEFAULTS else replace(settings, negate=not settings.negate)
         if shape is None:
             assertion = self._open(kind, pairs, item, reading)  # type: ignore[arg-type]
@@ -195,8 +197,8 @@ class AssertionReader:
             options = {
                 key: node for key, node in pairs.items() if key != "type" and (key not in _OWN or key in shape.rules)
             }
-            assertion = shape.decode(options, item, reading, f"'{kind.name}'", known=_OWN)
-        if assertion is INVALID or assertion is None:
+            assertion = shape.decode(options, item, reading, f"'{kind.name}'", others=_OTHERS)
+        if assertion is INVALID or assertion is None or settings is None:
             return None
         return AssertionEntry(kind.name, assertion, settings, span_of(item.at))
 
@@ -207,15 +209,15 @@ class AssertionReader:
         own = {key: node for key, node in pairs.items() if key in _OWN and key not in taken}
         if not own:
             return DEFAULTS
-        read = shape_of(AuthoredSettings).decode(own, item, reading, "an assertion")
+        read = _SETTINGS.decode(own, item, reading, "an assertion")
         if read is INVALID:
             return None
         return AssertionSettings(**{one.name: getattr(read, one.name) for one in fields(read)})
 
     def _open(self, kind: OpenAssertionType, pairs: Mapping[str, Node], item: MapNode, reading: Reading) -> Any:
-        nodes = {
-            key: reading.rendered(node) for key, node in pairs.items() if key not in _OWN and key not in _PASSED_ON
-        }
+        """The assertion of a custom type: its author's own keys, with those under `config` merged in."""
+        nodes = {key: reading.rendered(node) for key, node in pairs.items() if _is_own_option(key)}
+        keys = item.keys
         config = pairs.get("config")
         if config is not None:
             config = reading.rendered(config)
@@ -225,16 +227,17 @@ class AssertionReader:
             clash = sorted(nodes.keys() & config.items.keys())
             for key in clash:
                 message = f"'{key}' is given here and in 'config'; keep one of them"
-                reading.report.error("two-spellings", item.keys.get(key, item.at), message)
+                reading.report.error("two-spellings", keys.get(key, item.at), message)
             if clash:
                 return INVALID
             nodes |= config.items
+            keys = {**keys, **config.keys}
         built = kind.build({key: plain(node) for key, node in nodes.items()})
         if not isinstance(built, list):
             return built
         for fault in built:
-            report_fault(fault, None, nodes, MapNode(nodes, {**item.keys}, item.at), reading)
-        return built and INVALID
+            report_fault(fault, None, nodes, MapNode(nodes, keys, item.at), reading)
+        return INVALID
 
     def _find(self, written: str) -> tuple[AnyType | None, bool, Shape | None]:
         found = self._named.get(written)
@@ -258,7 +261,7 @@ class AssertionReader:
         return built_in, inverted, shape_of(built_in.options)
 
     def _known(self) -> list[str]:
-        return [*self.registry, *self.custom.types]
+        return [*self.registry, *self.custom.types, *ASSERTION_TYPES, *sorted(self.registry.not_yet)]
 
     def _unknown(self, written: str, at: Node, reading: Reading) -> None:
         name, inverted = type_name(written)
@@ -274,19 +277,9 @@ class AssertionReader:
         reading.report.error("unknown-assertion", at, f"no assertion type '{written}'", hint=hint, notes=notes)
 
 
+def _is_own_option(key: str) -> bool:
+    return key not in _OWN and key not in _PASSED_ON and not key.startswith("x-")
+
+
 _TWO = frozenset({"type", "value"})
 _INVERTED = AssertionSettings(negate=True)
-
-
-def judges(entry: AssertionEntry) -> bool:
-    """Whether a judge must be named for this entry, or for one inside it."""
-    assertion = entry.assertion
-    if isinstance(assertion, DeclaredAssertion) and assertion.needs_judge:
-        return True
-    return any(judges(child) for child in nested(entry))
-
-
-def nested(entry: AssertionEntry) -> tuple[AssertionEntry, ...]:
-    """The entries inside an entry: those of an assert-set."""
-    inner = getattr(entry.assertion, "assert_", ())
-    return inner if isinstance(inner, tuple) else ()

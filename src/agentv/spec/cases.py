@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import msgspec
 
 from agentv.model.assertion import AssertionEntry
-from agentv.model.message import Block, Message
+from agentv.model.message import Message
 from agentv.model.suite import Case
 from agentv.model.values import EMPTY, Json, JsonObject
-from agentv.spec.assertions import AssertionReader, judges, nested
+from agentv.registry.fields import DeclaredAssertion
+from agentv.spec.assertions import AssertionReader
 from agentv.spec.decode import INVALID, shape_of
+from agentv.spec.defaults import CaseDefaults
+from agentv.spec.judging import Judging, judges, nested
 from agentv.spec.messages import read_files, read_messages, with_files
-from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
-from agentv.spec.reading import Reading
+from agentv.spec.nearest import nearest
+from agentv.spec.nodes import (
+    ListNode,
+    MapNode,
+    Node,
+    Scalar,
+    children,
+    holds_placeholder,
+    is_empty,
+    kind_of,
+    plain,
+    span_of,
+)
+from agentv.spec.reading import Others, Reading
 from agentv.spec.schema import AuthoredCase
 from agentv.spec.spellings import CASE, Translated, translate
-from agentv.spec.targets import TargetBook
+from agentv.spec.target_book import TargetBook
 from agentv.templating import Scope
 
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
@@ -28,99 +43,119 @@ _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 READS_CRITERIA = frozenset({"llm-rubric", "script", "python"})
 """Types that look at a case's criteria; custom ones do too."""
 
-
-@dataclass(frozen=True, slots=True)
-class CaseDefaults:
-    """What a suite says for all its cases, as nodes where a case's variables may still change it.
-
-    Attributes:
-        vars: `default_test.vars`, with the variables of the command line over them.
-        fixed: variables that no case can change: those of the command line.
-        replaces: a case's own `evaluators` replace the suite's (a file spelled `evalcases:`, seed 002).
-    """
-
-    assert_: Node | None = None
-    test_assert: Node | None = None
-    input: Node | None = None
-    input_files: Node | None = None
-    vars: JsonObject = EMPTY
-    fixed: JsonObject = EMPTY
-    metadata: JsonObject = EMPTY
-    threshold: float | None = None
-    replaces: bool = False
+_GIVES_INPUT = frozenset({"turns", "mode", "inputs", "inputs_from"})
+"""Keys that stand where `input` would, and are not built yet."""
 
 
 class CaseReader:
-    """Reads the cases of one suite."""
+    """Reads the cases of one suite.
+
+    Attributes:
+        judging: what the assertions read so far ask of judges.
+        untargeted: a case names no target of its own.
+    """
 
     def __init__(
-        self, defaults: CaseDefaults, assertions: AssertionReader, book: TargetBook, env: Mapping[str, str]
+        self, defaults: CaseDefaults, assertions: AssertionReader, book: TargetBook, env: Mapping[str, str], root: str
     ) -> None:
+        self.judging = Judging()
+        self.untargeted = False
         self._defaults = defaults
         self._assertions = assertions
         self._book = book
         self._env = env
+        self._root = _encode(root.rstrip("/") + "/")[1:-1]
         self._shape = shape_of(AuthoredCase)
+        self._others = Others(hinted=tuple(CASE.known))
         self._shared: tuple[AssertionEntry, ...] | None = None
-        self._judged: dict[int, bool] = {}
+        self._broken = False
 
-    def read(self, node: Node, reading: Reading, *, default_id: str | None = None) -> Case | None:
+    def begin(self, reading: Reading) -> Reading:
+        """Read what holds for all cases, where no variable can change it; the reading for cases without variables."""
+        reading = reading.within(Scope(self._defaults.vars, self._env))
+        nodes = [node for node in (self._defaults.test_assert, self._defaults.assert_) if node is not None]
+        if not any(holds_placeholder(node) for node in nodes):
+            errors = reading.report.errors
+            shared = self._lists(nodes, reading.rendering(False))
+            self._broken = reading.report.errors > errors
+            # a template may hold placeholders of its own
+            self._shared = None if self._assertions.templates.rendered else shared
+        return reading
+
+    def read(self, node: Node, reading: Reading) -> Case | None:
         """The case, or None when anything is wrong with it, all of which is then reported."""
+        report = reading.report
         if not isinstance(node, MapNode):
-            reading.report.error("bad-case", node, f"a case must be a mapping, found {kind_of(node)}")
+            report.error("bad-case", node, f"a case must be a mapping, found {kind_of(node)}")
             return None
-        before = reading.report.count
-        translated = translate(node, CASE, reading.report)
-        authored = self._shape.decode(translated.items, translated.map, reading, "a case")
+        errors = report.errors
+        translated = translate(node, CASE, report)
+        items = translated.items
+        if "target" not in items:
+            self.untargeted = True
+        authored = self._shape.decode(items, translated.map, reading, "a case", others=self._others)
+        meant: frozenset[str] = frozenset()
+        if authored is INVALID or report.errors > errors:
+            meant = self._meant(node)
         if authored is INVALID:
-            self._scan(translated, reading)
-            return None
-        identity = authored.id or default_id
-        if not identity or not identity.strip():
-            reading.report.error("missing-key", node, "a case needs 'id'")
-        case = self._build(authored, identity or "", node, translated, reading)
-        return case if reading.report.count == before or not reading.report.failed else None
+            authored = self._shape.unread(items)
+        if is_empty(items.get("id")) and "id" not in meant:
+            report.error("missing-key", items.get("id") or node, "a case needs 'id'")
+        case = self._build(_Authored(authored, node, translated, meant), reading)
+        return case if report.errors == errors else None
 
-    def _scan(self, translated: Translated, reading: Reading) -> None:
-        """Read the assertions of a case that is wrong elsewhere, so that their mistakes are found in the same pass."""
-        node = translated.items.get("assert")
-        if node is not None:
-            self._assertions.entries(node, reading.within(None))
+    def _meant(self, node: MapNode) -> frozenset[str]:
+        """The keys that are not really missing: they were misspelt, or are given by what is not built yet."""
+        unknown = [key for key in node.items if key not in self._shape.rules and key not in CASE.known]
+        near = (nearest(key, CASE.known) for key in unknown)
+        meant = {CASE.older.get(key, key) for key in near if key}
+        return frozenset(meant | {"input"} if node.items.keys() & _GIVES_INPUT else meant)
 
-    def _build(
-        self, authored: AuthoredCase, identity: str, node: MapNode, translated: Translated, reading: Reading
-    ) -> Case | None:
-        defaults = self._defaults
+    def _build(self, case: _Authored, reading: Reading) -> Case | None:
+        authored, defaults = case.keys, self._defaults
         variables = self._variables(authored, reading)
-        if reading.scope is not None:
+        if variables is not defaults.vars:
             reading = reading.within(Scope(variables, self._env))
         criteria = self._criteria(authored, reading)
-        entries = self._entries(authored, criteria, node, translated, reading)
-        messages = self._input(authored, node, reading)
+        entries = self._entries(case, criteria, reading)
+        messages = self._input(case, reading)
         expected = authored.expected_output
-        reference = None if is_empty(expected) else read_messages(expected, "assistant", reading)
+        reference = () if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading)
         target = self._book.inline(authored.target, reading) if authored.target is not None else None
         judge = self._book.inline(authored.judge, reading) if authored.judge is not None else None
+        if target is not None and target.judge:
+            self.judging.targets.append(target)
+        for entry in entries:
+            self.judging.look(entry, case_names_one=judge is not None or bool(target and target.judge))
+        tags = read_tags(authored.tags, reading)
         if messages is None or not entries:
             return None
-        case = Case(
-            id=identity,
+        threshold = authored.threshold if authored.threshold is not None else defaults.threshold
+        metadata = {**defaults.metadata, **authored.metadata} if authored.metadata or defaults.metadata else EMPTY
+        facts = (authored.id, messages, reference, criteria, variables, metadata, threshold, authored.repeat)
+        return Case(
+            id=authored.id or "",
             input=messages,
             assertions=entries,
             criteria=criteria,
             description=authored.description,
             expected_output=reference or (),
             vars=variables,
-            metadata={**defaults.metadata, **authored.metadata} if authored.metadata or defaults.metadata else EMPTY,
-            tags=_tags(authored.tags, reading),
-            threshold=authored.threshold if authored.threshold is not None else defaults.threshold,
+            metadata=metadata,
+            tags=tags,
+            threshold=threshold,
             repeat=authored.repeat,
             timeout_s=authored.timeout_s,
             target=target,
             judge=judge,
-            span=span_of(node.at),
+            sha256=self._digest(facts, entries),
+            span=span_of(case.node.at),
         )
-        return replace_digest(case)
+
+    def _digest(self, facts: tuple[Any, ...], entries: tuple[AssertionEntry, ...]) -> str:
+        """The hash of all that was authored for a case. Paths count from the repository's root, wherever that is."""
+        written = _encode((facts, [fingerprint(entry) for entry in entries]))
+        return hashlib.sha256(written.replace(self._root, b"")).hexdigest()
 
     def _variables(self, authored: AuthoredCase, reading: Reading) -> JsonObject:
         defaults = self._defaults
@@ -138,132 +173,129 @@ class CaseReader:
 
     def _criteria(self, authored: AuthoredCase, reading: Reading) -> str | None:
         node = authored.criteria
-        if is_empty(node):
+        if node is None or is_empty(node):
             return None
         if not isinstance(node, Scalar):
             reading.report.error("bad-value", node, f"'criteria' must be text, found {kind_of(node)}")
             return None
         return reading.render_text(node)
 
-    def _input(self, authored: AuthoredCase, node: MapNode, reading: Reading) -> tuple[Message, ...] | None:
-        given = authored.input
-        if is_empty(given):
-            reading.report.error("missing-input", given or node, "a case needs 'input'")
+    def _input(self, case: _Authored, reading: Reading) -> tuple[Message, ...] | None:
+        given = case.keys.input
+        if given is None or is_empty(given):
+            if "input" not in case.meant and not self._defaults.prompted:
+                reading.report.error("missing-input", given or case.node, "a case needs 'input'")
             return None
         own = read_messages(given, "user", reading)
-        if own is None or authored.skip_defaults:
-            return own
+        if own is None:
+            return None
+        if reading.renders and not any(message.content for message in own):
+            reading.report.error("missing-input", given, "'input' is empty once its placeholders are filled in")
+            return None
+        return own if case.keys.skip_defaults else self._with_defaults(own, given, reading)
+
+    def _with_defaults(self, own: tuple[Message, ...], given: Node, reading: Reading) -> tuple[Message, ...] | None:
         defaults = self._defaults
         if defaults.input_files is not None and isinstance(given, Scalar):
-            blocks: list[Block] = read_files(defaults.input_files, reading)
-            own = with_files(own, blocks)
+            own = with_files(own, read_files(defaults.input_files, reading))
         if defaults.input is None:
             return own
         before = read_messages(defaults.input, "user", reading)
         return None if before is None else (*before, *own)
 
-    def _entries(
-        self,
-        authored: AuthoredCase,
-        criteria: str | None,
-        node: MapNode,
-        translated: Translated,
-        reading: Reading,
-    ) -> tuple[AssertionEntry, ...]:
+    def _entries(self, case: _Authored, criteria: str | None, reading: Reading) -> tuple[AssertionEntry, ...]:
         """In the order of SPEC section 7.4: `rubrics`, the case's own, `default_test`'s, the suite's."""
-        found: list[AssertionEntry] = []
-        count = reading.report.count
+        authored = case.keys
+        errors = reading.report.errors
+        found: tuple[AssertionEntry, ...] = ()
         if authored.rubrics is not None:
-            entry = None
-            if is_empty(authored.rubrics):
-                reading.report.error("missing-value", authored.rubrics, "'rubrics' is empty")
-            else:
-                entry = self._assertions.judged(authored.rubrics, authored.rubrics, reading)
-            found += [entry] if entry else []
+            found = self._rubrics(authored.rubrics, reading)
         if authored.assert_ is not None:
             found += self._assertions.entries(authored.assert_, reading)
-        written = translated.spelled.get("assert", "assert").rpartition(".")[2]
-        replaced = self._defaults.replaces and written == "evaluators"
-        if not authored.skip_defaults and not replaced:
+        if not authored.skip_defaults and not self._replaced(case):
             found += self._defaults_for(reading)
+        sound = reading.report.errors == errors and "assert" not in case.meant and not self._broken
         if not found:
-            return self._implied(criteria, node, authored, reading, broken=reading.report.count > count)
-        self._check(tuple(found), criteria, node, translated, reading)
-        return tuple(found)
+            return self._implied(case, criteria, reading) if sound else ()
+        self._check(found, case, criteria, reading)
+        return found
+
+    def _rubrics(self, node: Node, reading: Reading) -> tuple[AssertionEntry, ...]:
+        if is_empty(node):
+            reading.report.error("missing-value", node, "'rubrics' is empty")
+            return ()
+        entry = self._assertions.judged(node, node, reading)
+        return (entry,) if entry else ()
+
+    def _replaced(self, case: _Authored) -> bool:
+        """Seed 002: in its files, a case's own evaluators stand in place of the suite's."""
+        written = case.translated.spelled.get("assert", "assert").rpartition(".")[2]
+        return self._defaults.replaces and written == "evaluators"
 
     def _defaults_for(self, reading: Reading) -> tuple[AssertionEntry, ...]:
-        """The suite's assertions: read once where no variable can change them."""
         if self._shared is not None:
             return self._shared
-        nodes = (self._defaults.test_assert, self._defaults.assert_)
-        entries = tuple(
-            entry for node in nodes if node is not None for entry in self._assertions.entries(node, reading)
-        )
-        if reading.scope is None:
-            self._shared = entries
-        return entries
+        nodes = [node for node in (self._defaults.test_assert, self._defaults.assert_) if node is not None]
+        return self._lists(nodes, reading)
 
-    def _implied(
-        self, criteria: str | None, node: MapNode, authored: AuthoredCase, reading: Reading, *, broken: bool
-    ) -> tuple[AssertionEntry, ...]:
-        if criteria is not None and not broken:
-            entry = self._assertions.judged(None, authored.criteria, reading)
+    def _lists(self, nodes: Sequence[Node], reading: Reading) -> tuple[AssertionEntry, ...]:
+        return tuple(entry for node in nodes for entry in self._assertions.entries(node, reading))
+
+    def _implied(self, case: _Authored, criteria: str | None, reading: Reading) -> tuple[AssertionEntry, ...]:
+        if criteria is not None and criteria.strip():
+            entry = self._assertions.judged(None, case.keys.criteria or case.node, reading)
             return (entry,) if entry else ()
-        if not broken:
-            message = "this case checks nothing: it has no assertion and no criteria"
-            reading.report.error("checks-nothing", node, message, hint="add 'assert:' or 'criteria:'")
+        message = "this case checks nothing: it has no assertion and no criteria"
+        reading.report.error("checks-nothing", case.node, message, hint="add 'assert' or 'criteria'")
         return ()
 
     def _check(
-        self,
-        entries: tuple[AssertionEntry, ...],
-        criteria: str | None,
-        node: MapNode,
-        translated: Translated,
-        reading: Reading,
+        self, entries: tuple[AssertionEntry, ...], case: _Authored, criteria: str | None, reading: Reading
     ) -> None:
         if all(entry.settings.weight == 0 and entry.settings.required is False for entry in entries):
             message = "this case checks nothing: every assertion weighs 0 and none is required"
-            reading.report.error("checks-nothing", node, message)
+            reading.report.error("checks-nothing", case.node, message)
         if criteria is not None and not any(reads_criteria(entry) for entry in entries):
-            at = translated.map.keys["criteria"]
+            at = case.translated.map.keys["criteria"]
             reading.report.warning("criteria-not-judged", at, "nothing judges these criteria: no assertion reads them")
+
+
+@dataclass(frozen=True, slots=True)
+class _Authored:
+    """A case as it is written.
+
+    Attributes:
+        keys: by their canonical names; only those that are handed on unread where another one is wrong.
+        meant: keys whose absence is not to be reported.
+    """
+
+    keys: AuthoredCase
+    node: MapNode
+    translated: Translated
+    meant: frozenset[str]
 
 
 def reads_criteria(entry: AssertionEntry) -> bool:
     """Whether an entry, or one inside it, looks at the case's criteria."""
-    if entry.type in READS_CRITERIA or not hasattr(entry.assertion, "needs_judge") or judges(entry):
+    if entry.type in READS_CRITERIA or not isinstance(entry.assertion, DeclaredAssertion) or judges(entry):
         return True
     return any(reads_criteria(child) for child in nested(entry))
 
 
-def _tags(node: Node | None, reading: Reading) -> tuple[str, ...]:
-    if node is None:
+def read_tags(node: Node | None, reading: Reading) -> tuple[str, ...]:
+    """Labels: a word, a list of words, or a mapping, whose entries become `key:value`."""
+    if node is None or (isinstance(node, Scalar) and node.value is None):
         return ()
     if isinstance(node, Scalar) and isinstance(node.value, str):
         return (node.value,)
     if isinstance(node, ListNode) and all(isinstance(item, Scalar) and item.value is not None for item in node.items):
         return tuple(item.text for item in node.items if isinstance(item, Scalar))
-    if isinstance(node, MapNode):
-        return tuple(f"{key}:{plain(item)}" for key, item in node.items.items())
-    reading.report.error("bad-value", node, f"'tags' must be a list of words or a mapping, found {kind_of(node)}")
+    if isinstance(node, MapNode) and all(isinstance(item, Scalar) for item in node.items.values()):
+        return tuple(f"{key}:{item.text}" for key, item in node.items.items() if isinstance(item, Scalar))
+    wrong = next((item for item in children(node) if not isinstance(item, Scalar) or item.value is None), node)
+    message = f"'tags' must be a list of words, or a mapping of words, found {kind_of(wrong)}"
+    reading.report.error("bad-value", wrong, message)
     return ()
-
-
-def replace_digest(case: Case) -> Case:
-    """The case with the hash of all that was authored for it."""
-    facts = (
-        case.id,
-        [message.as_json() for message in case.input],
-        [message.as_json() for message in case.expected_output],
-        case.criteria,
-        dict(case.vars),
-        dict(case.metadata),
-        case.threshold,
-        case.repeat,
-        [fingerprint(entry) for entry in case.assertions],
-    )
-    return replace(case, sha256=hashlib.sha256(_encode(facts)).hexdigest())
 
 
 def fingerprint(entry: AssertionEntry) -> Any:

@@ -11,13 +11,12 @@ from agentv.model.span import Span
 from agentv.model.suite import RunSettings
 from agentv.registry.fields import Declared, Doc, Fraction, Text
 from agentv.spec.decode import INVALID, shape_of
-from agentv.spec.files import Places, upwards
-from agentv.spec.nodes import MapNode, Node, Scalar, kind_of
-from agentv.spec.reading import Reading
+from agentv.spec.files import Places, shown, upwards
+from agentv.spec.nodes import MapNode, Node, Scalar, holds_placeholder, kind_of
+from agentv.spec.reading import Others, Reading
 from agentv.spec.schema import AuthoredRun, Unread
 from agentv.spec.spellings import RUN, translate
 from agentv.spec.yaml import read_yaml
-from agentv.templating import has_placeholder
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,34 +52,40 @@ def read_config(directory: str, reading: Reading) -> Config:
 
 
 def _read(path: str, reading: Reading) -> Config:
-    text = reading.text_of(path, Scalar(path, path, Span(path, 1, 1, 1, 2)))
+    text = reading.text_of(path, Scalar(path, shown(path), Span(path, 1, 1, 1, 2)))
     root = read_yaml(path, text.encode(), reading.report) if text is not None else None
-    if root is None or text is None:
+    if root is None or (isinstance(root, Scalar) and root.value is None):
         return Config()
     if not isinstance(root, MapNode):
         reading.report.error("bad-value", root, f"a config file is a mapping, found {kind_of(root)}")
         return Config()
-    reading = reading if has_placeholder(text) else reading.within(None)
-    if "prompts_dir" in root.items:
-        reading.report.error("not-yet", root.keys["prompts_dir"], "'prompts_dir' is known and not supported yet")
-        return Config()
-    read = shape_of(AuthoredConfig).decode(root.items, root, reading, "a config file")
+    items = {key: node for key, node in root.items.items() if key not in _NOT_YET}
+    for key in root.items.keys() & _NOT_YET:
+        reading.report.error("not-yet", root.keys[key], f"'{key}' is known and not supported yet")
+    reading = reading.rendering(holds_placeholder(root))
+    read = shape_of(AuthoredConfig).decode(items, root, reading, "a config file")
     if read is INVALID:
         return Config()
     run = read_run(read.run, reading) if read.run is not None else RunSettings()
     return Config(read.target, read.judge, read.threshold, run, dict(root.items))
 
 
+_NOT_YET = frozenset({"prompts_dir"})
+
+
 def read_run(node: Node, reading: Reading) -> RunSettings:
     """A `run:` block."""
+    if isinstance(node, Scalar) and node.value is None:
+        return RunSettings()
     if not isinstance(node, MapNode):
         reading.report.error("bad-value", node, f"'run' must be a mapping, found {kind_of(node)}")
         return RunSettings()
+    # no cache is what there is, so that asking for none is no mistake
     items = {key: item for key, item in node.items.items() if not (key == "cache" and _says(item, value=False))}
-    translated = translate(
-        MapNode({key: _run_value(key, item) for key, item in items.items()}, node.keys, node.at), RUN, reading.report
-    )
-    read = shape_of(AuthoredRun).decode(translated.items, translated.map, reading, "'run'", known=RUN.known)
+    pairs = {key: _run_value(key, item) for key, item in items.items()}
+    translated = translate(MapNode(pairs, node.keys, node.at), RUN, reading.report)
+    others = Others(hinted=tuple(RUN.known))
+    read = shape_of(AuthoredRun).decode(translated.items, translated.map, reading, "'run'", others=others)
     if read is INVALID:
         return RunSettings()
     return RunSettings(read.workers, read.repeat, read.aggregate, read.timeout_s, read.max_errors)

@@ -8,12 +8,21 @@ from pathlib import Path
 
 from agentv.model.span import Span
 from agentv.ports import Reader
-from agentv.spec.files import upwards
+from agentv.spec.files import shown, upwards
 from agentv.spec.report import Report
 
-_LINE = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(?P<value>.*?)\s*", re.DOTALL)
-_QUOTED = re.compile(r"(?P<quote>['\"])(?P<text>.*)(?P=quote)\s*(?:#.*)?", re.DOTALL)
-_ESCAPES = {r"\n": "\n", r"\t": "\t", r"\"": '"', r"\\": "\\"}
+_ENTRY = re.compile(
+    r"""
+    [ \t]* (?:export[ \t]+)? (?P<name>[A-Za-z_][A-Za-z0-9_.-]*) [ \t]*=[ \t]*
+    (?: '(?P<single>[^']*)' | "(?P<double>(?:[^"\\]|\\.)*)" | (?P<bare>[^\n]*?) )
+    [ \t]* (?:(?<=[ \t])\#[^\n]*)? $
+    """,
+    re.VERBOSE | re.MULTILINE | re.DOTALL,
+)
+"""`NAME=value`; a quoted value may span lines, as keys and certificates do."""
+
+_IDLE = re.compile(r"[ \t]*(?:\#[^\n]*)?$", re.MULTILINE)
+_ESCAPES = {r"\n": "\n", r"\r": "\r", r"\t": "\t", r"\"": '"', r"\\": "\\", r"\$": "$"}
 _ESCAPE = re.compile("|".join(re.escape(one) for one in _ESCAPES))
 
 
@@ -32,30 +41,37 @@ def read_dotenv(path: str, reader: Reader, report: Report) -> dict[str, str]:
     try:
         text = reader.read(path).decode("utf-8-sig")
     except OSError as error:
-        report.error("missing-file", Span(path, 1, 1, 1, 2), f"cannot read {path}: {error.strerror}")
+        report.error("missing-file", Span(path, 1, 1, 1, 2), f"cannot read {shown(path)}: {error.strerror}")
         return {}
-    except UnicodeDecodeError:
-        report.error("not-utf-8", Span(path, 1, 1, 1, 2), "not UTF-8: the file cannot be read as text")
+    except UnicodeDecodeError as error:
+        report.error("not-utf-8", Span(path, 1, 1, 1, 2), f"not UTF-8 (byte {error.start + 1} of the file)")
         return {}
-    found = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        match = _LINE.fullmatch(line)
-        if match is None:
-            report.error("bad-dotenv", Span(path, number, 1, number, len(line) + 1), "a line must read NAME=value")
-            continue
-        found[match["name"]] = _value(match["value"])
+    return _variables(path, text.replace("\r\n", "\n"), report)
+
+
+def _variables(path: str, text: str, report: Report) -> dict[str, str]:
+    found: dict[str, str] = {}
+    place = 0
+    while place < len(text):
+        entry = _ENTRY.match(text, place)
+        newline = text.find("\n", place)
+        end = entry.end() if entry else newline if newline >= 0 else len(text)
+        if entry:
+            found[entry["name"]] = _value(entry)
+        elif not _IDLE.match(text, place):
+            line = text.count("\n", 0, place) + 1
+            # other programs read this file too, so what they understand is no mistake
+            report.warning("bad-dotenv", Span(path, line, 1, line, 2), "this line does not read NAME=value; ignored")
+        place = end + 1
     return found
 
 
-def _value(written: str) -> str:
-    quoted = _QUOTED.fullmatch(written)
-    if quoted is None:
-        return re.split(r"\s+#", written, maxsplit=1)[0]
-    if quoted["quote"] == "'":
-        return quoted["text"]
-    return _ESCAPE.sub(lambda match: _ESCAPES[match[0]], quoted["text"])
+def _value(entry: re.Match[str]) -> str:
+    if entry["single"] is not None:
+        return entry["single"]
+    if entry["double"] is not None:
+        return _ESCAPE.sub(lambda match: _ESCAPES[match[0]], entry["double"])
+    return entry["bare"]
 
 
 def merged(process: Mapping[str, str], suite: Mapping[str, str], dotenv: Mapping[str, str]) -> dict[str, str]:

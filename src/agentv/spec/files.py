@@ -25,6 +25,15 @@ class DiskReader:
         self.digests[path] = hashlib.sha256(data).hexdigest()
         return data
 
+    def remember(self, path: str) -> None:
+        """Take the digest of a file that is too long to be held in memory.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        with open(path, "rb") as file:  # noqa: PTH123  # a Path would add nothing
+            self.digests[path] = hashlib.file_digest(file, "sha256").hexdigest()
+
 
 def repository_root(directory: str) -> str:
     """The nearest parent with `.git`, else the highest with `.agentv` (never the home directory), else the working one.
@@ -53,14 +62,15 @@ def upwards(directory: str, root: str) -> Iterator[str]:
         current = current.parent
 
 
-def nearest_in_agentv(directory: str, root: str, name: str) -> tuple[str | None, list[str]]:
+def nearest_in_agentv(directory: str, root: str, *names: str) -> tuple[str | None, list[str]]:
     """The closest `.agentv/NAME` above a directory, and every path that was tried."""
     tried = []
     for parent in upwards(directory, root):
-        path = str(Path(parent) / ".agentv" / name)
-        tried.append(path)
-        if Path(path).exists():
-            return path, tried
+        for name in names:
+            path = str(Path(parent) / ".agentv" / name)
+            tried.append(path)
+            if Path(path).exists():
+                return path, tried
     return None, tried
 
 

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from agentv.errors import Diagnostic
 from agentv.model.span import Span
 from agentv.spec.files import shown, upwards
-from agentv.spec.nearest import did_you_mean
-from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, kind_of, span_of
-from agentv.spec.reading import GIT_URL, Reading
+from agentv.spec.nearest import nearest
+from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, kind_of, span_of
+from agentv.spec.reading import GIT_URL, Chain, Others, Reading
+from agentv.spec.report import Report
 from agentv.spec.spellings import TEMPLATE, translate
 from agentv.spec.yaml import read_yaml
-from agentv.templating import has_placeholder
 
 DEPTH = 3
 """Levels of includes; the eval file's own is the first."""
 
 NAME = re.compile(r"[^./\\][^/\\]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Chain:
-    """The includes that led to a list: where the eval file's own stands, and each template's path, outermost first."""
-
-    origin: Scalar | None = None
-    paths: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-
-    def through(self, node: Scalar, path: str) -> Chain:
-        """One level deeper."""
-        return Chain(self.origin or node, (*self.paths, path), (*self.names, node.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,62 +32,94 @@ class Template:
     placeholders: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Templates:
-    """The template files of one suite, each read once."""
+    """The template files of one suite, each read once.
 
-    _read: dict[str, Template | None] = field(default_factory=dict)
+    Attributes:
+        rendered: one of them holds placeholders, so that its entries depend on a case's variables.
+    """
 
-    def included(self, node: Node, reading: Reading, chain: Chain) -> tuple[Template, Chain] | None:
-        """The template that an `include:` means, or None when something is wrong, which is then reported."""
+    rendered: bool = False
+    _read: dict[str, tuple[Template | None, tuple[Diagnostic, ...]]] = field(default_factory=dict)
+
+    def included(self, node: Node, reading: Reading) -> tuple[Template, Reading] | None:
+        """The template that an `include:` means, and how to read its entries.
+
+        None when something is wrong, which is then reported.
+        """
         if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
             reading.report.error("bad-include", node, f"'include' takes a name or a path, found {kind_of(node)}")
             return None
         path = _path_of(node, reading)
         if path is None:
             return None
-        origin = chain.origin or node
-        deeper = chain.through(node, path)
-        trail = " → ".join(f"{name} ({shown(at)})" for name, at in zip(deeper.names, deeper.paths, strict=True))
-        if path in chain.paths:
-            reading.report.error("include-cycle", origin, f"these templates include each other: {trail}")
-            return None
-        if len(deeper.paths) > DEPTH:
-            message = f"templates are nested {len(deeper.paths)} deep, and {DEPTH} is the limit: {trail}"
-            reading.report.error("include-depth", origin, message)
+        chain = reading.chain.through(node, path)
+        if not _sound(chain, reading):
             return None
         template = self._load(path, node, reading)
-        return None if template is None else (template, deeper)
+        if template is None:
+            return None
+        self.rendered |= template.placeholders
+        renders = reading.renders or (template.placeholders and not chain.alone)
+        return template, replace(reading, chain=chain, renders=renders)
 
     def _load(self, path: str, node: Scalar, reading: Reading) -> Template | None:
-        if path not in self._read:
-            self._read[path] = load_template(path, node, reading)
-        return self._read[path]
+        known = self._read.get(path)
+        if known is not None:
+            template, errors = known
+        else:
+            own = Report()
+            template = load_template(path, node, replace(reading, report=own))
+            errors = tuple(one for one in own.diagnostics if one.severity == "error")
+            self._read[path] = template, errors
+            for found in own.diagnostics:
+                reading.report.add(found)
+        for found in errors:
+            reading.report.add(found)  # again: an entry that is missing never goes unsaid
+        return template
+
+
+def _sound(chain: Chain, reading: Reading) -> bool:
+    """Whether these templates include each other or go too deep, which is said at the eval file's own include."""
+    path = chain.paths[-1]
+    trail = " → ".join(f"{name} ({shown(at)})" for name, at in zip(chain.names, chain.paths, strict=True))
+    if path in chain.paths[:-1]:
+        reading.report.error("include-cycle", chain.origin, f"these templates include each other: {trail}")
+        return False
+    if len(chain.paths) > DEPTH:
+        message = f"templates are nested {len(chain.paths)} deep, and {DEPTH} is the limit: {trail}"
+        reading.report.error("include-depth", chain.origin, message)
+        return False
+    return True
 
 
 def load_template(path: str, node: Scalar | None, reading: Reading) -> Template | None:
-    """A template file, read and checked for its shape."""
+    """A template file, read and checked for its shape; None when something is wrong, which is then reported."""
     text = reading.text_of(path, node or Scalar(path, shown(path), _top(path)))
-    root = read_yaml(path, text.encode(), reading.report) if text is not None else None
     if text is None:
         return None
+    errors = reading.report.errors
+    root = read_yaml(path, text.encode(), reading.report)
+    if root is None and reading.report.errors > errors:
+        return None
     if not isinstance(root, MapNode):
-        if root is not None or not text.strip():
-            reading.report.error(
-                "bad-template-file", root or _top(path), "a template is a mapping with a list 'assert'"
-            )
+        found = kind_of(root) if root is not None else "nothing"
+        message = f"a template is a mapping with a list 'assert', found {found}"
+        reading.report.error("bad-template-file", root or _top(path), message)
         return None
     translated = translate(root, TEMPLATE, reading.report)
     for key in translated.items:
         if key not in TEMPLATE.canonical and not key.startswith("x-"):
-            reading.unknown_key(key, translated.map, TEMPLATE.known, "a template")
+            others = Others(hinted=tuple(TEMPLATE.known))
+            reading.unknown_key(key, translated.map, TEMPLATE.canonical, "a template", others)
     entries = translated.items.get("assert")
     if not isinstance(entries, ListNode) or not entries.items:
-        found = kind_of(entries) if entries is not None and not isinstance(entries, ListNode) else "none"
+        found = "none" if entries is None else "an empty list" if isinstance(entries, ListNode) else kind_of(entries)
         message = f"a template needs a list of assertions under 'assert', found {found}"
         reading.report.error("bad-template-file", entries or root, message)
         return None
-    return Template(path, entries, has_placeholder(text))
+    return Template(path, entries, holds_placeholder(entries))
 
 
 def _top(path: str) -> Span:
@@ -128,11 +149,25 @@ def _path_of(node: Scalar, reading: Reading) -> str | None:
 
 
 def _missing(node: Scalar, tried: tuple[str, ...], reading: Reading) -> None:
-    there = {file.stem for path in tried if (folder := Path(path).parent).is_dir() for file in folder.glob("*.y*ml")}
+    written = node.text.strip()
     reading.report.error(
         "missing-template",
         node,
-        f"no template '{node.text}'",
-        hint=did_you_mean(node.text.strip(), there),
+        f"no template '{written}'",
+        hint=_nearest(written, tried),
         notes=[f"tried {shown(path)}" for path in tried],
     )
+
+
+def _nearest(written: str, tried: tuple[str, ...]) -> str | None:
+    """The nearest template in the directories that were searched: by its name, or by its path as it was written."""
+    by_name = NAME.fullmatch(written) is not None
+    base = written if by_name else os.path.basename(written)  # noqa: PTH119  # text, of which the rest is kept
+    for folder in dict.fromkeys(Path(path).parent for path in tried):
+        if "\x00" in written or not folder.is_dir():
+            continue
+        files = [file for file in folder.iterdir() if file.suffix in {".yaml", ".yml"}]
+        near = nearest(base, [file.stem if by_name else file.name for file in files]) if base else None
+        if near:
+            return f"did you mean '{written.removesuffix(base)}{near}'?"
+    return None

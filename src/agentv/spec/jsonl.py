@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
+from agentv.errors import Diagnostic, LoadError
 from agentv.model.span import Span
 from agentv.model.suite import Case
-from agentv.spec.nodes import Node, node_of
+from agentv.spec.nodes import Node, WrittenFloat, node_of, written
 from agentv.spec.report import Report
-from agentv.spec.yaml import read_yaml
+from agentv.spec.yaml import DEPTH_LIMIT, read_yaml
 
 SHOWN = 100
-"""Bad lines that are reported one by one; the rest are counted."""
+"""Lines whose mistakes are reported one by one; the rest are counted."""
 
-ReadCase = Callable[[Node, Report, str], Case | None]
-"""(node, where mistakes go, id of a case that has none) → the case."""
+ReadCase = Callable[[Node, Report, bool], Case | None]
+"""(node, where mistakes go, whether it holds placeholders) → the case."""
 
 
 class JsonlCases:
@@ -34,53 +36,73 @@ class JsonlCases:
         """The cases, in the order of the file.
 
         Raises:
-            RuntimeError: the file was changed since it was checked, and a line is wrong now.
+            LoadError: the file was changed since it was checked, and a line is wrong now.
         """
         for number, line in self._lines():
             report = Report()
-            value = _parsed(line, number, self.path, report)
-            case = self._read_case(value, report, f"line-{number}") if value is not None else None
-            if case is None:
-                raise RuntimeError(f"{self.path}:{number} was changed while the run went on")
+            case = self._read(number, line, report)
+            if case is None or report.failed:
+                message = "this line was changed while the run went on, and is wrong now"
+                raise LoadError([Diagnostic("file-changed", message, Span(self.path, number, 1, number, 2))])
             yield case
 
     def check(self, report: Report) -> Iterable[Case]:
         """One pass over all lines: reports what is wrong, yields what is right."""
-        bad = 0
+        noted = bad = 0
         for number, line in self._lines():
             self._count += 1
             found = Report()
-            case = self._checked(number, line, found)
+            case = self._read(number, line, found)
             if case is not None:
                 yield case
             if not found.count:
                 continue
+            noted += 1
             bad += found.failed
-            if bad <= SHOWN or not found.failed:
+            if noted <= SHOWN:
+                found = self._located(number, line, found)
+            if noted <= SHOWN or (found.failed and bad <= SHOWN):
                 for one in found.diagnostics:
                     report.add(one)
         if bad > SHOWN:
-            place = Span(self.path, 1, 1, 1, 2)
-            report.error("more-bad-lines", place, f"{bad} lines are wrong; the first {SHOWN} are shown")
+            message = f"{bad:,} lines are wrong; the mistakes of the first {SHOWN} are shown"
+            report.error("more-bad-lines", Span(self.path, 1, 1, 1, 2), message)
 
-    def _checked(self, number: int, line: bytes, found: Report) -> Case | None:
+    def line_of(self, identity: str, keys: Iterable[str]) -> int | None:
+        """The first line whose object has this id under one of the keys."""
+        for number, line in self._lines():
+            value = _loose(line)
+            if isinstance(value, dict) and any(key in value and written(value[key]) == identity for key in keys):
+                return number
+        return None
+
+    def _read(self, number: int, line: bytes, found: Report) -> Case | None:
         value = _parsed(line, number, self.path, found)
-        if value is None:
-            return None
-        case = self._read_case(value, found, f"line-{number}")
-        if found.count:
-            exact = Report()
-            node = read_yaml(self.path, b"\n" * (number - 1) + line, exact)  # JSON is YAML, with columns
-            if node is not None and not exact.count:
-                case = self._read_case(node, exact, f"line-{number}")
-                found.replace(exact)
-        return case
+        return None if value is None else self._read_case(value, found, _holds_placeholder(line))
+
+    def _located(self, number: int, line: bytes, found: Report) -> Report:
+        """The same mistakes with their columns, since JSON is YAML: read again as that, where it can be."""
+        exact, moved = Report(), Report()
+        node = read_yaml(self.path, line, exact)
+        if node is None:
+            return found
+        self._read_case(node, exact, _holds_placeholder(line))
+        for one in exact.diagnostics:
+            moved.add(_moved(one, self.path, number - 1))
+        return moved if moved.errors == found.errors else found
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
         with open(self.path, "rb") as file:  # noqa: PTH123  # a Path would add nothing
             for number, line in enumerate(file, 1):
                 if line.strip():
                     yield number, line
+
+
+def _moved(found: Diagnostic, path: str, lines: int) -> Diagnostic:
+    span = found.span
+    if span is None or span.file != path:
+        return found
+    return replace(found, span=span._replace(line=span.line + lines, end_line=span.end_line + lines))
 
 
 def _parsed(line: bytes, number: int, path: str, report: Report) -> Node | None:
@@ -90,19 +112,50 @@ def _parsed(line: bytes, number: int, path: str, report: Report) -> Node | None:
     except UnicodeDecodeError as error:
         report.error("not-utf-8", at, f"not UTF-8 (byte {error.start + 1} of the line)")
         return None
+    if nested_too_deep(text):
+        report.error("too-deep", at, f"nested more than {DEPTH_LIMIT} levels deep")
+        return None
     try:
-        value = json.loads(text, object_pairs_hook=_Once(at, report), parse_constant=_refuse)
+        value = json.loads(text, object_pairs_hook=_Once(at, report), parse_constant=_refuse, parse_float=WrittenFloat)
     except json.JSONDecodeError as error:
         place = Span(path, number, error.colno, number, error.colno + 1)
-        report.error("bad-json", place, f"not JSON: {error.msg}")
-        return None
-    except RecursionError:
-        report.error("too-deep", at, "nested too deep")
+        report.error("bad-json", place, f"not JSON: {error.msg[:1].lower()}{error.msg[1:]}")
         return None
     except ValueError as error:
         report.error("bad-json", at, f"not JSON: {error}")
         return None
     return node_of(value, at)
+
+
+def nested_too_deep(text: str) -> bool:
+    """Whether JSON text holds more levels than what walks the nodes can bear; parsed, it would be too late."""
+    if text.count("[") + text.count("{") <= DEPTH_LIMIT:
+        return False
+    depth = deepest = 0
+    quoted = escaped = False
+    for letter in text:
+        if quoted:
+            quoted = escaped or letter != '"'
+            escaped = letter == "\\" and not escaped
+        elif letter == '"':
+            quoted = True
+        elif letter in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif letter in "]}":
+            depth -= 1
+    return deepest > DEPTH_LIMIT
+
+
+def _holds_placeholder(line: bytes) -> bool:
+    return b"{{" in line or b"{%" in line
+
+
+def _loose(line: bytes) -> Any:
+    try:
+        return json.loads(line, parse_float=str)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _refuse(name: str) -> Any:

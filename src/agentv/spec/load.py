@@ -16,17 +16,22 @@ from agentv.spec.files import shown
 from agentv.spec.nearest import did_you_mean
 from agentv.spec.nodes import node_of
 from agentv.spec.report import Report
-from agentv.spec.suite import LoadRequest, Registries, SuiteReader
+from agentv.spec.request import LoadRequest, Registries
+from agentv.spec.suite import SuiteReader
 
 __all__ = ["LoadRequest", "Loaded", "Registries", "eval_files", "load", "load_assertion"]
 
 COLLECTED = ("*.eval.yaml", "*.eval.yml", "*.eval.py", "EVAL.yaml", "EVAL.yml")
 """What a directory is searched for (SPEC section 2)."""
 
+EXAMS = ("eval.yml", "eval.yaml")
+PASSED_OVER = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".venv"})
+"""Directories that are not searched: no project keeps its eval files there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Suites that are right, and what was found that is no error."""
+    """Suites that are right, and the warnings of their files; for `validate` hints too."""
 
     suites: tuple[Suite, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -48,9 +53,11 @@ def load(request: LoadRequest, registries: Registries) -> Loaded:
         own = Report()
         path = str(Path.cwd() / (f"suite-{number}" if len(request.documents) > 1 else "suite"))
         suites += _kept(SuiteReader(path, request, registries, own).read_document(document), own, report)
+    # how something could be spelled better is for `validate` to say
+    found = tuple(one for one in report.diagnostics if one.severity != "hint" or not request.for_run)
     if report.failed:
-        raise LoadError(report.diagnostics)
-    return Loaded(tuple(suites), report.diagnostics)
+        raise LoadError(found)
+    return Loaded(tuple(suites), found)
 
 
 def _kept(suite: Suite | None, own: Report, report: Report) -> list[Suite]:
@@ -78,7 +85,10 @@ def eval_files(paths: tuple[str, ...]) -> Iterator[str]:
 
 
 def _in_directory(directory: Path, written: str) -> Iterator[str]:
-    found = sorted(_walk(directory))
+    try:
+        found = sorted(_walk(directory))
+    except OSError as error:
+        raise UsageError(f"{written} cannot be searched: {error.strerror}: {error.filename}") from None
     if not found:
         patterns = "*.eval.yaml, *.eval.yml or EVAL.yaml"
         raise UsageError(f"{written} holds no eval file", f"eval files are called {patterns}; others are given by name")
@@ -90,14 +100,20 @@ def _in_directory(directory: Path, written: str) -> Iterator[str]:
 def _walk(directory: Path) -> Iterator[Path]:
     for path in directory.iterdir():
         if path.is_dir():
-            if path.name not in {".agentv", ".git", "node_modules", "__pycache__", ".venv"} and not path.is_symlink():
+            if path.name not in PASSED_OVER and not path.is_symlink():
                 yield from _walk(path)
-        elif any(fnmatch(path.name, pattern) for pattern in COLLECTED):
+        elif any(fnmatch(path.name, pattern) for pattern in COLLECTED) or _is_exam(path):
             yield path
+
+
+def _is_exam(path: Path) -> bool:
+    """Whether a file is the exam of a prompt (SPEC section 11), which is not passed over in silence."""
+    return path.name in EXAMS and any(path.with_name(f"prompt{suffix}").is_file() for suffix in (".xml", ".md", ".txt"))
 
 
 def _refuse_unbuilt(path: Path, written: str) -> None:
     unbuilt = {".py": "eval files in Python", ".csv": "CSV files"}.get(path.suffix)
+    unbuilt = "prompt exams" if _is_exam(path) else unbuilt
     if unbuilt:
         raise UsageError(f"{written}: {unbuilt} are known and not supported yet [not-yet]")
     if path.suffix not in {".yaml", ".yml", ".jsonl", ".json"}:

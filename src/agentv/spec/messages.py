@@ -14,10 +14,11 @@ from agentv.model.message import (
     Message,
     Role,
     TextBlock,
+    ToolCall,
     messages_from_json,
 )
 from agentv.spec.nearest import did_you_mean
-from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, kind_of, plain
+from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, children, is_empty, kind_of, plain
 from agentv.spec.reading import Reading
 
 _KEYS = ("role", "content", "name", "tool_calls")
@@ -32,7 +33,7 @@ def read_messages(node: Node, lone: Role, reading: Reading) -> tuple[Message, ..
         reading: of the suite, or of the case.
         lone: whose message a string, or an object without a role, is.
     """
-    if type(node) is Scalar and reading.scope is None and type(node.value) is str:
+    if type(node) is Scalar and not reading.renders and type(node.value) is str:
         return (Message(lone, node.value),)  # by far the most common
     node = reading.rendered(node)
     if isinstance(node, Scalar):
@@ -74,34 +75,70 @@ def _item(node: Node, reading: Reading) -> Message | None:
 
 
 def _message(node: MapNode, reading: Reading) -> Message | None:
-    unknown = [key for key in node.items if key not in _KEYS and not key.startswith("x-")]
-    for key in unknown:
-        reading.unknown_key(key, node, _KEYS, "a message")
+    errors = reading.report.errors
+    for key in node.items:
+        if key not in _KEYS and not key.startswith("x-"):
+            reading.unknown_key(key, node, _KEYS, "a message")
+    role = _role(node, reading)
+    content = _content(node, reading)
+    calls = _tool_calls(node.get("tool_calls"), reading)
+    name = node.get("name")
+    if name is not None and (not isinstance(name, Scalar) or name.value is None):
+        reading.report.error("bad-value", name, f"'name' must be text, found {kind_of(name)}")
+    if role is None or content is None or reading.report.errors > errors:
+        return None
+    return Message(role, content, name.text if isinstance(name, Scalar) else None, calls)
+
+
+def _role(node: MapNode, reading: Reading) -> Role | None:
     role = node.get("role")
     said = role.value if isinstance(role, Scalar) else None
-    if said not in ROLES:
-        hint = did_you_mean(str(said), ROLES)
-        wanted = f"'role' must be one of {', '.join(ROLES)}, found {kind_of(role) if role else 'nothing'}"
-        reading.report.error("bad-message", role or node, wanted, hint=hint)
-        return None
-    body = node.get("content")
-    content = _content(body, reading) if body is not None else ""
-    if content is None or unknown:
-        return None
-    calls = node.get("tool_calls")
-    (wire,) = messages_from_json([{"role": said, "content": "", "tool_calls": plain(calls) if calls else None}])
-    name = node.get("name")
-    return Message(wire.role, content, name.text if isinstance(name, Scalar) else None, wire.tool_calls)
+    for known in ROLES:
+        if said == known:
+            return known  # type: ignore[return-value]  # ROLES holds just the literals of Role
+    hint = did_you_mean(said, ROLES) if isinstance(said, str) else None
+    found = "nothing" if role is None else kind_of(role)
+    message = f"'role' must be {', '.join(ROLES[:-1])} or {ROLES[-1]}, found {found}"
+    reading.report.error("bad-message", role or node, message, hint=hint)
+    return None
 
 
-def _content(node: Node, reading: Reading) -> Content | None:
+def _content(message: MapNode, reading: Reading) -> Content | None:
+    """What a message says. Only one that calls tools may say nothing; a user always says something."""
+    node = message.get("content")
+    if node is None or (isinstance(node, Scalar) and node.value is None):
+        if message.get("tool_calls") is not None:
+            return ""
+        reading.report.error("missing-key", node or message, "a message needs 'content'")
+        return None
+    if is_empty(node) and _says(message.get("role"), "user"):
+        reading.report.error("missing-value", node, "'content' of a user's message is empty")
+        return None
     if isinstance(node, Scalar):
-        return "" if node.value is None else str(node.value) if isinstance(node.value, str) else node.text
+        return node.value if isinstance(node.value, str) else node.text
     if isinstance(node, MapNode):
         content: Content = plain(node)
         return content
     blocks = [_block(item, reading) for item in node.items]
     return tuple(block for block in blocks if block is not None) if None not in blocks else None
+
+
+def _says(node: Node | None, text: str) -> bool:
+    return isinstance(node, Scalar) and node.value == text
+
+
+def _tool_calls(node: Node | None, reading: Reading) -> tuple[ToolCall, ...]:
+    if node is None or (isinstance(node, Scalar) and node.value is None):
+        return ()
+    if not isinstance(node, ListNode) or not all(isinstance(item, MapNode) for item in node.items):
+        wrong = next((item for item in children(node) if not isinstance(item, MapNode)), node)
+        reading.report.error("bad-value", wrong, f"'tool_calls' must be a list of mappings, found {kind_of(wrong)}")
+        return ()
+    (wire,) = messages_from_json([{"role": "assistant", "content": "", "tool_calls": plain(node)}])
+    for call, item in zip(wire.tool_calls, node.items, strict=True):
+        if not call.name:
+            reading.report.error("missing-key", item, "a tool call needs 'name'")
+    return wire.tool_calls
 
 
 def _block(node: Node, reading: Reading) -> Block | None:
@@ -112,15 +149,17 @@ def _block(node: Node, reading: Reading) -> Block | None:
         return None
     kind, value = node.get("type"), node.get("value")
     said = kind.value if isinstance(kind, Scalar) else None
-    if said not in _BLOCKS:
-        hint = did_you_mean(str(said), _BLOCKS)
-        reading.report.error("bad-block", kind or node, f"'type' of a block must be {' or '.join(_BLOCKS)}", hint=hint)
+    if not isinstance(said, str) or said not in _BLOCKS:
+        hint = did_you_mean(said, _BLOCKS) if isinstance(said, str) else None
+        found = "nothing" if kind is None else kind_of(kind)
+        message = f"'type' of a block must be text, file or image, found {found}"
+        reading.report.error("bad-block", kind or node, message, hint=hint)
         return None
     for key in node.items:
         if key not in {"type", "value"} and not key.startswith("x-"):
             reading.unknown_key(key, node, ("type", "value"), f"a {said} block")
-    if value is None:
-        reading.report.error("missing-key", node, f"a {said} block needs 'value'")
+    if value is None or (isinstance(value, Scalar) and value.value is None):
+        reading.report.error("missing-key", value or node, f"a {said} block needs 'value'")
         return None
     return _BLOCKS[said](value, reading)
 
@@ -130,7 +169,7 @@ def _text(node: Node, _reading: Reading) -> Block:
 
 
 def _file(node: Node, reading: Reading) -> Block | None:
-    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
         reading.report.error("bad-value", node, f"the path of a file is expected, found {kind_of(node)}")
         return None
     found = reading.find(node, "file")
@@ -149,7 +188,7 @@ def _image(node: Node, reading: Reading) -> Block | None:
         and node.value.startswith(("http://", "https://", "data:"))
     ):
         return ImageBlock(node.value)
-    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
         reading.report.error("bad-value", node, f"the path or URL of a picture is expected, found {kind_of(node)}")
         return None
     found = reading.find(node, "picture")

@@ -5,11 +5,12 @@ A node is made by `yaml.py` or `jsonl.py`, or from a plain value when a placehol
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, Self, TypeAlias
 
 from agentv.model.span import Span
 from agentv.model.values import Json
+from agentv.templating import has_placeholder
 
 
 class Mark(Protocol):
@@ -29,6 +30,9 @@ class Marked(Protocol):
 
 Place: TypeAlias = "Marked | Span"
 
+NOWHERE = Span("", 0, 0, 0, 0)
+"""The place of what stands in no file, such as an argument of the command line."""
+
 
 class Scalar:
     """Text, a number, a boolean or null. `text` is what was written, `value` what it means."""
@@ -39,6 +43,20 @@ class Scalar:
         self.value = value
         self.text = text
         self.at = at
+
+
+class WrittenFloat(float):
+    """A number out of JSON that remembers its digits: where it is compared as text, 1.50 is not 1.5."""
+
+    __slots__ = ("text",)
+
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        """The number that a text says."""
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
 
 
 class ListNode:
@@ -93,6 +111,8 @@ def node_of(value: Json, at: Place) -> Node:
         return MapNode(items, dict.fromkeys(items, at), at)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ListNode([node_of(item, at) for item in value], at)
+    if type(value) is WrittenFloat:
+        return Scalar(float(value), value.text, at)
     return Scalar(value, written(value), at)
 
 
@@ -103,6 +123,20 @@ def written(value: Json) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+def children(node: Node) -> Iterable[Node]:
+    """The values directly inside a node."""
+    if isinstance(node, Scalar):
+        return ()
+    return node.items if isinstance(node, ListNode) else node.items.values()
+
+
+def holds_placeholder(node: Node) -> bool:
+    """Whether rendering would change any text in the node."""
+    if isinstance(node, Scalar):
+        return isinstance(node.value, str) and has_placeholder(node.value)
+    return any(holds_placeholder(child) for child in children(node))
 
 
 def is_empty(node: Node | None) -> bool:

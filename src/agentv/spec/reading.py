@@ -2,19 +2,65 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from agentv.model.assertion import AssertionEntry
+from agentv.model.span import Span
 from agentv.ports import Reader
 from agentv.spec.files import Places, shown
-from agentv.spec.nearest import did_you_mean
-from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, node_of, span_of, written
+from agentv.spec.nearest import did_you_mean, nearest
+from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, node_of, span_of
 from agentv.spec.report import Report
-from agentv.templating import RenderError, Scope, has_placeholder, render
+from agentv.templating import LITERAL_HINT, RenderError, Scope, environment_names, has_placeholder, render
 
 GIT_URL = re.compile(r"https?://(?:www\.)?(?:github\.com|gitlab\.com|bitbucket\.org)/")
+
+KEPT_TEXTS = 256
+"""Attached files that are kept in memory: most suites attach the same few to every case."""
+
+_LOCATED = 100
+"""Errors of rendering whose placeholder is looked for in the source; beyond, the text that holds it is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The includes that led to a list, outermost first.
+
+    Attributes:
+        origin: the eval file's own include.
+        paths, names: of each template.
+        alone: a template is read by itself, without a case whose variables its placeholders could mean.
+    """
+
+    origin: Scalar | None = None
+    paths: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    alone: bool = False
+
+    def through(self, node: Scalar, path: str) -> Chain:
+        """One level deeper."""
+        return Chain(self.origin or node, (*self.paths, path), (*self.names, node.text), self.alone)
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """Keys that may stand in a mapping beside the options of its shape.
+
+    Attributes:
+        listed: named where a key is refused and no other is near.
+        hinted: older spellings and the like, which a misspelt key may have meant.
+    """
+
+    listed: tuple[str, ...] = ()
+    hinted: tuple[str, ...] = ()
+
+
+NO_OTHERS = Others()
+TOP = Chain()
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,29 +68,40 @@ class Reading:
     """What every part of the loader needs.
 
     Attributes:
-        scope: what placeholders see; None where a file holds none, so that nothing is searched for them.
+        scope: what placeholders see.
         entries: lowers a nested `assert:` list.
-        secrets: what the targets read so far must keep to themselves.
+        renders: whether placeholders are filled in; False where a file holds none, so that nothing is searched.
+        chain: the templates that include the list being read.
         strict_env: an unset environment variable is an error, since it is needed to run.
+        secrets: what the targets read so far must keep to themselves.
     """
 
     report: Report
     reader: Reader
     places: Places
-    scope: Scope | None
+    scope: Scope
     entries: Callable[[Node, Reading], tuple[AssertionEntry, ...]]
+    renders: bool = False
+    chain: Chain = TOP
     strict_env: bool = True
     secrets: set[str] = field(default_factory=set)
+    _texts: dict[str, str] = field(default_factory=dict)
 
-    def within(self, scope: Scope | None) -> Reading:
+    def within(self, scope: Scope) -> Reading:
         """The same, with other variables in reach."""
         return replace(self, scope=scope)
 
-    def unknown_key(self, key: str, mapping: MapNode, known: Iterable[str], what: str) -> None:
+    def rendering(self, renders: bool) -> Reading:
+        """The same, for a file or a part that holds placeholders, or that holds none."""
+        return self if renders == self.renders else replace(self, renders=renders)
+
+    def unknown_key(
+        self, key: str, mapping: MapNode, allowed: Iterable[str], what: str, others: Others = NO_OTHERS
+    ) -> None:
         """Report a key that means nothing here."""
-        known = sorted(known)
-        hint = did_you_mean(key, known)
-        notes = () if hint else (f"{what} takes: {', '.join(known)}",)
+        listed = [*allowed, *others.listed]
+        hint = did_you_mean(key, [*listed, *others.hinted])
+        notes = () if hint else (f"{what} takes {', '.join(sorted(listed))}" if listed else f"{what} takes none",)
         self.report.error("unknown-key", mapping.keys[key], f"{what} has no key '{key}'", hint=hint, notes=notes)
 
     def find(self, node: Scalar, what: str) -> str | None:
@@ -55,51 +112,116 @@ class Reading:
             return None
         found, tried = self.places.find(text, span_of(node.at).file)
         if found is None:
-            notes = [f"tried {shown(path)}" for path in tried]
-            self.report.error("missing-file", node, f"{what} '{text}' does not exist", notes=notes)
+            self.report.error(
+                "missing-file",
+                node,
+                f"{what} '{text}' does not exist",
+                hint=_sibling(text, tried),
+                notes=[f"tried {shown(path)}" for path in tried],
+            )
         return found
 
     def text_of(self, path: str, node: Scalar) -> str | None:
         """The text of a file; reports and returns None where it cannot be read as text."""
+        kept = self._texts.get(path)
+        if kept is not None:
+            return kept
         try:
-            return self.reader.read(path).decode("utf-8-sig")
+            text = self.reader.read(path).decode("utf-8-sig")
         except OSError as error:
             self.report.error("missing-file", node, f"cannot read '{node.text}': {error.strerror}")
         except UnicodeDecodeError as error:
             self.report.error("not-utf-8", node, f"'{node.text}' is not UTF-8 text (byte {error.start + 1})")
+        else:
+            if len(self._texts) < KEPT_TEXTS:
+                self._texts[path] = text
+            return text
         return None
 
     def rendered(self, node: Node) -> Node:
         """The node with its placeholders filled in; the node itself where it has none."""
-        return node if self.scope is None else _render(node, self.scope, self)
+        return _render(node, self) if self.renders else node
 
     def render_text(self, node: Scalar) -> str | None:
         """The text of a scalar, rendered; None where that is impossible, which is reported."""
+        errors = self.report.errors
         found = self.rendered(node)
-        return written(found.value) if isinstance(found, Scalar) else None
+        if self.report.errors > errors:
+            return None
+        if isinstance(found, Scalar):
+            return found.value if isinstance(found.value, str) else found.text
+        self.report.error("bad-value", node, "text is expected; its placeholder stands for a list or mapping")
+        return None
 
 
-def _render(node: Node, scope: Scope, reading: Reading) -> Node:
+def _render(node: Node, reading: Reading) -> Node:
     if isinstance(node, Scalar):
         if not isinstance(node.value, str) or not has_placeholder(node.value):
             return node
         try:
-            return node_of(render(node.value, scope), node.at)
+            value = render(node.value, reading.scope)
         except RenderError as error:
-            _report(error, node, scope.vars, reading)
+            _report(error, node, reading)
             return node
+        if "${{" in node.value:
+            _warn_of_variables(node, reading)
+        return node_of(value, node.at)
     if isinstance(node, ListNode):
-        items = [_render(item, scope, reading) for item in node.items]
+        items = [_render(item, reading) for item in node.items]
         changed = any(one is not other for one, other in zip(items, node.items, strict=True))
         return ListNode(items, node.at) if changed else node
-    pairs = {key: _render(item, scope, reading) for key, item in node.items.items()}
+    pairs = {key: _render(item, reading) for key, item in node.items.items()}
     changed = any(pairs[key] is not node.items[key] for key in pairs)
     return MapNode(pairs, node.keys, node.at) if changed else node
 
 
-def _report(error: RenderError, node: Scalar, names: Mapping[str, object], reading: Reading) -> None:
-    hint = did_you_mean(error.name, names) if error.name and error.code == "undefined-variable" else None
-    if error.code == "unset-environment" and not reading.strict_env:
-        reading.report.warning(error.code, node, error.message)
-    else:
-        reading.report.error(error.code, node, error.message, hint=hint)
+def _report(error: RenderError, node: Scalar, reading: Reading) -> None:
+    place = _place_of(error, node, reading)
+    if error.code == "unset-environment":
+        near = nearest(error.name, reading.scope.env) if error.name else None
+        add = reading.report.error if reading.strict_env else reading.report.warning
+        add(error.code, place, error.message, hint=f"did you mean '{near}'?" if near else None)
+        return
+    # the advice on literal braces belongs behind the caret, not into the sentence
+    message = error.message.removesuffix(f"; {LITERAL_HINT}")
+    advice = LITERAL_HINT if message != error.message else None
+    hint = did_you_mean(error.name, reading.scope.vars) if error.name else None
+    notes = (advice,) if hint and advice else ()
+    reading.report.error(error.code, place, message, hint=hint or advice, notes=notes)
+
+
+def _place_of(error: RenderError, node: Scalar, reading: Reading) -> Place:
+    """Where the placeholder stands inside its text: looked up in the source, since a text's lines may be folded."""
+    span = span_of(node.at)
+    if error.name is None or isinstance(node.at, Span) or reading.report.errors >= _LOCATED:
+        return node.at
+    try:
+        lines = reading.reader.read(span.file).decode("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return node.at
+    placeholder = re.compile(r"\$?\{[{%][^}%]*?(?<![\w.])(?:\w+\.)*?" + re.escape(error.name) + r"\b[^}%]*[}%]\}")
+    for number in range(span.line, min(span.end_line, len(lines)) + 1):
+        found = placeholder.search(lines[number - 1], span.column - 1 if number == span.line else 0)
+        if found:
+            return Span(span.file, number, found.start() + 1, number, found.end() + 1)
+    return node.at
+
+
+def _warn_of_variables(node: Scalar, reading: Reading) -> None:
+    for name in environment_names(node.value):
+        if name in reading.scope.vars:
+            message = f"'${{{{ {name} }}}}' is the environment variable, and '{name}' is a variable too"
+            hint = f"for the variable write {{{{ {name} }}}}, for the environment {{{{ env.{name} }}}}"
+            reading.report.warning("environment-or-variable", node, message, hint=hint)
+
+
+def _sibling(text: str, tried: Iterable[str]) -> str | None:
+    """The nearest name among the files that stand where the missing one should."""
+    base = os.path.basename(text)  # noqa: PTH119  # text, of which the rest is kept as it is written
+    for path in tried:
+        folder = Path(path).parent
+        if base and "\x00" not in path and folder.is_dir():
+            near = nearest(base, [one.name for one in folder.iterdir()])
+            if near:
+                return f"did you mean '{text.removesuffix(base)}{near}'?"
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from agentv.errors import Diagnostic, Severity
-from agentv.spec.nodes import ListNode, MapNode, Place, Scalar, span_of
+from agentv.spec.nodes import NOWHERE, ListNode, MapNode, Place, Scalar, span_of
 
 
 class Report:
@@ -13,6 +13,7 @@ class Report:
 
     def __init__(self) -> None:
         self._found: dict[tuple[object, ...], Diagnostic] = {}
+        self._errors = 0
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -22,12 +23,12 @@ class Report:
     @property
     def failed(self) -> bool:
         """Whether an error is among them."""
-        return any(one.severity == "error" for one in self._found.values())
+        return self._errors > 0
 
     @property
     def errors(self) -> int:
         """How many errors there are."""
-        return sum(one.severity == "error" for one in self._found.values())
+        return self._errors
 
     @property
     def count(self) -> int:
@@ -62,13 +63,12 @@ class Report:
         """Something that is right and could be written better; shown by `validate` alone."""
         self.add(_diagnostic(code, at, message, "hint", None, ()))
 
-    def replace(self, other: Report) -> None:
-        """What another report found, in place of what this one has."""
-        self._found = dict(other._found)
-
     def add(self, found: Diagnostic) -> None:
         """One more."""
-        self._found.setdefault((found.code, found.span, found.message), found)
+        key = (found.code, found.span, found.message)
+        if key not in self._found:
+            self._found[key] = found
+            self._errors += found.severity == "error"
 
 
 def _diagnostic(
@@ -80,4 +80,5 @@ def _diagnostic(
     notes: Iterable[str],
 ) -> Diagnostic:
     place = at.at if isinstance(at, Scalar | ListNode | MapNode) else at
-    return Diagnostic(code, message, span_of(place) if place is not None else None, severity, hint, tuple(notes))
+    span = span_of(place) if place is not None and place is not NOWHERE else None
+    return Diagnostic(code, message, span, severity, hint, tuple(notes))

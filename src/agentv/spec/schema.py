@@ -11,11 +11,13 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from agentv.model.assertion import Transform
 from agentv.model.values import EMPTY, JsonObject
-from agentv.registry.fields import Between, Declared, Doc, Fraction, Older, Seconds, Text
+from agentv.registry.fields import Between, Declared, Doc, Fraction, Older, Seconds, Text, Verbatim
 from agentv.spec.decode import AsNode
 
 Unread: TypeAlias = Annotated[Any, AsNode()]
 AtLeastOne: TypeAlias = Annotated[int, Between(1)]
+Label: TypeAlias = Annotated[Text | None, Verbatim()]
+"""Text that no placeholder changes: SPEC section 6 lists what is rendered, and this is not in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +37,13 @@ class AuthoredRun(Declared):
 class AuthoredSuite(Declared):
     """The outermost mapping of an eval file."""
 
-    name: Annotated[Text | None, Doc("what results call this suite; the file's name where missing")] = None
-    description: Annotated[Text | None, Doc("shown, not judged")] = None
-    version: Annotated[Text | None, Doc("of these cases, kept in the results")] = None
+    name: Annotated[Label, Doc("what results call this suite; the file's name where missing")] = None
+    description: Annotated[Label, Doc("shown, not judged")] = None
+    version: Annotated[Label, Doc("of these cases, kept in the results")] = None
     author: Annotated[Unread, Doc("who wrote them")] = None
-    license: Annotated[Text | None, Doc("under which terms")] = None
+    license: Annotated[Label, Doc("under which terms")] = None
     tags: Annotated[Unread, Doc("a list or a map of labels")] = None
-    metadata: Annotated[JsonObject, Doc("kept in every row")] = field(default=EMPTY)
+    metadata: Annotated[JsonObject, Verbatim(), Doc("kept in every row")] = field(default=EMPTY)
     requires: Annotated[Unread, Doc("what this suite needs, for people")] = None
     targets: Annotated[Unread, Doc("the systems under test: names, provider:rest strings or inline targets")] = None
     judge: Annotated[Unread, Doc("the target that grades rubrics")] = None
@@ -59,8 +61,8 @@ class AuthoredSuite(Declared):
 class AuthoredCase(Declared):
     """One entry of `tests:`."""
 
-    id: Annotated[Text | None, Doc("unique in the suite")] = None
-    description: Annotated[Text | None, Doc("shown, not judged")] = None
+    id: Annotated[Label, Doc("unique in the suite")] = None
+    description: Annotated[Label, Doc("shown, not judged")] = None
     criteria: Annotated[Unread, Doc("what a right answer does")] = None
     input: Annotated[Unread, Doc("a text, a message, or a list of messages")] = None
     expected_output: Annotated[Unread, Doc("the reference answer; it grades nothing by itself")] = None
@@ -68,7 +70,9 @@ class AuthoredCase(Declared):
     assert_: Annotated[Unread, Doc("this case's assertions")] = None
     rubrics: Annotated[Unread, Doc("shorthand for one llm-rubric over the list")] = None
     skip_defaults: Annotated[bool, Doc("nothing of the suite's assertions, input or files applies")] = False
-    metadata: Annotated[JsonObject, Doc("passed to every assertion and kept in the row")] = field(default=EMPTY)
+    metadata: Annotated[JsonObject, Verbatim(), Doc("passed to every assertion and kept in the row")] = field(
+        default=EMPTY
+    )
     threshold: Annotated[Fraction | None, Doc("pass mark of this case, 0..1")] = None
     repeat: Annotated[AtLeastOne | None, Doc("how many times this case runs")] = None
     timeout_s: Annotated[Seconds | None, Doc("seconds that one attempt may take")] = None

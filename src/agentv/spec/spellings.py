@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agentv.spec.nodes import MapNode, Node, Place, Scalar
+from agentv.spec.nodes import MapNode, Node, Place, is_empty, kind_of
 from agentv.spec.report import Report
 
 
@@ -18,17 +18,24 @@ class Spellings:
         older: older key → canonical key.
         nested: key of a nested mapping → (key in it → canonical key here). The nested mapping is dissolved.
         not_yet: keys that are known and not built yet.
+        tolerated: those of them that `validate` only warns of.
     """
 
     canonical: frozenset[str]
     older: Mapping[str, str]
     nested: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     not_yet: frozenset[str] = frozenset()
+    tolerated: frozenset[str] = frozenset()
 
     @property
     def known(self) -> set[str]:
         """Every key that may stand there, for the hint at a misspelt one."""
-        return {*self.canonical, *self.older, *self.nested, *self.not_yet}
+        inner = {f"{outer}.{key}" for outer, keys in self.nested.items() for key in keys}
+        return {*self.canonical, *self.older, *self.nested, *inner, *self.not_yet}
+
+    def spelled(self, key: str) -> list[str]:
+        """Every spelling of a canonical key in the mapping itself, the canonical one first."""
+        return [key, *(older for older, canonical in self.older.items() if canonical == key)]
 
 
 SUITE = Spellings(
@@ -91,7 +98,19 @@ SUITE = Spellings(
             "retry": "run.retry",
         }
     },
-    not_yet=frozenset({"prompts", "workspace", "environment", "extensions", "preprocessors", "scenarios"}),
+    not_yet=frozenset(
+        {
+            "prompts",
+            "workspace",
+            "environment",
+            "extensions",
+            "preprocessors",
+            "scenarios",
+            "defaults",  # this and the next make the file a prompt exam (SPEC section 11)
+            "triggering",
+        }
+    ),
+    tolerated=frozenset({"workspace", "environment", "extensions", "preprocessors", "scenarios"}),
 )
 
 RUN = Spellings(
@@ -153,7 +172,7 @@ CASE = Spellings(
             "timeout_seconds": "timeout_s",
         }
     },
-    not_yet=frozenset({"depends_on", "conversation_id", "turns", "mode"}),
+    not_yet=frozenset({"depends_on", "conversation_id", "turns", "mode", "inputs", "inputs_from"}),
 )
 
 DEFAULT_TEST = Spellings(
@@ -211,17 +230,18 @@ class Translated:
     map: MapNode
 
 
-def translate(node: MapNode, spellings: Spellings, report: Report) -> Translated:
+def translate(node: MapNode, spellings: Spellings, report: Report, *, for_run: bool = True) -> Translated:
     """The mapping with canonical keys. Two spellings of one key are reported; so is what is not built yet."""
     if node.items.keys() <= spellings.canonical:
         return Translated(node.items, {}, node)
-    return _Translation(spellings, report).of(node)
+    return _Translation(spellings, report, for_run=for_run).of(node)
 
 
 class _Translation:
-    def __init__(self, spellings: Spellings, report: Report) -> None:
+    def __init__(self, spellings: Spellings, report: Report, *, for_run: bool) -> None:
         self._spellings = spellings
         self._report = report
+        self._for_run = for_run
         self._items: dict[str, Node] = {}
         self._keys: dict[str, Place] = {}
         self._spelled: dict[str, str] = {}
@@ -232,21 +252,25 @@ class _Translation:
             at = node.keys[key]
             inside = spellings.nested.get(key)
             if key in spellings.not_yet:
-                self._report.error("not-yet", at, f"'{key}' is known and not supported yet")
-            elif inside is not None and isinstance(value, MapNode):
-                self._dissolve(key, value, inside)
-            else:
+                tolerated = key in spellings.tolerated and not self._for_run
+                add = self._report.warning if tolerated else self._report.error
+                add("not-yet", at, f"'{key}' is known and not supported yet")
+            elif inside is None:
                 self._put(spellings.older.get(key, key), key, value, at)
+            elif isinstance(value, MapNode):
+                self._dissolve(key, value, inside)
+            elif not is_empty(value):
+                self._report.error("bad-value", value, f"'{key}' must be a mapping, found {kind_of(value)}")
         return Translated(self._items, self._spelled, MapNode(self._items, self._keys, node.at))
 
     def _dissolve(self, outer: str, value: MapNode, inside: Mapping[str, str]) -> None:
         for key, item in value.items.items():
             at = value.keys[key]
             canonical = inside.get(key)
-            if canonical is None:
-                self._put(f"{outer}.{key}", f"{outer}.{key}", item, at)  # unknown: whoever reads the mapping says so
-            else:
+            if canonical is not None:
                 self._put(canonical, f"{outer}.{key}", item, at)
+            elif not key.startswith("x-"):
+                self._put(f"{outer}.{key}", f"{outer}.{key}", item, at)  # unknown: who reads the mapping says so
 
     def _put(self, canonical: str, written: str, value: Node, at: Place) -> None:
         if canonical in self._items:
@@ -268,8 +292,3 @@ def type_name(written: str) -> tuple[str, bool]:
         name = name[4:]
         inverted = not inverted
     return ASSERTION_TYPES.get(name, name), inverted
-
-
-def flag(node: Node) -> bool:
-    """Whether a scalar says true."""
-    return isinstance(node, Scalar) and node.value is True

@@ -1,12 +1,10 @@
 """YAML 1.2 core, read from libyaml's events into nodes with positions.
 
 Events rather than PyYAML's composer: its recursion cannot be bounded, and its nodes hold a whole file in memory.
-Source of the scalar rules: YAML 1.2.2, section 10.3.2 (core schema).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from io import BytesIO
 from typing import Any
@@ -22,41 +20,16 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from agentv.model.span import Span
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, span_of
 from agentv.spec.report import Report
+from agentv.spec.scalars import CONTAINERS, SPECIAL, TAGGED, resolve, shorthand
+from agentv.spec.yaml_errors import hint_at, unreadable, yaml_error
 
-DEPTH_LIMIT = 200
-"""Levels of nesting; deeper files are refused, since what walks the nodes is recursive."""
+DEPTH_LIMIT = 100
+"""Levels of nesting, aliases followed; deeper files are refused, since what walks the nodes is recursive."""
 
 SIZE_LIMIT = 2_000_000
 """Nodes that aliases may stand for in total: a small file can say a billion of them."""
-
-_SPECIAL = frozenset("nN~tTfF+-.0123456789")
-_WORDS = {
-    **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
-    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
-}
-_INT = re.compile(r"[-+]?[0-9]+")
-_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_DIGITS = 400
-"""A number with more digits than any float can tell apart is text."""
-
-_TAG = "tag:yaml.org,2002:"
-_TAGGED: dict[str, Callable[[str], Any]] = {
-    f"{_TAG}str": str,
-    f"{_TAG}null": lambda _: None,
-    f"{_TAG}bool": lambda text: _WORDS[text],
-    f"{_TAG}int": lambda text: int(text, 0) if _BASED.fullmatch(text) else int(text),
-    f"{_TAG}float": float,
-    "!": str,
-}
-_CONTAINERS = (None, "!", f"{_TAG}map", f"{_TAG}seq")
 
 Sink = Callable[[Node], None]
 Begin = Callable[[MapNode], Sink | None]
@@ -83,22 +56,16 @@ def read_yaml(
         stream: keys of the outermost mapping, and what takes the items of the list under one of them, one by one,
             so that a long list of cases is never in memory as nodes. The list itself is left empty.
     """
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        column = error.start - data.rfind(b"\n", 0, error.start)
-        report.error(
-            "not-utf-8", Span(path, line, column, line, column + 1), "not UTF-8: the file cannot be read as text"
-        )
+    wrong = unreadable(path, data)
+    if wrong is not None:
+        report.add(wrong)
         return None
-    composer = _Composer(path, data, report, stream)
     try:
-        return composer.compose()
+        return _Composer(path, data, report, stream).compose()
     except YAMLError as error:
-        report.error("bad-yaml", _error_span(path, error), _error_text(error), hint=_error_hint(error, data))
+        report.add(yaml_error(path, data, error))
     except _RefusedError as refused:
-        report.error(refused.code, refused.at, str(refused))
+        report.error(refused.code, refused.at, str(refused), hint=hint_at(data, span_of(refused.at)))
     return None
 
 
@@ -114,7 +81,7 @@ class _RefusedError(Exception):
 class _Open:
     """A collection whose end has not come yet."""
 
-    __slots__ = ("anchor", "at", "items", "key", "keys", "merges", "sink", "size")
+    __slots__ = ("anchor", "at", "depth", "items", "key", "keys", "merges", "sink", "size")
 
     def __init__(self, event: Any, *, mapping: bool) -> None:
         self.at = event
@@ -125,6 +92,7 @@ class _Open:
         self.merges: list[Node] | None = None
         self.sink: Sink | None = None
         self.size = 1
+        self.depth = 1
 
 
 class _Composer:
@@ -134,7 +102,7 @@ class _Composer:
         self._next: Callable[[], Any] = CParser(_Stream(data, path)).get_event
         self._report = report
         self._stream = stream
-        self._anchors: dict[str, tuple[Node, int]] = {}
+        self._anchors: dict[str, tuple[Node, int, int]] = {}
         self._size = 0
         self._strings: dict[str, str] = {}
 
@@ -172,13 +140,15 @@ class _Composer:
                 closed = stack.pop()
                 node, size = self._close(closed), closed.size
                 top = stack[-1] if stack else None
+                if top is not None and top.depth <= closed.depth:
+                    top.depth = closed.depth + 1
             elif kind is AliasEvent:
                 self._refuse_key(top, event)
-                node, size = self._alias(event)
+                node, size = self._alias(event, stack)
             else:
                 raise _RefusedError("bad-yaml", event, "nothing stands in this document")
             if event.__class__ is ScalarEvent and event.anchor is not None:
-                self._anchors[event.anchor] = (node, 1)
+                self._anchors[event.anchor] = (node, 1, 0)
             if top is None:
                 return node
             top.size += size
@@ -194,19 +164,23 @@ class _Composer:
         event = opened.at
         if len(stack) >= DEPTH_LIMIT:
             raise _RefusedError("too-deep", event, f"nested more than {DEPTH_LIMIT} levels deep")
-        if event.tag not in _CONTAINERS:
-            self._report.error("unknown-tag", event, f"the tag {event.tag} means nothing here")
-        if self._stream and opened.keys is None and len(stack) == 1 and stack[0].key in self._stream[0]:
-            root = stack[0]
+        if event.tag not in CONTAINERS:
+            self._report.error("unknown-tag", event, f"the tag {shorthand(event.tag)} means nothing here")
+        root = stack[0] if len(stack) == 1 else None
+        # what `<<` brings in is known only when the mapping ends
+        if self._stream and opened.keys is None and root and root.key in self._stream[0] and not root.merges:
             opened.sink = self._stream[1](MapNode(root.items, root.keys or {}, root.at))
 
     def _refuse_key(self, top: _Open | None, event: Any) -> None:
         if top is not None and top.keys is not None and top.key is None:
-            raise _RefusedError("bad-key", event, "a key must be text, not a list or mapping")
+            found = "an alias" if isinstance(event, AliasEvent) else "a list or mapping"
+            raise _RefusedError("bad-key", event, f"a key must be text, found {found}")
 
     def _key(self, top: _Open, event: Any) -> None:
         key = event.value
         key = self._strings.setdefault(key, key)  # the same few keys thousands of times
+        if event.anchor is not None:
+            self._anchors[event.anchor] = (Scalar(key, key, event), 1, 0)
         if key == "<<" and event.implicit[0]:
             top.merges = top.merges if top.merges is not None else []
         elif top.keys is not None:
@@ -235,7 +209,7 @@ class _Composer:
                 self._merge(closed)
             node = MapNode(closed.items, closed.keys, closed.at)
         if closed.anchor is not None:
-            self._anchors[closed.anchor] = (node, closed.size)
+            self._anchors[closed.anchor] = (node, closed.size, closed.depth)
         return node
 
     def _merge(self, closed: _Open) -> None:
@@ -249,73 +223,36 @@ class _Composer:
                     if closed.keys is not None:
                         closed.keys.setdefault(key, source.keys[key])
 
-    def _alias(self, event: Any) -> tuple[Node, int]:
+    def _alias(self, event: Any, stack: list[_Open]) -> tuple[Node, int]:
         found = self._anchors.get(event.anchor)
         if found is None:
-            raise _RefusedError(
-                "bad-yaml", event, f"the alias *{event.anchor} stands for nothing: no &{event.anchor} before"
-            )
-        self._size += found[1]
+            message = f"the alias *{event.anchor} stands for nothing: no &{event.anchor} before it"
+            raise _RefusedError("bad-yaml", event, message)
+        node, size, depth = found
+        self._size += size
         if self._size > SIZE_LIMIT:
             raise _RefusedError("too-large", event, f"aliases stand for more than {SIZE_LIMIT:,} values")
-        return found
+        if len(stack) + depth > DEPTH_LIMIT:
+            raise _RefusedError("too-deep", event, f"nested more than {DEPTH_LIMIT} levels deep by this alias")
+        if stack and depth >= stack[-1].depth:
+            stack[-1].depth = depth + 1
+        return node, size
 
     def _scalar(self, event: Any) -> Scalar:
         text: str = event.value
         if event.tag is not None:
             return self._tagged(event, text)
-        if event.implicit[0] and (not text or text[0] in _SPECIAL):
+        if event.implicit[0] and (not text or text[0] in SPECIAL):
             return Scalar(resolve(text), text, event)
         return Scalar(text, text, event)
 
     def _tagged(self, event: Any, text: str) -> Scalar:
-        read = _TAGGED.get(event.tag)
+        read = TAGGED.get(event.tag)
         if read is None:
-            self._report.error("unknown-tag", event, f"the tag {event.tag} means nothing here")
+            self._report.error("unknown-tag", event, f"the tag {shorthand(event.tag)} means nothing here")
             return Scalar(text, text, event)
         try:
             return Scalar(read(text), text, event)
-        except (ValueError, KeyError):
-            self._report.error("bad-value", event, f"'{text}' is not what the tag {event.tag} says")
+        except ValueError:
+            self._report.error("bad-value", event, f"'{text}' is not what its tag {shorthand(event.tag)} says")
             return Scalar(text, text, event)
-
-
-def resolve(text: str) -> bool | int | float | str | None:
-    """What a plain scalar means by the core schema."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if len(text) > _DIGITS:
-        return text
-    if _INT.fullmatch(text):
-        return int(text)
-    if _BASED.fullmatch(text):
-        return int(text, 0)
-    if _FLOAT.fullmatch(text):
-        return float(text)
-    return text
-
-
-def _error_span(path: str, error: YAMLError) -> Span:
-    mark = getattr(error, "problem_mark", None)
-    if mark is None:
-        return Span(path, 1, 1, 1, 2)
-    return Span(path, mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
-
-
-def _error_text(error: YAMLError) -> str:
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
-    context = getattr(error, "context", None)
-    return f"not YAML: {problem} {context}" if context else f"not YAML: {problem}"
-
-
-def _error_hint(error: YAMLError, data: bytes) -> str | None:
-    mark = getattr(error, "problem_mark", None)
-    if mark is None:
-        return None
-    lines = data.splitlines()
-    line = lines[mark.line] if mark.line < len(lines) else b""
-    if b"\t" in line[: len(line) - len(line.lstrip())]:
-        return "indent with spaces: YAML allows no tabs there"
-    if "mapping values are not allowed" in (getattr(error, "problem", None) or ""):
-        return "quote a text that holds ': '"
-    return None

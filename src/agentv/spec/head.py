@@ -1,0 +1,175 @@
+"""Everything of an eval file but its cases (SPEC sections 2 and 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentv.model.span import Span
+from agentv.model.suite import RunSettings, Suite
+from agentv.model.values import EMPTY, Json
+from agentv.spec.assertions import AssertionReader
+from agentv.spec.cases import CaseReader, read_tags
+from agentv.spec.config import Config, over, read_config, read_run
+from agentv.spec.decode import INVALID, shape_of
+from agentv.spec.defaults import read_defaults
+from agentv.spec.environment import dotenv_of, merged, read_dotenv
+from agentv.spec.nodes import MapNode, Node, Scalar, kind_of, plain, span_of
+from agentv.spec.reading import Others, Reading
+from agentv.spec.request import LoadRequest, Registries
+from agentv.spec.schema import AuthoredSuite
+from agentv.spec.spellings import SUITE, Translated, translate
+from agentv.spec.suite_targets import SuiteTargets, default_of
+from agentv.spec.target_book import open_book
+from agentv.templating import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the rest of an eval file is read with.
+
+    Attributes:
+        suite: still without cases.
+        reading: for the cases.
+        assertions: reads assertion lists, with the custom types in reach.
+        targets_node: what the file says of targets.
+    """
+
+    suite: Suite
+    reading: Reading
+    cases: CaseReader
+    assertions: AssertionReader
+    targets: SuiteTargets
+    targets_node: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeadReader:
+    """Reads the head of the eval file `path`."""
+
+    path: str
+    request: LoadRequest
+    registries: Registries
+
+    def read(self, root: MapNode, reading: Reading) -> Head:
+        """The head; what is wrong with it is reported and left out."""
+        request = self.request
+        env = self._environment(root.get("env"), reading)
+        reading = reading.within(Scope(request.variables, env))
+        book = open_book(reading.places.suite, self.registries.providers, reading)
+        config = read_config(reading.places.suite, reading)
+        book.default_target = book.default_target or default_of(config.target, config.nodes, "target")
+        book.default_judge = book.default_judge or default_of(config.judge, config.nodes, "judge")
+        targets = SuiteTargets(request, book, self.path)
+        assertions = self._assertions(reading)
+        authored, translated, kept = self._authored(root, reading)
+        defaults = read_defaults(authored, root.keys, request.variables, reading)
+        cases = CaseReader(defaults, assertions, book, env, reading.places.root)
+        suite = Suite(
+            name=authored.name or name_of(self.path),
+            cases=(),
+            path=self.path,
+            description=authored.description,
+            targets=tuple(targets.asked(authored.targets, reading)),
+            judge=book.inline(authored.judge, reading) if authored.judge is not None else None,
+            forced_judge=targets.forced_judge(reading),
+            default_judge=targets.default_judge(reading),
+            threshold=authored.threshold if authored.threshold is not None else config.threshold,
+            tags=read_tags(authored.tags, reading),
+            run=self._run(authored, translated, config, reading),
+            env=env,
+            metadata={**authored.metadata, **kept, **_facts(authored)} or EMPTY,
+            span=span_of(root.at),
+        )
+        return Head(suite, cases.begin(reading), cases, assertions, targets, authored.targets)
+
+    def _environment(self, node: Node | None, reading: Reading) -> dict[str, str]:
+        own = {} if node is None else _suite_env(node, reading)
+        places, request = reading.places, self.request
+        if request.env_file is not None:
+            dotenv = read_dotenv(request.env_file, reading.reader, reading.report)
+        else:
+            dotenv = dotenv_of(places.suite, places.root, reading.reader, reading.report)
+        return merged(request.process_env, own, dotenv)
+
+    def _assertions(self, reading: Reading) -> AssertionReader:
+        found = self.registries.custom(reading.places.suite, reading.places.root)
+        for file, fault in found.faults:
+            add = reading.report.warning if fault.warning else reading.report.error
+            add(fault.code, Span(file, 1, 1, 1, 2), fault.message, hint=fault.hint)
+        return AssertionReader(self.registries.assertions, found)
+
+    def _authored(self, root: MapNode, reading: Reading) -> tuple[AuthoredSuite, Translated, dict[str, Json]]:
+        """The head by its canonical keys, and what `dataset` and `suite` say beside `name`."""
+        items, kept = _with_name(root)
+        translated = translate(items, SUITE, reading.report, for_run=self.request.for_run)
+        own = {key: node for key, node in translated.items.items() if not key.startswith("run.")}
+        shape, others = shape_of(AuthoredSuite), Others(hinted=tuple(SUITE.known))
+        authored = shape.decode(own, translated.map, reading, "an eval file", others=others)
+        return (shape.unread(own) if authored is INVALID else authored), translated, kept
+
+    def _run(self, authored: AuthoredSuite, translated: Translated, config: Config, reading: Reading) -> RunSettings:
+        """`run:`, with what stands under `execution:` and means the same."""
+        older = {key[4:]: node for key, node in translated.items.items() if key.startswith("run.")}
+        if authored.run is None and not older:
+            return config.run
+        own = authored.run if authored.run is not None else MapNode({}, {}, translated.map.at)
+        if isinstance(own, MapNode) and older:
+            for key in older.keys() & own.items.keys():
+                message = f"'{key}' is given here and in 'execution'; keep one of them"
+                reading.report.error("two-spellings", own.keys[key], message)
+            places = {key: translated.map.keys[f"run.{key}"] for key in older}
+            own = MapNode({**older, **own.items}, {**places, **own.keys}, own.at)
+        return over(read_run(own, reading), config.run)
+
+
+def _suite_env(node: Node, reading: Reading) -> dict[str, str]:
+    if isinstance(node, Scalar) and node.value is None:
+        return {}
+    if not isinstance(node, MapNode):
+        reading.report.error("bad-value", node, f"'env' must be a mapping, found {kind_of(node)}")
+        return {}
+    found = {}
+    for key, item in node.items.items():
+        if isinstance(item, Scalar) and item.value is not None:
+            found[key] = item.value if isinstance(item.value, str) else item.text
+        else:
+            reading.report.error("bad-value", item, f"'{key}' must be text, found {kind_of(item)}")
+    return found
+
+
+def _with_name(root: MapNode) -> tuple[MapNode, dict[str, Json]]:
+    """`dataset` and `suite` name the suite, or are kept in its metadata where `name` stands too."""
+    older = [key for key in ("dataset", "suite") if key in root.items]
+    if not older:
+        return root, {}
+    items, keys = dict(root.items), dict(root.keys)
+    kept: dict[str, Json] = {}
+    for key in older:
+        node, at = items.pop(key), keys.pop(key)
+        if "name" in items:
+            kept[key] = plain(node)
+        else:
+            items["name"], keys["name"] = node, at
+    return MapNode(items, keys, root.at), kept
+
+
+def _facts(authored: AuthoredSuite) -> dict[str, Json]:
+    facts = {
+        "version": authored.version,
+        "author": plain(authored.author) if authored.author is not None else None,
+        "license": authored.license,
+        "requires": plain(authored.requires) if authored.requires is not None else None,
+    }
+    return {key: value for key, value in facts.items() if value is not None}
+
+
+def name_of(path: str) -> str:
+    """What a suite is called that does not say its name."""
+    file = Path(path)
+    if file.name in {"EVAL.yaml", "EVAL.yml"}:
+        return file.parent.name
+    for suffix in (".eval.yaml", ".eval.yml", ".eval.jsonl"):
+        if file.name.endswith(suffix):
+            return file.name.removesuffix(suffix)
+    return file.stem

@@ -1,0 +1,273 @@
+"""The kinds of values that an option may be: how each is read from a node, and what a wrong one is told."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import NoneType
+from typing import Any, Final
+
+from agentv.model.assertion import Transform
+from agentv.model.json_path import parse
+from agentv.model.values import Json
+from agentv.registry import fields as declared
+from agentv.spec.nodes import ListNode, Node, Scalar, kind_of, plain
+from agentv.spec.reading import Reading
+from agentv.templating import LITERAL_HINT, RenderError, undeclared
+
+INVALID: Final = object()
+"""What a reader gives for a node that it has reported."""
+
+Read = Callable[[Node, Reading, str], Any]
+Accepts = Callable[[Node], bool]
+Hint = Callable[[Scalar], "str | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How one kind of value is read.
+
+    Attributes:
+        wanted: what it must be, in the words of an error message.
+        accepts: whether a node looks like one; decides between the members of a union.
+        verbatim: placeholders in it are not rendered when the file is loaded.
+    """
+
+    wanted: str
+    accepts: Accepts
+    read: Read
+    verbatim: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AsNode:
+    """Marks a key whose node is handed on unread: its meaning depends on more than itself."""
+
+
+def refuse(node: Node, reading: Reading, key: str, wanted: str, hint: str | None = None) -> Any:
+    """Report a value that is not what it must be; INVALID."""
+    reading.report.error("bad-value", node, f"'{key}' must be {wanted}, found {kind_of(node)}", hint=hint)
+    return INVALID
+
+
+def value_is(*types: type) -> Accepts:
+    """Accepts scalars whose value is of one of the types."""
+    return lambda node: isinstance(node, Scalar) and type(node.value) in types
+
+
+def _scalar(wanted: str, accepts: Accepts, convert: Callable[[Any], Any], hint: Hint = lambda _node: None) -> Kind:
+    def read(node: Node, reading: Reading, key: str) -> Any:
+        if isinstance(node, Scalar) and accepts(node):
+            return convert(node.value)
+        return refuse(node, reading, key, wanted, hint(node) if isinstance(node, Scalar) else None)
+
+    return Kind(wanted, accepts, read)
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+def _quoted(node: Scalar) -> str | None:
+    return f'for text write "{node.text}"' if node.value is not None else None
+
+
+def _boolean(node: Scalar) -> str | None:
+    """YAML 1.1 knew more words for them."""
+    meant = _OLD_BOOLEANS.get(node.value.lower()) if isinstance(node.value, str) else None
+    return f"in YAML 1.2 '{node.value}' is text: write {meant}" if meant else None
+
+
+def _is_text(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.value is not None
+
+
+def _read_text(node: Node, reading: Reading, key: str) -> Any:
+    if isinstance(node, Scalar) and node.value is not None:
+        return node.value if type(node.value) is str else node.text
+    return refuse(node, reading, key, "text")
+
+
+def _is_number(node: Node) -> bool:
+    # beyond the bounds are infinities, and whole numbers that are too long for a float
+    return isinstance(node, Scalar) and type(node.value) in (int, float) and -_LARGEST < node.value < _LARGEST
+
+
+def _anything(_node: Node) -> bool:
+    return True
+
+
+def _read_json(node: Node, _reading: Reading, _key: str) -> Any:
+    return plain(node)
+
+
+def _read_path(*, directory: bool) -> Read:
+    what = "directory" if directory else "file"
+
+    def read(node: Node, reading: Reading, key: str) -> Any:
+        if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+            return refuse(node, reading, key, f"the path of a {what}")
+        found = reading.find(node, what)
+        if found is None:
+            return INVALID
+        if Path(found).is_dir() is not directory:
+            return refuse(node, reading, key, f"the path of a {what}")
+        return found
+
+    return read
+
+
+_PATH_LIKE = re.compile(r"(?:\.{0,2}/)?(?:[^\s{}<>|*?\"']+/)*[^\s{}<>|*?\"'/]+\.[A-Za-z0-9]{1,8}")
+
+
+def looks_like_path(text: str) -> bool:
+    """Whether a text that may be given inline or by a path is a path.
+
+    That is one word with a suffix, or a line that begins with `./`, `../` or `file://`.
+    """
+    text = text.strip()
+    begins = text.startswith(("./", "../", "file://")) and "\n" not in text
+    return begins or _PATH_LIKE.fullmatch(text) is not None
+
+
+def _read_document(node: Node, reading: Reading, key: str) -> Any:
+    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+        return refuse(node, reading, key, "text, or the path of a file")
+    if not looks_like_path(node.value):
+        return declared.Document(node.value)
+    found = reading.find(node, "file")
+    text = reading.text_of(found, node) if found else None
+    return INVALID if text is None else declared.Document(text, found)
+
+
+def _read_loaded(node: Node, reading: Reading, key: str) -> Any:
+    if not (isinstance(node, Scalar) and isinstance(node.value, str) and looks_like_path(node.value)):
+        return declared.Loaded(plain(node))
+    found = reading.find(node, "file")
+    text = reading.text_of(found, node) if found else None
+    if text is None or found is None:
+        return INVALID
+    if not text.strip():
+        reading.report.error("missing-value", node, f"'{key}' names '{node.text}', which is empty")
+        return INVALID
+    read = _yaml_data if found.endswith((".yaml", ".yml")) else _json_data
+    return read(found, text, node, reading)
+
+
+def _yaml_data(path: str, text: str, node: Scalar, reading: Reading) -> Any:
+    from agentv.spec.yaml import read_yaml
+
+    errors = reading.report.errors
+    content = read_yaml(path, text.encode(), reading.report)
+    if content is None and reading.report.errors == errors:
+        reading.report.error("missing-value", node, f"'{node.text}' holds nothing but comments")
+    return INVALID if reading.report.errors > errors or content is None else declared.Loaded(plain(content), path)
+
+
+def _json_data(path: str, text: str, node: Scalar, reading: Reading) -> Any:
+    try:
+        return declared.Loaded(json.loads(text), path)
+    except (ValueError, RecursionError) as error:
+        said = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
+        reading.report.error("bad-json", node, f"'{node.text}' is not JSON that can be read: {said}")
+        return INVALID
+
+
+_FUNCTION = re.compile(r"(?P<place>.+):(?P<name>[A-Za-z_][\w.]*)", re.DOTALL)
+_FUNCTION_OF_FILE = re.compile(r"(?:file://)?[^\s(){}|]+\.py:[A-Za-z_][\w.]*")
+
+
+def _read_function(node: Node, reading: Reading, key: str) -> Any:
+    wanted = "a function, written file.py:name or package.module:name"
+    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        return refuse(node, reading, key, wanted)
+    match = _FUNCTION.fullmatch(node.value.removeprefix("file://").strip())
+    if match is None:
+        return refuse(node, reading, key, wanted)
+    place, name = match["place"], match["name"]
+    if not place.endswith(".py"):
+        return declared.FunctionRef(name, module=place)
+    found = reading.find(Scalar(place, place, node.at), "file")
+    if found is None or reading.text_of(found, node) is None:  # read, so that the run remembers what it was
+        return INVALID
+    return declared.FunctionRef(name, path=found)
+
+
+def _read_python(node: Node, reading: Reading, key: str) -> Any:
+    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+        return refuse(node, reading, key, "Python code, or a function, written file.py:name")
+    text = node.value.strip()
+    if not _FUNCTION_OF_FILE.fullmatch(text) and not text.startswith("file://"):
+        return declared.PythonSource(code=node.value)
+    function = _read_function(node, reading, key)
+    return INVALID if function is INVALID else declared.PythonSource(function=function)
+
+
+def _read_command(node: Node, reading: Reading, key: str) -> Any:
+    cwd = reading.places.suite
+    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
+        return declared.Command(shell=node.value, cwd=cwd)
+    if isinstance(node, ListNode) and node.items and all(_is_text(item) for item in node.items):
+        argv = tuple(item.text for item in node.items if isinstance(item, Scalar))
+        if argv[0].strip():
+            return declared.Command(argv=argv, cwd=cwd)
+    return refuse(node, reading, key, "a command: a list of words, or a line for the shell")
+
+
+def _read_transform(node: Node, reading: Reading, key: str) -> Any:
+    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+        return refuse(node, reading, key, "an expression over 'output', a path ($.a.b) or file.py:function")
+    text = node.value.strip()
+    if _FUNCTION_OF_FILE.fullmatch(text):
+        function = _read_function(node, reading, key)
+        return INVALID if function is INVALID else Transform("function", function.name, function.path)
+    try:
+        if text.startswith("$"):
+            parse(text)
+            return Transform("path", text)
+        expression = text.removeprefix("{{").removesuffix("}}").strip()
+        undeclared(f"{{{{ {expression} }}}}")
+    except ValueError as error:
+        reading.report.error("bad-value", node, f"'{key}' is no path into JSON: {error}")
+    except RenderError as error:
+        message = error.message.removesuffix(f"; {LITERAL_HINT}")
+        reading.report.error(error.code, node, f"'{key}': {message}")
+    else:
+        return Transform("jinja", expression)
+    return INVALID
+
+
+_OLD_BOOLEANS = {**dict.fromkeys(("yes", "y", "on"), "true"), **dict.fromkeys(("no", "n", "off"), "false")}
+_LARGEST = 1e300
+
+TEXT = Kind("text", _is_text, _read_text)
+NOTHING = _scalar("nothing", value_is(NoneType), _as_is)
+JSON = Kind("any value", _anything, _read_json)
+FILE = Kind("the path of a file", value_is(str), _read_path(directory=False))
+NODE = Kind("a value", _anything, lambda node, _reading, _key: node, verbatim=True)
+PLAIN: dict[Any, Kind] = {
+    bool: _scalar("true or false", value_is(bool), _as_is, _boolean),
+    int: _scalar("a whole number", value_is(int), _as_is),
+    float: _scalar("a number", _is_number, float),
+    str: _scalar("text", value_is(str), _as_is, _quoted),
+    NoneType: NOTHING,
+    Json: JSON,
+    declared.Document: Kind("text, or the path of a file", value_is(str), _read_document, verbatim=True),
+    declared.Loaded: Kind("a value, or the path of a file", _anything, _read_loaded),
+    declared.FunctionRef: Kind("a function", value_is(str), _read_function),
+    declared.PythonSource: Kind("Python code, or a function", value_is(str), _read_python),
+    declared.Command: Kind("a command", lambda node: isinstance(node, Scalar | ListNode), _read_command),
+    Transform: Kind("an expression", value_is(str), _read_transform, verbatim=True),
+}
+"""Type of an annotation → how it is read."""
+
+MARKED: dict[type, Kind] = {
+    declared.AsWritten: TEXT,
+    declared.ExistingFile: FILE,
+    declared.ExistingDirectory: Kind("the path of a directory", value_is(str), _read_path(directory=True)),
+    AsNode: NODE,
+}
+"""Marker on an annotation → how its value is read, whatever the type."""

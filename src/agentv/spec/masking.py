@@ -1,0 +1,54 @@
+"""What must never be written: secrets, told by the keys that hold them (SPEC section 6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+_SECRET = re.compile(
+    r".*(?:api|access|private|subscription)[_-]?key|(?:.*[_-])?token|.*(?:secret|authorization|password|passphrase)",
+    re.IGNORECASE,
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+MASK = "[redacted]"
+_NOTHING = (None, "")
+
+
+def mask(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with every value masked that stands under a secret's key."""
+    return {key: MASK if is_secret(key) and one not in _NOTHING else _masked(one) for key, one in settings.items()}
+
+
+def secrets_in(value: Any, *, hide: bool = False) -> Iterator[str]:
+    """The values that stand under a secret's key, and the words of each.
+
+    Args:
+        value: plain data.
+        hide: it stands under such a key.
+    """
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from secrets_in(one, hide=hide or is_secret(key))
+    elif isinstance(value, list):
+        for one in value:
+            yield from secrets_in(one, hide=hide)
+    elif hide and value not in _NOTHING:
+        yield from _pieces(str(value))
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return mask(value)
+    return [_masked(one) for one in value] if isinstance(value, list) else value
+
+
+def is_secret(key: str) -> bool:
+    """Whether what a key holds must never be written: `api_key`, `X-Api-Key`, `accessToken`, `client_secret`, …."""
+    return _SECRET.fullmatch(_CAMEL.sub("_", key)) is not None
+
+
+def _pieces(value: str) -> Iterator[str]:
+    """A secret, and its words: `Bearer sk-…` is as secret without its first word."""
+    yield value
+    yield from (word for word in value.split() if len(word) >= 8)  # shorter words are not secrets

@@ -1,0 +1,46 @@
+"""What is asked of the loader, and what names mean to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from agentv.model.suite import TargetSpec
+from agentv.model.values import Json
+from agentv.registry.table import Registry
+from agentv.registry.types import AssertionType, CustomTypes, Provider
+
+
+@dataclass(frozen=True, slots=True)
+class Registries:
+    """What names mean: assertion types, providers, and the custom types of a directory."""
+
+    assertions: Registry[AssertionType]
+    providers: Registry[Provider]
+    custom: CustomTypes
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """What to load, and what the command line says about it.
+
+    Attributes:
+        targets, judge: names or `provider:rest` strings that win over the files'.
+        variables: win over `vars` of every case.
+        process_env: the environment of the process; wins over `env:` and `.env`.
+        env_file: a `.env` file to read instead of those found above the eval file.
+        documents: what eval files would hold, as plain data; their paths begin in the working directory.
+        given_target, given_judge: made in Python; they win over all others.
+        for_run: False for `validate`: no target is needed, and an unset environment variable is a warning.
+    """
+
+    paths: tuple[str, ...]
+    targets: tuple[str, ...] = ()
+    judge: str | None = None
+    variables: Mapping[str, Json] = field(default_factory=dict)
+    process_env: Mapping[str, str] = field(default_factory=dict)
+    env_file: str | None = None
+    documents: tuple[Mapping[str, Json], ...] = ()
+    given_target: TargetSpec | Mapping[str, Json] | None = None
+    given_judge: TargetSpec | Mapping[str, Json] | None = None
+    for_run: bool = True

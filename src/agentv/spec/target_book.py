@@ -1,0 +1,190 @@
+"""The targets that a directory can name: those of `.agentv/targets.yaml`, and `provider:rest` strings (section 12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from agentv.model.span import Span
+from agentv.model.suite import TargetSpec
+from agentv.registry.table import Registry
+from agentv.registry.types import Provider
+from agentv.spec.files import Places, nearest_in_agentv, shown
+from agentv.spec.nearest import did_you_mean
+from agentv.spec.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, span_of
+from agentv.spec.reading import Reading
+from agentv.spec.spellings import TARGET
+from agentv.spec.targets import flattened, provider_name, read_target
+from agentv.spec.yaml import read_yaml
+
+PASTE = """write a .agentv/targets.yaml such as
+  targets:
+    - name: my-agent
+      provider: cli
+      command: ./my-agent {PROMPT}
+  defaults:
+    target: my-agent
+or name one on the command line: --target 'cli:./my-agent {PROMPT}'"""
+
+DEFAULT = "default"
+"""The name that means the project's default target where no target is called so."""
+
+
+@dataclass(slots=True)
+class TargetBook:
+    """The targets that one directory can name.
+
+    Attributes:
+        path: the `targets.yaml` in force; None where there is none.
+        default_target, default_judge: names from its `defaults`.
+    """
+
+    providers: Registry[Provider]
+    path: str | None = None
+    default_target: Scalar | None = None
+    default_judge: Scalar | None = None
+    _entries: dict[str, MapNode] = field(default_factory=dict)
+    _reading: Reading | None = None
+    _read: dict[str, TargetSpec | None] = field(default_factory=dict)
+    _specs: dict[tuple[str, str], TargetSpec] = field(default_factory=dict)
+
+    def resolve(self, written: str, at: Node | None, reading: Reading) -> TargetSpec | None:
+        """The target of a name or a `provider:rest` string; None when there is none, which is reported."""
+        if written in self._entries:
+            return self._named(written, reading)
+        default = self.default_target
+        if written == DEFAULT and default is not None and default.text != DEFAULT:
+            return self.resolve(default.text, default, self._reading or reading)
+        key = (written, reading.places.suite)  # relative paths in it begin there
+        if key not in self._specs:
+            found = self._from_string(written, at, reading.rendering(False))
+            if found is None:
+                return None  # and reported again at the next place that names it
+            self._specs[key] = found
+        return self._specs[key]
+
+    def inline(self, node: Node, reading: Reading) -> TargetSpec | None:
+        """The target that a node says: a string to resolve, or a mapping of settings."""
+        if isinstance(node, Scalar):
+            errors = reading.report.errors
+            node = reading.rendered(node)
+            if reading.report.errors > errors:
+                return None
+        if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
+            return self.resolve(node.value.strip(), node, reading)
+        if isinstance(node, MapNode):
+            return read_target(node, self.providers, reading)
+        reading.report.error("bad-value", node, f"a target is a name or a mapping, found {kind_of(node)}")
+        return None
+
+    def judge_of(self, name: str) -> Node | None:
+        """Where the target of that name names its judge."""
+        entry = self._entries.get(name)
+        spelled = TARGET.spelled("judge") if entry is not None else ()
+        return next((entry.items[key] for key in spelled if entry and key in entry.items), None)
+
+    def check(self) -> None:
+        """Read every target of the file, used or not, so that `validate` finds all its mistakes."""
+        for name in self._entries:
+            if self._reading is not None:
+                self._named(name, self._reading)
+
+    def _named(self, name: str, reading: Reading) -> TargetSpec | None:
+        if name not in self._read:
+            self._read[name] = read_target(self._entries[name], self.providers, self._reading or reading)
+        return self._read[name]
+
+    def _from_string(self, written: str, at: Node | None, reading: Reading) -> TargetSpec | None:
+        _, colon, rest = written.partition(":")
+        name = provider_name(written)
+        if name in self.providers.not_yet:
+            reading.report.error("not-yet", at, f"the provider '{name}' is known and not supported yet")
+            return None
+        provider = self.providers.find(name)
+        if provider is None or (not colon and not provider.bare):
+            self._unknown(written, at, reading, bare=provider)
+            return None
+        place: Any = at.at if at is not None else NOWHERE
+        said = f"{name}:{rest}" if colon else name
+        pairs: dict[str, Node] = {"name": Scalar(written, written, place), "provider": Scalar(said, said, place)}
+        return read_target(MapNode(pairs, dict.fromkeys(pairs, place), place), self.providers, reading)
+
+    def _unknown(self, written: str, at: Node | None, reading: Reading, *, bare: Provider | None) -> None:
+        notes = [f"looked in {shown(self.path)}" if self.path else "no .agentv/targets.yaml was found"]
+        hint = did_you_mean(written.partition(":")[0].strip(), [*self._entries, *self.providers])
+        if bare is not None:
+            hint = f"as a provider it needs a setting: write '{bare.name}:…'" if bare.settings.short else None
+        elif hint is None and self._entries:
+            notes.append(f"there are {', '.join(self._entries)}")
+        if written == DEFAULT:
+            hint, notes = None, [*notes, *PASTE.splitlines()]
+        reading.report.error("unknown-target", at, f"no target '{written}'", hint=hint, notes=notes)
+
+
+def open_book(directory: str, providers: Registry[Provider], reading: Reading) -> TargetBook:
+    """The closest `.agentv/targets.yaml` above a directory."""
+    path, _ = nearest_in_agentv(directory, reading.places.root, "targets.yaml", "targets.yml")
+    book = TargetBook(providers, path)
+    text = reading.text_of(path, Scalar(path, path, Span(path, 1, 1, 1, 2))) if path else None
+    root = read_yaml(path, text.encode(), reading.report) if text is not None and path else None
+    if root is None or path is None:
+        return book
+    places = Places(str(Path(path).parent.parent), reading.places.root, alone=True)
+    book._reading = replace(reading, places=places, renders=holds_placeholder(root))  # noqa: SLF001
+    _fill(book, root, book._reading)  # noqa: SLF001
+    return book
+
+
+def _fill(book: TargetBook, root: Node, reading: Reading) -> None:
+    if isinstance(root, ListNode):
+        root = MapNode({"targets": root}, {"targets": root.at}, root.at)
+    if not isinstance(root, MapNode):
+        reading.report.error("bad-value", root, f"targets.yaml is a mapping with 'targets', found {kind_of(root)}")
+        return
+    for key in root.items:
+        if key not in {"targets", "defaults"} and not key.startswith("x-"):
+            reading.unknown_key(key, root, ("targets", "defaults"), "targets.yaml")
+    listed = root.get("targets")
+    if listed is not None and not isinstance(listed, ListNode):
+        reading.report.error("bad-value", listed, f"'targets' must be a list, found {kind_of(listed)}")
+    for entry in listed.items if isinstance(listed, ListNode) else ():
+        _enter(book, entry, reading)
+    _fill_defaults(book, root.get("defaults"), reading)
+
+
+def _fill_defaults(book: TargetBook, defaults: Node | None, reading: Reading) -> None:
+    if defaults is None:
+        return
+    if not isinstance(defaults, MapNode):
+        reading.report.error("bad-value", defaults, f"'defaults' must be a mapping, found {kind_of(defaults)}")
+        return
+    for key, node in defaults.items.items():
+        if key not in {"target", "judge"}:
+            reading.unknown_key(key, defaults, ("target", "judge"), "'defaults'")
+        elif not isinstance(node, Scalar) or not isinstance(node.value, str):
+            reading.report.error("bad-value", node, f"'{key}' must name a target, found {kind_of(node)}")
+    book.default_target = _text_node(defaults.get("target"))
+    book.default_judge = _text_node(defaults.get("judge"))
+
+
+def _text_node(node: Node | None) -> Scalar | None:
+    return node if isinstance(node, Scalar) and isinstance(node.value, str) and node.value else None
+
+
+def _enter(book: TargetBook, entry: Node, reading: Reading) -> None:
+    if not isinstance(entry, MapNode):
+        reading.report.error("bad-value", entry, f"a target must be a mapping, found {kind_of(entry)}")
+        return
+    flat = flattened(entry, book.providers)
+    name = next((node for key in TARGET.spelled("name") if (node := flat.get(key)) is not None), None)
+    if not isinstance(name, Scalar) or is_empty(name):
+        reading.report.error("missing-key", name or entry, "a target needs 'name'")
+        return
+    entries = book._entries  # noqa: SLF001  # the book is being made
+    if name.text in entries:
+        first = span_of(entries[name.text].at).line
+        message = f"two targets are called '{name.text}'; the first is at line {first}"
+        reading.report.error("duplicate-target", name, message)
+        return
+    entries[name.text] = flat

@@ -1,0 +1,84 @@
+"""Why a file is not YAML: where, in which words, and what is likely meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from yaml import YAMLError
+
+from agentv.errors import Diagnostic
+from agentv.model.span import Span
+
+BREAKS = {"\x85": "U+0085", "\u2028": "U+2028", "\u2029": "U+2029"}
+"""Characters that end a line to libyaml, as YAML 1.1 says, and are like any other in YAML 1.2 and in editors."""
+
+_BREAK = re.compile("|".join(BREAKS).encode())
+_SURROGATES = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
+_RESERVED = b"@`%"
+
+
+def yaml_error(path: str, data: bytes, error: YAMLError) -> Diagnostic:
+    """What the parser says, at its place."""
+    mark = getattr(error, "problem_mark", None)
+    offset = getattr(error, "position", None)
+    if mark is not None:
+        span = Span(path, mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
+    else:
+        span = span_at(path, data, offset if isinstance(offset, int) else 0)
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    return Diagnostic("bad-yaml", f"not YAML: {problem}{_context(error, span)}", span, hint=hint_at(data, span))
+
+
+def unreadable(path: str, data: bytes) -> Diagnostic | None:
+    """Why these bytes are no text that YAML 1.2 and libyaml read alike; None where they are."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        span = span_at(path, data, error.start)
+        return Diagnostic("not-utf-8", "not UTF-8: the file cannot be read as text", span)
+    found = None if data.isascii() else _BREAK.search(data)
+    if found is None:
+        return None
+    name = BREAKS[found[0].decode()]
+    message = f"the line separator {name} would be read as the end of a line"
+    hint = f'in double quotes write it as "\\u{name[2:]}"'
+    return Diagnostic("bad-yaml", message, span_at(path, data, found.start()), hint=hint)
+
+
+def hint_at(data: bytes, span: Span) -> str | None:
+    """The likely fix for the place where parsing stopped."""
+    lines = re.split(rb"\r\n|\r|\n", data)
+    line = lines[span.line - 1] if span.line <= len(lines) else b""
+    return next(_hints(line, line.decode(errors="replace")[span.column - 1 :].encode(errors="replace")), None)
+
+
+def _hints(line: bytes, rest: bytes) -> Iterator[str]:
+    """In the order of their likelihood; `rest` is the line from the place on."""
+    if b"\t" in line[: len(line) - len(line.lstrip())]:
+        yield "indent with spaces: YAML allows no tabs there"
+    if re.search(rb"(?:^|[:\-\[,])\s*\{[{%]", line):
+        yield "quote a text that begins with {{ or {%"
+    if rest[:1] and rest[:1] in _RESERVED and rest != line:
+        yield f"quote a text that begins with {rest[:1].decode()}"
+    if rest.startswith((b": ", b":")) and b":" in line[: len(line) - len(rest)]:
+        yield "quote a text that holds ': '"
+    if _SURROGATES.search(line):
+        yield "write the character itself, or its code after \\U with eight digits"
+
+
+def _context(error: YAMLError, span: Span) -> str:
+    context = getattr(error, "context", None)
+    if not context:
+        return ""
+    mark = getattr(error, "context_mark", None)
+    began = f" that begins at line {mark.line + 1}" if mark is not None and mark.line + 1 != span.line else ""
+    return f" {context}{began}"
+
+
+def span_at(path: str, data: bytes, offset: int) -> Span:
+    """The place of a byte."""
+    start = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
+    line = len(re.findall(rb"\r\n|\r|\n", data[:start])) + 1
+    column = len(data[start:offset].decode(errors="replace")) + 1
+    return Span(path, line, column, line, column + 1)
