@@ -40,14 +40,24 @@ def combined(scores: Sequence[Score], threshold: float) -> Combined:
 
     Source: SPEC section 10.
     """
-    error = _first_error(scores)
+    pairs: list[tuple[float, float]] = []
+    required = errored = False
+    gated = True
+    for score in scores:  # one pass: this runs for every trial
+        settings, grade = score.entry.settings, score.grade
+        if settings.weight:
+            pairs.append((settings.weight, grade.counted))
+        if settings.required is not False:
+            required = True
+            gated = gated and passes_gate(score)
+        errored = errored or grade.error is not None
+    error = _first_error(scores) if errored else None
     if error is not None:
         return Combined(0.0, False, error)
-    gated = all(passes_gate(score) for score in scores)
-    if any(score.entry.settings.weight for score in scores):
-        mean = weighted_mean((score.entry.settings.weight, score.grade.counted) for score in scores)
+    if pairs:
+        mean = weighted_mean(pairs)
         return Combined(mean, gated and reaches(mean, threshold))
-    if any(score.entry.settings.required is not False for score in scores):
+    if required:
         return Combined(1.0 if gated else 0.0, gated)
     return Combined(0.0, False, NOTHING_COUNTS)
 
