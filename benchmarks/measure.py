@@ -33,7 +33,7 @@ SCRIPTS = Path(sysconfig.get_path("scripts"))
 WORKERS = "50"
 WAIT_S = 0.1
 
-PYTEST_SUITE = '''
+PYTEST_SUITE = """
 import json, re, pathlib, pytest
 
 rows = [json.loads(line) for line in pathlib.Path(__file__).with_name("rows.jsonl").open()]
@@ -46,7 +46,7 @@ def test_case(row):
     assert re.search(row["regex"], output)
     assert output.startswith(row["start"])
     json.loads(output)
-'''
+"""
 WAITING_TARGET = f"""
 import asyncio
 
@@ -88,15 +88,18 @@ def write_suites(home: Path, count: int) -> None:
     (home / "test_suite.py").write_text(PYTEST_SUITE)
     (home / "waiting.py").write_text(WAITING_TARGET)
     (home / "cases.yaml").write_text("name: bench\ntarget: echo\n")
-    with (home / "rows.jsonl").open("w") as plain, (home / "cases.jsonl").open("w") as lines:
-        with (home / "bench.eval.yaml").open("w") as yaml:
-            yaml.write("name: bench\ntarget: echo\ntests:\n")
-            for row in rows(count):
-                plain.write(json.dumps(row) + "\n")
-                case = {"id": row["id"], "input": row["input"], "assert": list(assertions(row))}
-                lines.write(json.dumps(case) + "\n")
-                yaml.write(f"  - id: {row['id']}\n    input: {json.dumps(row['input'])}\n    assert:\n")
-                yaml.writelines(f"      - {json.dumps(one)}\n" for one in assertions(row))
+    with (
+        (home / "rows.jsonl").open("w") as plain,
+        (home / "cases.jsonl").open("w") as lines,
+        (home / "bench.eval.yaml").open("w") as yaml,
+    ):
+        yaml.write("name: bench\ntarget: echo\ntests:\n")
+        for row in rows(count):
+            plain.write(json.dumps(row) + "\n")
+            case = {"id": row["id"], "input": row["input"], "assert": list(assertions(row))}
+            lines.write(json.dumps(case) + "\n")
+            yaml.write(f"  - id: {row['id']}\n    input: {json.dumps(row['input'])}\n    assert:\n")
+            yaml.writelines(f"      - {json.dumps(one)}\n" for one in assertions(row))
 
 
 def command_of(kind: str, home: Path) -> list[str]:

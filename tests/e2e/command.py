@@ -58,7 +58,7 @@ class Project:
 
     def rows(self, run: str | None = None) -> list[dict[str, Any]]:
         """The rows of the newest run, or of a directory."""
-        directory = self.path / run if run else sorted((self.path / ".agentv" / "results").iterdir())[-1]
+        directory = self.path / run if run else max((self.path / ".agentv" / "results").iterdir())
         return [json.loads(line) for line in (directory / "index.jsonl").read_text().splitlines()]
 
     @property

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyte
 import pytest
+
 from e2e.command import AGENTV, Project
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -65,7 +66,9 @@ def test_people_read_stderr_and_programs_stdout(project):
 def test_what_users_code_prints_does_not_disturb_the_json(project):
     project.write("agent.py", "def answer(prompt):\n    print('thinking')\n    return prompt\n")
     project.write(".agentv/assertions/loud.py", "def loud(ctx):\n    print('loud')\n    return True\n")
-    project.write("a.eval.yaml", "target: python:agent.py:answer\ntests:\n  - {id: a, input: x, assert: [{type: loud}]}\n")
+    project.write(
+        "a.eval.yaml", "target: python:agent.py:answer\ntests:\n  - {id: a, input: x, assert: [{type: loud}]}\n"
+    )
     ended = project.run("eval", "a.eval.yaml", "--json")
     assert json.loads(ended.stdout)["cases"]["passed"] == 1, ended.stderr
     assert "thinking" in ended.stderr
@@ -192,17 +195,43 @@ def test_the_row_has_the_keys_of_the_format_in_their_order(project):
     project.write("a.eval.yaml", SUITE)
     project.run("eval", "a.eval.yaml", "--filter", "good")
     (row,) = project.rows()
-    assert (
-        list(row)
-        == (
-            "test_id suite eval_path target prompt_id sample timestamp status score threshold output input scores error"
-            " duration_ms token_usage cost_usd attempts metadata case_sha256 key schema_version"
-        ).split()
-    )
-    assert (
-        list(row["scores"][0])
-        == "name type score pass weight required assertions reason details duration_ms source".split()
-    )
+    assert list(row) == [
+        "test_id",
+        "suite",
+        "eval_path",
+        "target",
+        "prompt_id",
+        "sample",
+        "timestamp",
+        "status",
+        "score",
+        "threshold",
+        "output",
+        "input",
+        "scores",
+        "error",
+        "duration_ms",
+        "token_usage",
+        "cost_usd",
+        "attempts",
+        "metadata",
+        "case_sha256",
+        "key",
+        "schema_version",
+    ]
+    assert list(row["scores"][0]) == [
+        "name",
+        "type",
+        "score",
+        "pass",
+        "weight",
+        "required",
+        "assertions",
+        "reason",
+        "details",
+        "duration_ms",
+        "source",
+    ]
     assert row["scores"][0]["source"] == "a.eval.yaml:3"
 
 

@@ -6,10 +6,12 @@ judged.
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 
+FOUR_GOOD = "contains: h\n      - contains: e\n      - contains: l\n      - contains: o"
 GOOD = "target: echo\ntests:\n  - {id: a, input: hello, assert: [contains: hello]}\n"
 
 
@@ -80,7 +82,8 @@ def test_not_utf_8(project):
 
 
 def test_one_bad_line_of_many_stops_all(project):
-    lines = ['{"id": "%d", "input": "x", "assert": [{"contains": "x"}]}' % number for number in range(50)]
+    cases = ({"id": str(number), "input": "x", "assert": [{"contains": "x"}]} for number in range(50))
+    lines = [json.dumps(case) for case in cases]
     lines[30] = '{"id": "30", "input": '
     project.write("a.jsonl", "\n".join(lines))
     project.write("a.yaml", "target: echo\n")
@@ -176,9 +179,8 @@ ASSERTIONS = {
 @pytest.mark.parametrize("name", ASSERTIONS)
 def test_a_broken_assertion_is_not_quality(project, name, negate):
     project.write(".agentv/assertions/broken.py", ASSERTIONS[name])
-    entries = "\n      - ".join(["contains: h", "contains: e", "contains: l", "contains: o"])
     broken = f"{{type: {'not-' * negate}broken, timeout_s: 0.5}}"
-    project.write("a.eval.yaml", one_case(f"{entries}\n      - {broken}"))
+    project.write("a.eval.yaml", one_case(f"{FOUR_GOOD}\n      - {broken}"))
     ended = project.run("eval", "a.eval.yaml")
     assert ended.status == 3, ended.stderr
     assert project.rows()[0]["status"] == "errored"
@@ -223,8 +225,7 @@ def test_a_verdict_inside_the_answer_is_not_the_judges(project):
 
 
 def test_a_gate_that_fails_fails_the_case_whatever_the_score(project):
-    entries = "\n      - ".join(["contains: h", "contains: e", "contains: l", "contains: o"])
-    project.write("a.eval.yaml", one_case(f"{entries}\n      - {{type: contains, value: bye, required: true}}"))
+    project.write("a.eval.yaml", one_case(f"{FOUR_GOOD}\n      - {{type: contains, value: bye, required: true}}"))
     assert project.run("eval", "a.eval.yaml", "--threshold", "0.5").status == 1
 
 

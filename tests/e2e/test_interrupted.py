@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from doubles.processes_alive import alive, ids_in
 
 SLOW = """

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from typing_extensions import assert_type
+from typing import Any, assert_type
 
 import agentv
-from agentv import AssertionContext, AssertionScore, Case, Evaluation, Suite, define_assertion
-
-if TYPE_CHECKING:
-    from agentv import ExitStatus, Message, Summary, TrialResult
+from agentv import (
+    AssertionContext,
+    AssertionScore,
+    Case,
+    Evaluation,
+    ExitStatus,
+    Message,
+    Suite,
+    Summary,
+    TrialResult,
+    define_assertion,
+)
 
 
 @define_assertion
@@ -33,20 +39,20 @@ def check_types() -> None:
     suite = Suite(name="s", tests=[Case(id="a", input="hi", assertions=["is polite", {"contains": "hi"}])])
     done = agentv.evaluate(suite, target=answer, workers=2)
     assert_type(done, Evaluation)
-    assert_type(done.summary, "Summary")
-    assert_type(done.results, "tuple[TrialResult, ...]")
-    assert_type(done.status, "ExitStatus")
+    assert_type(done.summary, Summary)
+    assert_type(done.results, tuple[TrialResult, ...])
+    assert_type(done.status, ExitStatus)
     assert_type(done.directory, Path)
-    assert_type(done.results[0].input, "tuple[Message, ...]")
-    assert_type(done.results[0].score, "float | None")
-    assert_type(done.summary.pass_rate_interval, "tuple[float, float] | None")
+    assert_type(done.results[0].input, tuple[Message, ...])
+    assert_type(done.results[0].score, float | None)
+    assert_type(done.summary.pass_rate_interval, tuple[float, float] | None)
 
 
 async def check_async_types() -> None:
     assert_type(await agentv.evaluate_async("evals/"), Evaluation)
 
 
-def test_the_decorated_functions_are_still_functions():
+def test_the_decorated_functions_are_still_functions() -> None:
     context = AssertionContext(input=(), output="one two three")
     assert min_words(context)
     assert not min_words(context, minimum=4)

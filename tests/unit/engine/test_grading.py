@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from doubles.grading import Services, context_of
-from doubles.nested_grading import Given, Stopped, entry
 
 from agentv.engine.grading import grade_entries
 from agentv.foreign.threads import DaemonThreads
 from agentv.model.assertion import Transform
 from agentv.model.grade import Check, Grade
+from doubles.grading import Services, context_of
+from doubles.nested_grading import Given, Stopped, entry
 
 HALF = Grade(0.5, False, (Check("half", False),))
 
