@@ -24,6 +24,7 @@ PLACES = {
     "RenderError": 0,
     "_RefusedError": 0,
     "Diagnostic": 0,
+    "_diagnostic": 0,
     "foreign_code": 0,
     "Fault": 2,
     "attempt": 2,

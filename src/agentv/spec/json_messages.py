@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from agentv.model.message import ROLES
-from agentv.spec.json_kinds import FREE_KEYS, TEXT, Schema
+from agentv.spec.json_kinds import FREE_KEYS, NAME, PLACEHOLDER, TEXT, Schema
 
 MESSAGES: Schema = {"$ref": "#/$defs/messages"}
 
 _MESSAGE: Schema = {"$ref": "#/$defs/message"}
-_STRUCTURED: Schema = {"type": "object", "minProperties": 1}
-_BLOCKS = {
-    "text": {"description": "the text"},
-    "file": {"description": "the path of a file, which is shown under its path", "type": "string"},
-    "image": {"description": "the path or the URL of a picture", "type": "string"},
+_FILLED: Schema = {"pattern": r"\S", "minItems": 1, "minProperties": 1}
+"""Holds something, whatever it is."""
+
+_BLOCKS: dict[str, Schema] = {
+    "text": {"description": "the text", "not": {"type": "null"}},
+    "file": {"description": "the path of a file, which is shown under its path", **NAME},
+    "image": {"description": "the path or the URL of a picture", **NAME},
 }
 
 
-def _block(kind: str, value: Schema) -> Schema:
+def _block(kind: str) -> Schema:
     return {
-        "type": "object",
-        "properties": {"type": {"const": kind}, "value": value},
+        "properties": {"type": {"const": kind}, "value": _BLOCKS[kind]},
         "patternProperties": FREE_KEYS,
         "additionalProperties": False,
         "required": ["type", "value"],
@@ -30,32 +31,42 @@ MESSAGE_DEFS: dict[str, Schema] = {
     "messages": {
         "description": "a text, an object, a message, or a list of messages",
         "if": {"type": "array"},
-        "then": {"minItems": 1, "items": _MESSAGE},
+        "then": {"minItems": 1, "items": {"if": {"type": "string"}, "then": PLACEHOLDER, "else": _MESSAGE}},
         "else": {
             "if": {"type": "object"},
-            "then": {"if": {"required": ["role"]}, "then": _MESSAGE, "else": _STRUCTURED},
+            "then": {"minProperties": 1, "if": {"required": ["role"]}, "then": _MESSAGE},
             "else": {**TEXT, "pattern": r"\S"},
         },
     },
     "message": {
         "type": "object",
         "properties": {
-            "role": {"enum": list(ROLES)},
+            "role": {"anyOf": [{"enum": list(ROLES)}, PLACEHOLDER]},
             "content": {
                 "description": "a text, an object, or a list of blocks",
                 "if": {"type": "array"},
                 "then": {"items": {"$ref": "#/$defs/block"}},
             },
-            "name": {"description": "of who speaks"},
-            "tool_calls": {"description": "the calls that an assistant's message makes"},
+            "name": {"description": "of who speaks", **TEXT},
+            "tool_calls": {
+                "description": "the calls that an assistant's message makes",
+                "anyOf": [{"type": "array", "items": {"type": "object"}}, {"type": "null"}, PLACEHOLDER],
+            },
         },
         "patternProperties": FREE_KEYS,
         "additionalProperties": False,
         "required": ["role"],
+        "allOf": [
+            {
+                "if": {"required": ["tool_calls"]},
+                "else": {"required": ["content"], "properties": {"content": {"not": {"type": "null"}}}},
+            },
+            {"if": {"properties": {"role": {"const": "user"}}}, "then": {"properties": {"content": _FILLED}}},
+        ],
     },
     "block": {
         "if": {"type": "object"},
-        "then": {"anyOf": [_block(kind, value) for kind, value in _BLOCKS.items()]},
+        "then": {"anyOf": [*map(_block, _BLOCKS), {"properties": {"type": PLACEHOLDER}, "required": ["type"]}]},
         "else": {"type": "string"},
     },
 }

@@ -14,7 +14,7 @@ from agentv.registry.types import AssertionType, Provider
 from agentv.spec.json_entries import assertion_defs
 from agentv.spec.json_kinds import ASSERTIONS, FREE_KEYS, NAME, PLACEHOLDER_DEF, TEXT, Schema, needed, properties_of
 from agentv.spec.json_messages import MESSAGE_DEFS, MESSAGES
-from agentv.spec.json_spellings import older_spelling, spelled_mapping, spellings_of_key
+from agentv.spec.json_spellings import older_spelling, spelled_mapping
 from agentv.spec.json_targets import TARGET, target_defs
 from agentv.spec.schema import AuthoredCase, AuthoredRun, AuthoredSuite
 from agentv.spec.spellings import CASE, DEFAULT_TEST, RUN, SUITE, TEMPLATE
@@ -60,17 +60,17 @@ def _eval_file(words: Vocabulary) -> _Document:
     defs = {
         "case": {
             **spelled_mapping(properties_of(AuthoredCase, _CASE_VALUES), CASE, "#/$defs/case"),
-            **needed(spellings_of_key(CASE, key) for key in ("id", "input")),
+            **needed(CASE.spelled(key) for key in ("id", "input")),
         },
         "default_test": spelled_mapping(_DEFAULT_TEST_VALUES, DEFAULT_TEST, "#/$defs/default_test"),
         "run": spelled_mapping(properties_of(AuthoredRun), RUN, "#/$defs/run", _RUN_VALUES),
         **_shared(words),
     }
-    return "agentv eval file", {**body, **needed([spellings_of_key(SUITE, "tests")])}, defs
+    return "agentv eval file", {**body, **needed([SUITE.spelled("tests")])}, defs
 
 
 def _targets_file(words: Vocabulary) -> _Document:
-    entry = {"allOf": [{"$ref": "#/$defs/inline-target"}, needed([spellings_of_key(TARGET_KEYS, "name")])]}
+    entry = {"allOf": [{"$ref": "#/$defs/inline-target"}, needed([TARGET_KEYS.spelled("name")])]}
     listed: Schema = {"type": "array", "items": entry}
     names = {"target": NAME, "judge": NAME}
     defaults = {"type": "object", "properties": names, "additionalProperties": False}
@@ -90,7 +90,7 @@ def _template(words: Vocabulary) -> _Document:
         "name": {"description": "for people", **TEXT},
         "description": {"description": "for people", **TEXT},
     }
-    body = {**spelled_mapping(values, TEMPLATE, "#"), **needed([spellings_of_key(TEMPLATE, "assert")])}
+    body = {**spelled_mapping(values, TEMPLATE, "#"), **needed([TEMPLATE.spelled("assert")])}
     return "agentv assertion template", body, _shared(words)
 
 
@@ -152,7 +152,7 @@ _DEFAULT_TEST_VALUES: dict[str, Schema] = {
     "vars": {"description": "values for {{ name }}; a case's own win key by key", **_OBJECT_OR_NOTHING},
     "metadata": {"description": "kept in every row; a case's own wins key by key", **_OBJECT_OR_NOTHING},
     "assert": {"description": "assertions added to every case", **ASSERTIONS},
-    "threshold": {"$ref": "#/$defs/case/properties/threshold"},
+    "threshold": {"description": "pass mark of every case", "$ref": "#/$defs/case/properties/threshold"},
     "options": {"description": "not supported yet", **_OBJECT_OR_NOTHING, "maxProperties": 0},
 }
 

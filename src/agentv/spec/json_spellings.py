@@ -35,13 +35,8 @@ def spelled_mapping(
         "properties": {**properties, **older, **(more or {}), **nested},
         "patternProperties": FREE_KEYS,
         "additionalProperties": False,
-        **spelled_once(spellings_of_key(spellings, key) for key in properties),
+        **spelled_once(spellings.spelled(key) for key in properties),
     }
-
-
-def spellings_of_key(spellings: Spellings, canonical: str) -> list[str]:
-    """Every spelling of a key, the canonical one first."""
-    return [canonical, *(older for older, key in spellings.older.items() if key == canonical)]
 
 
 def older_spelling(canonical: str, schema: Schema) -> Schema:
@@ -67,7 +62,7 @@ def _nested(inner: Mapping[str, str], place: str, known: set[str]) -> Schema:
     return {
         "description": "an older place of these keys",
         "deprecated": True,
-        "type": "object",
+        "type": ["object", "null"],
         "properties": properties,
         "patternProperties": FREE_KEYS,
         "additionalProperties": False,

@@ -17,11 +17,12 @@ from agentv.app.schema import KINDS, schema_text
 from agentv.app.validate import validate
 from agentv.model.values import Json
 from agentv.registry.fields import Between, Declared, Doc, Nonempty, Older, Text
-from agentv.spec import decode, json_kinds
+from agentv.spec import json_kinds, kinds
 from agentv.spec.json_kinds import object_of, properties_of, schema_for
 from agentv.spec.nodes import plain
 from agentv.spec.report import Report
 from agentv.spec.schema import AuthoredSuite
+from agentv.spec.spellings import SUITE
 from agentv.spec.yaml import read_yaml
 
 ROOT = Path(__file__).parents[3]
@@ -47,6 +48,12 @@ def wrong(kind: str, text: str) -> list[str]:
 def suite(entries: str) -> str:
     """A suite whose only case has these assertions."""
     return f"target: echo\njudge: echo\ntests:\n- id: a\n  input: hi\n  criteria: good\n  assert:\n{entries}"
+
+
+def keys_of(path: Path) -> set[str]:
+    """The canonical keys of a suite that a file spells; none for the expectations beside it."""
+    found = re.findall(r"^(\w+):", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {SUITE.older.get(key, key) for key in found} if path.name != "expected.yaml" else set()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -77,21 +84,21 @@ def test_the_committed_schema_is_not_stale() -> None:
     assert committed == schema_text("eval"), "run: agentv schema > eval-schema.json"
 
 
-EXAMPLES = [
-    *(("eval", path) for path in sorted(ROOT.glob("examples/*/**/*.yaml")) if ".agentv" not in path.parts),
-    *(("targets", path) for path in sorted(ROOT.glob("examples/*/.agentv/targets.yaml"))),
-    *(("template", path) for path in sorted(ROOT.glob("examples/*/.agentv/templates/*.yaml"))),
-    *(("eval", path) for path in sorted(ROOT.glob("tests/cases/valid/*/*.yaml"))),
-    *(("targets", path) for path in sorted(ROOT.glob("tests/cases/valid/*/.agentv/targets.yaml"))),
+PROJECTS = [*sorted(ROOT.glob("examples/*")), *sorted(ROOT.glob("tests/cases/valid/*"))]
+FILES = [
+    *(("eval", path) for project in PROJECTS for path in sorted(project.rglob("*.yaml")) if "tests" in keys_of(path)),
+    *(("targets", path) for project in PROJECTS for path in sorted(project.rglob(".agentv/targets.yaml"))),
+    *(("template", path) for project in PROJECTS for path in sorted(project.rglob(".agentv/templates/*.yaml"))),
 ]
 
 
-@pytest.mark.parametrize(("kind", "path"), EXAMPLES, ids=lambda value: str(value).removeprefix(f"{ROOT}/"))
+@pytest.mark.parametrize(("kind", "path"), FILES, ids=lambda value: str(value).removeprefix(f"{ROOT}/"))
 def test_right_files_are_right(kind: str, path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    if kind == "eval" and not re.search(r"^(tests|evalcases|eval_cases|cases):", text, re.MULTILINE):
-        return  # cases for another file, or an expectation
-    assert wrong(kind, text) == []
+    assert wrong(kind, path.read_text(encoding="utf-8")) == []
+
+
+def test_right_files_of_every_kind_are_looked_at() -> None:
+    assert {kind for kind, _ in FILES} == set(KINDS)
 
 
 RIGHT = {
@@ -220,6 +227,45 @@ def test_older_values_of_run() -> None:
     assert wrong("eval", text.replace("cache: false", "cache: true"))
 
 
+MESSAGES = {
+    "text": "hi",
+    "a number": "42",
+    "an object": "{question: hi}",
+    "a message": "{role: user, content: hi}",
+    "messages": "[{role: system, content: be brief}, {role: user, content: {question: hi}}]",
+    "blocks": "[{role: user, content: [hi, {type: text, value: 1}, {type: file, value: ./a.md}]}]",
+    "tool calls without content": "[{role: assistant, tool_calls: [{name: f, arguments: {}}]}]",
+    "placeholders": "['{{ first }}', {role: '{{ who }}', content: '{{ what }}', tool_calls: '{{ calls }}'}]",
+}
+
+
+@pytest.mark.parametrize("messages", MESSAGES.values(), ids=MESSAGES)
+def test_messages_are_right(messages: str) -> None:
+    assert wrong("eval", f"tests:\n- id: a\n  input: {messages}\n  expected_output: {messages}\n  criteria: b\n") == []
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        "[hi]",
+        "[]",
+        "{}",
+        "[{content: hi}]",
+        "[{role: usr, content: hi}]",
+        "[{role: user}]",
+        "[{role: user, content: ''}]",
+        "[{role: user, content: hi, nam: x}]",
+        "[{role: user, content: [{type: text}]}]",
+        "[{role: user, content: [{type: pdf, value: a}]}]",
+        "[{role: assistant, tool_calls: search}]",
+    ],
+)
+def test_mistakes_in_messages_are_found(messages: str, tmp_path: Path) -> None:
+    text = f"tests:\n- id: a\n  input: {messages}\n  criteria: b\n"
+    assert wrong("eval", text)
+    assert loader_finds(text, tmp_path)
+
+
 TARGETS = {
     "plain": "targets:\n- {name: a, provider: echo}\ndefaults: {target: a}\n",
     "a bare list": "- {name: a, provider: echo}\n",
@@ -263,8 +309,8 @@ def test_mistakes_in_templates_are_found(text: str) -> None:
 
 
 def test_the_schema_and_the_loader_know_the_same_kinds() -> None:
-    assert json_kinds.PLAIN.keys() == decode._PLAIN.keys()
-    assert {*json_kinds.MARKED, decode.AsNode} == decode._MARKED.keys()
+    assert json_kinds.PLAIN.keys() == kinds.PLAIN.keys()
+    assert {*json_kinds.MARKED, kinds.AsNode} == kinds.MARKED.keys()
 
 
 @pytest.mark.parametrize("annotation", [complex, bytes, Annotated[set[int], Doc("a set")], tuple[complex, ...]])

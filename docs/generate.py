@@ -1,0 +1,300 @@
+# ruff: noqa: INP001, S101  # a script, not a module; its asserts tell the type checker what the tables hold
+"""Writes the generated parts of the reference pages: those between `<!-- generated: NAME -->` and `<!-- end -->`.
+
+    python docs/generate.py           rewrites what is stale
+    python docs/generate.py --check   names what is stale, and exits with 1 if anything is
+
+The tables come from the declarations that the program itself reads, so that they cannot say anything else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
+from inspect import cleandoc
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import click
+
+from agentv.app.schema import schema_text
+from agentv.app.wiring import registries
+from agentv.cli.main import COMMANDS, cli
+from agentv.codes import FILES, RUNS
+from agentv.spec.decode import Shape, shape_of
+from agentv.spec.json_kinds import doc_of
+from agentv.spec.schema import AuthoredSettings, AuthoredTarget
+from agentv.spec.spellings import ASSERTION_TYPES, CASE, DEFAULT_TEST, RUN, SETTINGS, SUITE, TARGET, Spellings
+
+PAGES = Path(__file__).parent / "reference"
+BLOCK = re.compile(r"<!-- generated: (?P<name>[^>]+?) -->\n.*?<!-- end -->", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of an options class, in words."""
+
+    name: str
+    value: str
+    default: str
+    meaning: str
+
+
+# -- options ----------------------------------------------------------------------------------------------------------
+
+
+def options_of(cls: type) -> list[Option]:
+    """The options that a class declares."""
+    hints = get_type_hints(cls, include_extras=True)
+    shape = shape_of(cls)
+    defaults = {one.name: one.default for one in fields(cls)}
+    return [
+        Option(
+            name=key,
+            value=rule.kind.wanted,
+            default="required" if rule.required else shown_default(defaults[rule.name]),
+            meaning=doc_of(hints[rule.name]) + older_note(older_of(shape, rule.name, key)),
+        )
+        for key, rule in shape.rules.items()
+        if not rule.older
+    ]
+
+
+def older_of(shape: Shape, name: str, key: str) -> list[str]:
+    """The older spellings of an option."""
+    declared = [other for other, rule in shape.rules.items() if rule.name == name and rule.older]
+    return [*declared, *(other for other, new in SETTINGS.items() if new == key and other not in declared)]
+
+
+def older_note(spellings: Iterable[str]) -> str:
+    """What a table says of them."""
+    listed = ", ".join(f"`{one}`" for one in spellings)
+    return f" (older: {listed})" if listed else ""
+
+
+def shown_default(value: object) -> str:
+    """A default as one would write it in YAML; nothing where the absence of a value is the default."""
+    if value in (None, MISSING, (), "") or isinstance(value, Mapping):
+        return ""
+    return f"`{json.dumps(value)}`"
+
+
+def nested_in(annotation: Any) -> Iterator[type]:
+    """The options classes inside an annotated type: what the mappings in it hold."""
+    if isinstance(annotation, type) and is_dataclass(annotation):
+        if annotation.__module__.startswith(("agentv.assertions", "agentv.targets")):
+            yield annotation
+        return
+    for inner in get_args(annotation):
+        yield from nested_in(inner)
+
+
+def option_tables(cls: type) -> Iterator[str]:
+    """The table of a class, then one for each kind of mapping inside its options."""
+    options = options_of(cls)
+    yield option_table(options) if options else "It has no options of its own."
+    hints = get_type_hints(cls, include_extras=True)
+    for name in dict.fromkeys(rule.name for rule in shape_of(cls).rules.values()):
+        for inner in nested_in(hints[name]):
+            yield f"A mapping in `{name.rstrip('_')}` has these keys:"
+            yield option_table(options_of(inner))
+
+
+def option_table(options: Sequence[Option]) -> str:
+    """A table of options."""
+    rows = ([f"`{one.name}`", one.value, one.default, one.meaning] for one in options)
+    return table(["option", "value", "default", "meaning"], rows)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+# -- blocks -----------------------------------------------------------------------------------------------------------
+
+
+def assertion(name: str) -> str:
+    """One assertion type."""
+    kind = registries().assertions.find(name)
+    assert kind is not None, name
+    older = [old for old, new in ASSERTION_TYPES.items() if new == name]
+    short = (kind.options.short or "").rstrip("_")
+    lone = f"One-key form: `{name}: …` fills `{short}`." if short else ""
+    names = f"Older names: {', '.join(f'`{old}`' for old in older)}." if older else ""
+    facts = " ".join(one for one in (lone, names) if one)
+    return paragraphs([kind.summary, facts, *option_tables(kind.options)])
+
+
+def target(name: str) -> str:
+    """One provider."""
+    provider = registries().providers.find(name)
+    assert provider is not None, name
+    summary = (provider.settings.__doc__ or "").strip().split("\n", 1)[0]
+    short = provider.settings.short
+    lone = f"As a string: `{name}:…` fills `{short}`." if short else f"As a string: `{name}`."
+    return paragraphs([summary, lone, *option_tables(provider.settings)])
+
+
+def assertion_names() -> str:
+    """Every type with its first sentence."""
+    found = registries().assertions
+    kinds = (found.find(name) for name in found)
+    return table(["type", "passes where"], ([f"[`{kind.name}`](#{kind.name})", kind.summary] for kind in kinds if kind))
+
+
+def not_yet(names: Iterable[str]) -> str:
+    """Names that are refused with the code `not-yet`."""
+    return ", ".join(f"`{name}`" for name in sorted(names)) + "."
+
+
+@cache
+def schema() -> Any:
+    """The JSON Schema of eval files."""
+    return json.loads(schema_text("eval"))
+
+
+def keys(spellings: Spellings, place: Any) -> str:
+    """The keys of a mapping, with their older spellings."""
+    properties = place["properties"]
+    rows = (
+        [f"`{key}`", older_keys(spellings, key, properties), properties[key].get("description", "")]
+        for key in properties
+        if key in spellings.canonical
+    )
+    return table(["key", "also written", "meaning"], rows)
+
+
+def older_keys(spellings: Spellings, key: str, properties: Mapping[str, Any]) -> str:
+    """Every other spelling of a key, those inside an older block too."""
+    others = {other: one.get("$ref", "") for other, one in properties.items() if other not in spellings.canonical}
+    plain = [other for other, reference in others.items() if reference.endswith(f"/properties/{key}")]
+    nested = [
+        f"{outer}.{inner}" for outer, block in spellings.nested.items() for inner, new in block.items() if new == key
+    ]
+    return ", ".join(f"`{one}`" for one in [*plain, *nested])
+
+
+def run_keys() -> str:
+    """The keys of `run:`, with what other places call them."""
+    nested = {inner: new for block in SUITE.nested.values() for inner, new in block.items()}
+    run = schema()["$defs"]["run"]
+    rows = []
+    for key in (key for key in run["properties"] if key in RUN.canonical):
+        older = [old for old, new in RUN.older.items() if new == key]
+        moved = [f"execution.{inner}" for inner, new in nested.items() if RUN.older.get(new[4:], new[4:]) == key]
+        meaning = run["properties"][key]["description"]
+        rows.append([f"`{key}`", ", ".join(f"`{one}`" for one in [*older, *moved]), meaning])
+    return table(["key", "also written", "meaning"], rows)
+
+
+def target_keys() -> str:
+    """The keys that every target takes."""
+    rows = [
+        [
+            f"`{one.name}`",
+            one.value,
+            one.default,
+            one.meaning + older_note(old for old, new in TARGET.older.items() if new == one.name),
+        ]
+        for one in options_of(AuthoredTarget)
+    ]
+    return table(["key", "value", "default", "meaning"], rows)
+
+
+def codes(meanings: Mapping[str, str]) -> str:
+    """A table of codes."""
+    return table(["code", "meaning"], ([f"`{code}`", meaning] for code, meaning in meanings.items()))
+
+
+def command(name: str) -> str:
+    """One command of the command line."""
+    context = click.Context(cli, info_name="agentv")
+    found = cli.get_command(context, name)
+    assert found is not None, name
+    arguments = [usage_of(one) for one in found.params if isinstance(one, click.Argument)]
+    usage = " ".join(["agentv", name, "[OPTIONS]", *arguments])
+    rows = [[f"`{flag_of(one)}`", one.help or ""] for one in found.params if isinstance(one, click.Option)]
+    epilog = (found.epilog or "").removeprefix("Example: ")
+    said = "\n\n".join(" ".join(part.split()) for part in cleandoc(found.help or "").split("\n\n"))
+    return paragraphs([f"```text\n{usage}\n```", said, table(["option", "meaning"], rows), f"Example: `{epilog}`"])
+
+
+def usage_of(argument: click.Argument) -> str:
+    """An argument as a usage line shows it."""
+    shown = argument.metavar or (argument.name or "").upper()
+    return shown if argument.required else f"[{shown}]"
+
+
+def flag_of(option: click.Option) -> str:
+    """An option with what follows it."""
+    flags = ", ".join(sorted(option.opts, key=len))
+    if option.is_flag or option.count:
+        return flags
+    value = "|".join(option.type.choices) if isinstance(option.type, click.Choice) else option.type.name.upper()
+    value = option.metavar or value
+    return f"{flags}[={value}]" if isinstance(option.flag_value, str) else f"{flags} {value}"
+
+
+def paragraphs(parts: Iterable[str]) -> str:
+    """Parts with an empty line between them."""
+    return "\n\n".join(part for part in parts if part)
+
+
+def blocks() -> dict[str, str]:
+    """Name → text, for everything that must stand in the pages."""
+    found = registries()
+    root = schema()
+    return {
+        "assertion types": assertion_names(),
+        "assertion keys": option_table(options_of(AuthoredSettings)),
+        "assertions to come": not_yet(found.assertions.not_yet),
+        **{f"assertion {name}": assertion(name) for name in found.assertions},
+        "target keys": target_keys(),
+        "targets to come": not_yet(found.providers.not_yet),
+        **{f"target {name}": target(name) for name in found.providers},
+        "suite keys": keys(SUITE, root),
+        "suite keys to come": not_yet(SUITE.not_yet),
+        "case keys": keys(CASE, root["$defs"]["case"]),
+        "case keys to come": not_yet(CASE.not_yet),
+        "default_test keys": keys(DEFAULT_TEST, root["$defs"]["default_test"]),
+        "run keys": run_keys(),
+        "run keys to come": not_yet(RUN.not_yet),
+        **{f"command {name}": command(name) for name in COMMANDS},
+        "codes of files": codes(FILES),
+        "codes of runs": codes(RUNS),
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the pages, or with --check only compare them."""
+    wanted = blocks()
+    seen: set[str] = set()
+    stale: list[str] = []
+    for page in sorted(PAGES.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        names = [found["name"] for found in BLOCK.finditer(text)]
+        seen |= set(names)
+        unknown = [name for name in names if name not in wanted]
+        if unknown:
+            stale.append(f"{page.name}: nothing generates {', '.join(unknown)}")
+            continue
+        fresh = BLOCK.sub(
+            lambda found: f"<!-- generated: {found['name']} -->\n\n{wanted[found['name']]}\n\n<!-- end -->", text
+        )
+        if fresh != text:
+            stale.append(f"{page.name}: stale")
+            if "--check" not in arguments:
+                page.write_text(fresh, encoding="utf-8")
+    missing = [f"no page has the block '{name}'" for name in wanted if name not in seen]
+    sys.stdout.write("\n".join([*stale, *missing, ""]) or "the reference pages are as they should be\n")
+    return 1 if missing or (stale and "--check" in arguments) or any("nothing generates" in one for one in stale) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

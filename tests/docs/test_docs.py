@@ -1,0 +1,260 @@
+"""What the documentation shows is true: its files are right, its commands print what it says.
+
+How blocks are marked (CONTRIBUTING tells authors):
+
+    ```yaml title=evals/a.eval.yaml    written to that path, in a directory that all blocks of the page share
+    ```yaml assert                     a list of assertions, which must be right in an eval file
+    ```yaml targets                    a list of targets, which must be right in a targets file
+    ```python run                      a program that must end well
+    ```console exit=1                  `$ command` lines are run; what follows each is what it prints, where `...`
+                                       stands for anything; the last one must exit so, all others with 0
+    ```sh, ```text                     shown, not run
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import click
+import pytest
+from jsonschema import Draft202012Validator
+
+from agentv.app.schema import schema_text
+from agentv.app.validate import validate
+from agentv.cli.main import COMMANDS, cli
+from agentv.codes import CODES
+from agentv.model.summary import Summary
+from agentv.spec.nodes import plain
+from agentv.spec.report import Report
+from agentv.spec.yaml import read_yaml
+from agentv.store.rows import Row, ScoreRow
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*sorted(ROOT.glob("docs/**/*.md")), *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md"))]
+FENCE = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_RUN = {"text", "sh"}
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a page."""
+
+    language: str
+    words: tuple[str, ...]
+    body: str
+    line: int
+    marks: dict[str, str] = field(default_factory=dict)
+
+
+def blocks_of(page: Path) -> Iterator[Block]:
+    text = page.read_text(encoding="utf-8")
+    for found in FENCE.finditer(text):
+        language, *words = found["info"].split()
+        marks = dict(word.split("=", 1) for word in words if "=" in word)
+        plain_words = tuple(word for word in words if "=" not in word)
+        yield Block(language, plain_words, found["body"], text.count("\n", 0, found.start()) + 1, marks)
+
+
+def environment(home: Path) -> dict[str, str]:
+    """What commands of a page see: the installed program, and nothing of whoever runs the tests."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return {"PATH": path, "HOME": str(home), "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def commands_of(block: Block) -> Iterator[tuple[str, str]]:
+    """Each command, and what it is said to print."""
+    for part in re.split(r"^\$ ", block.body, flags=re.MULTILINE)[1:]:
+        command, _, said = part.partition("\n")
+        yield command, said
+
+
+def matches(said: str, printed: str) -> bool:
+    """Whether a text is what was said, where `...` stands for anything."""
+    pattern = ".*".join(re.escape(piece) for piece in said.rstrip().split("..."))
+    return re.fullmatch(pattern, printed.rstrip(), re.DOTALL) is not None
+
+
+def run_console(block: Block, home: Path) -> None:
+    commands = list(commands_of(block))
+    assert commands, f"line {block.line}: a console block needs lines that begin with '$ '"
+    for number, (command, said) in enumerate(commands, 1):
+        ended = subprocess.run(
+            ["sh", "-c", command],
+            cwd=home,
+            env=environment(home),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        printed = ended.stdout + ended.stderr
+        wanted = int(block.marks.get("exit", 0)) if number == len(commands) else 0
+        assert ended.returncode == wanted, f"line {block.line}: {command}: exit {ended.returncode}\n{printed}"
+        if said.strip():
+            assert matches(said, printed), f"line {block.line}: {command} printed\n{printed}"
+
+
+def check_assertions(block: Block, home: Path) -> None:
+    indented = block.body.replace("\n", "\n  ")
+    text = (
+        f"judge: echo\ntests:\n- id: a\n  input: a\n  criteria: b\n  expected_output: '{{}}'\n  assert:\n  {indented}"
+    )
+    check_file(home / "fragment.eval.yaml", text, block)
+    assert list(checker().iter_errors(data(text))) == [], f"line {block.line}"
+
+
+def check_targets(block: Block, home: Path) -> None:
+    project = home / "fragment"
+    (project / ".agentv").mkdir(parents=True, exist_ok=True)
+    (project / ".git").mkdir(exist_ok=True)
+    shutil.copytree(home, project, dirs_exist_ok=True, ignore=lambda _, names: {"fragment", ".agentv"} & set(names))
+    (project / ".agentv" / "targets.yaml").write_text("targets:\n" + block.body)
+    check_file(project / "fragment.eval.yaml", "tests:\n- {id: a, input: a, assert: [{contains: a}]}\n", block)
+
+
+def check_file(file: Path, text: str, block: Block) -> None:
+    file.write_text(text)
+    found = validate((str(file),), {"TOKEN": "t"})
+    file.unlink()
+    beside = {"older-spelling", "criteria-not-judged"}  # of the file around the fragment, not of the fragment
+    assert [f"{one.span}: {one.message}" for one in found if one.code not in beside] == [], f"line {block.line}"
+
+
+def run_python(block: Block, home: Path) -> None:
+    program = home / "program.py"
+    program.write_text(block.body)
+    ended = subprocess.run(
+        [sys.executable, program],
+        cwd=home,
+        env=environment(home),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 0, f"line {block.line}: {ended.stderr}"
+
+
+@cache
+def checker() -> Draft202012Validator:
+    return Draft202012Validator(json.loads(schema_text("eval")))
+
+
+def data(text: str) -> object:
+    node = read_yaml("fragment.yaml", text.encode(), Report())
+    assert node is not None
+    return plain(node)
+
+
+def write_file(block: Block, home: Path) -> None:
+    file = home / block.marks["title"]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(block.body)
+    if block.body.startswith("#!"):
+        file.chmod(0o755)
+
+
+RUNS = {"assert": check_assertions, "targets": check_targets, "run": run_python}
+
+
+def run_block(block: Block, home: Path) -> None:
+    if "title" in block.marks:
+        write_file(block, home)
+    elif block.language == "console":
+        run_console(block, home)
+    elif block.words and block.words[0] in RUNS:
+        RUNS[block.words[0]](block, home)
+    else:
+        assert block.language in NOT_RUN, (
+            f"line {block.line}: a block of {block.language} needs a mark, so that it is run"
+        )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_is_true(page: Path, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()  # the page's directory is a repository of its own
+    for block in blocks_of(page):
+        run_block(block, tmp_path)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_inside_pages_lead_to_headings(page: Path) -> None:
+    for path, anchor in re.findall(r"\]\(([^)#\s]*)#([^)]+)\)", page.read_text(encoding="utf-8")):
+        other = (page.parent / path) if path else page
+        headings = re.findall(r"^#+ (.+)$", other.read_text(encoding="utf-8"), re.MULTILINE)
+        slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+        assert anchor in slugs, f"{path}#{anchor}"
+
+
+def test_the_generated_parts_are_not_stale() -> None:
+    program = [sys.executable, str(ROOT / "docs" / "generate.py"), "--check"]
+    ended = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, f"run: python docs/generate.py\n{ended.stdout}{ended.stderr}"
+
+
+def test_every_key_of_the_results_is_explained() -> None:
+    text = (ROOT / "docs" / "reference" / "results.md").read_text(encoding="utf-8")
+    keys = {*Row.__struct_encode_fields__, *ScoreRow.__struct_encode_fields__, *Summary.__dataclass_fields__}
+    assert {key for key in keys if f"`{key}`" not in text} == set()
+
+
+def test_every_code_that_a_page_names_exists() -> None:
+    for page in PAGES:
+        named = re.findall(r"\b(?:error|warning|hint)\[([a-z-]+)\]", page.read_text(encoding="utf-8"))
+        assert [code for code in named if code not in CODES] == [], page
+
+
+@pytest.mark.parametrize(
+    ("said", "printed", "same"),
+    [
+        ("a", "a\n", True),
+        ("a ... c", "a b\nb c", True),
+        ("a", "ab", False),
+        ("a ... c", "a b", False),
+        ("[x]", "x", False),
+    ],
+)
+def test_what_counts_as_said(said: str, printed: str, same: bool) -> None:
+    assert matches(said, printed) is same
+
+
+def test_a_wrong_page_is_found(tmp_path: Path) -> None:
+    wrong = [
+        "```yaml\na: 1\n```\n",
+        "```console\n$ false\n```\n",
+        "```console\n$ echo a\nb\n```\n",
+        "```yaml assert\n- type: x\n```\n",
+    ]
+    for text in wrong:
+        page = tmp_path / "page.md"
+        page.write_text(text)
+        (block,) = blocks_of(page)
+        with pytest.raises(AssertionError):
+            run_block(block, tmp_path)
+
+
+def test_shell_words_of_examples_are_commands() -> None:
+    """The examples of `--help` name commands that exist."""
+    context = click.Context(cli)
+    for name in COMMANDS:
+        found = cli.get_command(context, name)
+        assert found is not None
+        example = (found.epilog or "").removeprefix("Example: ")
+        assert shlex.split(example)[:2] == ["agentv", name]
