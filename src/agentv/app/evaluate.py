@@ -13,7 +13,7 @@ from pathlib import Path
 
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import Connections, redactor_for, registries
-from agentv.engine.plan import Plan, PlanSettings, without
+from agentv.engine.plan import Plan, PlanSettings, everyone, without
 from agentv.engine.run import Run
 from agentv.errors import Diagnostic, ExitStatus, LoadError, StoreError, UsageError
 from agentv.foreign.processes import kill_all
@@ -211,7 +211,7 @@ def _plan_settings(settings: EvalSettings) -> PlanSettings:
         threshold=settings.threshold,
         timeout_s=settings.timeout_s,
         flagged_targets=bool(settings.asked_targets) or settings.given_target is not None,
-        chosen=settings.chooses,
+        chosen=settings.chooses if settings.filter is not None or settings.tags or settings.exclude_tags else everyone,
         limit=settings.limit,
     )
 

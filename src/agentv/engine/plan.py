@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agentv.model.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
 from agentv.model.trial import Trial
+
+
+def everyone(_case: Case) -> bool:
+    """Every case takes part."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +30,7 @@ class PlanSettings:
     threshold: float | None = None
     timeout_s: float | None = None
     flagged_targets: bool = False
-    chosen: Callable[[Case], bool] = lambda _case: True
+    chosen: Callable[[Case], bool] = everyone
     limit: int | None = None
 
 
@@ -55,14 +61,26 @@ class Plan:
     def counts(self) -> tuple[int, int]:
         """How many cases (on their targets) and how many trials there are."""
         cases = trials = 0
-        for suite, case, _ in self.pairs():
-            cases += 1
-            trials += self.repeat(suite, case)
+        for suite in self.suites:
+            for (repeat, own_target), number in self._tally(suite).items():
+                targets = 1 if own_target and not self.settings.flagged_targets else len(suite.targets)
+                cases += number * targets
+                trials += number * targets * self._repeat(suite, repeat)
         return cases, trials
+
+    def _tally(self, suite: Suite) -> Mapping[tuple[int | None, bool], int]:
+        """How many cases take part, by what their number of trials depends on."""
+        settings = self.settings
+        if suite.tally is not None and settings.chosen is everyone and settings.limit is None:
+            return suite.tally
+        return Counter((case.repeat, case.target is not None) for case in self._cases(suite))
 
     def repeat(self, suite: Suite, case: Case) -> int:
         """How many samples a case gets."""
-        return self.settings.repeat or case.repeat or suite.run.repeat or 1
+        return self._repeat(suite, case.repeat)
+
+    def _repeat(self, suite: Suite, own: int | None) -> int:
+        return self.settings.repeat or own or suite.run.repeat or 1
 
     def _cases(self, suite: Suite) -> Iterator[Case]:
         taken = 0

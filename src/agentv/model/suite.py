@@ -123,6 +123,7 @@ class Suite:
         default_judge: the project's, where nothing else names one.
         judges: those that assertions name, and those that targets name, by their names.
         secrets: values out of its targets and judges that must never be written.
+        tally: (own repeat, whether it has a target of its own) → how many cases; None: count them.
         files: path → sha256 of every file that was read for this suite.
         env: what `{{ env.NAME }}`, targets and scripts of this suite see over the process environment.
     """
@@ -142,5 +143,6 @@ class Suite:
     env: Mapping[str, str] = field(default_factory=dict)
     metadata: JsonObject = field(default=EMPTY)
     secrets: frozenset[str] = frozenset()
+    tally: Mapping[tuple[int | None, bool], int] | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     span: Span | None = None

@@ -24,7 +24,7 @@ JUDGED = "llm-rubric"
 
 _SETTINGS = shape_of(AuthoredSettings)
 _OWN = frozenset(_SETTINGS.rules)
-_OTHERS = Others(listed=tuple(_SETTINGS.names), hinted=tuple(_OWN))
+_OTHERS = Others(listed=tuple(_SETTINGS.names), hinted=tuple(_OWN), passed="type")
 _WORD = re.compile(r"[\w:-]+")
 _PASSED_ON = frozenset({"type", "config"})
 
@@ -38,6 +38,7 @@ class AssertionReader:
     registry: Registry[AssertionType]
     custom: Discovered
     templates: Templates = field(default_factory=Templates)
+    _called: dict[str, Others] = field(default_factory=dict)
     _named: dict[str, tuple[AnyType | None, bool, Shape | None]] = field(default_factory=dict)
 
     def entries(self, node: Node, reading: Reading) -> tuple[AssertionEntry, ...]:
@@ -70,8 +71,9 @@ class AssertionReader:
 
     def judged(self, node: Node | None, at: Node, reading: Reading) -> AssertionEntry | None:
         """One llm-rubric over a value (a text or a list), or over the case's criteria where there is none."""
-        pairs: dict[str, Node] = {} if node is None else {"value": node}
-        return self._typed(JUDGED, MapNode(pairs, dict.fromkeys(pairs, at.at), at.at), pairs, reading, negate=False)
+        key = "rubrics" if isinstance(node, ListNode) else "value"
+        pairs: dict[str, Node] = {} if node is None else {key: node}
+        return self._typed(JUDGED, MapNode(pairs, dict.fromkeys(pairs, at.at), at.at), pairs, reading)
 
     def _sentences(self, sentences: list[Scalar], reading: Reading) -> AssertionEntry | None:
         entry = self.judged(ListNode(list(sentences), sentences[0].at), sentences[0], reading)
@@ -123,7 +125,7 @@ class AssertionReader:
             reading.report.error("bad-assertion", item.keys[known[1]], message)
         elif known:
             other = next(key for key in candidates if key not in known)
-            reading.unknown_key(other, item, _SETTINGS.names, f"the short form of '{known[0]}'", _OTHERS)
+            reading.unknown_key(other, item, (), f"the short form of '{known[0]}'", _OTHERS)
         else:
             self._unknown_short(candidates, item, reading)
         return None
@@ -147,6 +149,9 @@ class AssertionReader:
     def _one_key(self, key: str, item: MapNode, reading: Reading) -> AssertionEntry | None:
         value = item.items[key]
         kind, _, shape = self._find(key)
+        if kind is None:
+            self._unknown(key, Scalar(key, key, item.keys[key]), reading)
+            return None
         rest = {name: node for name, node in item.items.items() if name != key}
         if isinstance(value, MapNode) and self._spells_options(value, kind, shape):
             clash = rest.keys() & value.items.keys()
@@ -155,16 +160,24 @@ class AssertionReader:
                 return self._typed(
                     key, MapNode({**value.items, **rest}, keys, item.at), {**value.items, **rest}, reading
                 )
-        short = shape.cls.short if shape is not None else kind.short if kind is not None else None  # type: ignore[union-attr, attr-defined]
+        short: str | None = shape.cls.short if shape is not None else kind.short  # type: ignore[attr-defined, union-attr]
         if isinstance(value, Scalar) and value.value is None:
             return self._typed(key, item, rest, reading)
         if short is None:
             message = f"'{key}' takes no lone value; write 'type: {key}' and its options"
             reading.report.error("bad-assertion", item.keys[key], message)
             return None
-        pairs = {short.rstrip("_"): value, **rest}
-        keys = {**item.keys, short.rstrip("_"): item.keys[key]}
-        return self._typed(key, MapNode(pairs, keys, item.at), pairs, reading)
+        option = short.rstrip("_")
+        pairs = {option: value, **rest}
+        keys = {**item.keys, option: item.keys[key]}
+        return self._typed(key, MapNode(pairs, keys, item.at), pairs, reading, others=self._others(key, option))
+
+    def _others(self, key: str, option: str) -> Others:
+        """Beside the options, with the one that a lone value fills called by the type's name."""
+        found = self._called.get(key)
+        if found is None:
+            found = self._called[key] = replace(_OTHERS, called={option: key})
+        return found
 
     def _spells_options(self, value: MapNode, kind: AnyType | None, shape: Shape | None) -> bool:
         if shape is not None:
@@ -180,27 +193,36 @@ class AssertionReader:
         reading: Reading,
         *,
         type_node: Node | None = None,
-        negate: bool | None = None,
+        others: Others = _OTHERS,
     ) -> AssertionEntry | None:
         kind, inverted, shape = self._find(written)
         if kind is None:
             self._unknown(written, type_node or Scalar(written, written, item.keys.get(written, item.at)), reading)
             return None
+        if reading.report.hints:
+            self._suggest(
+                written, kind, type_node or Scalar(written, written, item.keys.get(written, item.at)), reading
+            )
         settings: AssertionSettings | None = DEFAULTS
-        if len(pairs) > 2 or not pairs.keys() <= _TWO:
+        options = pairs
+        if not pairs.keys() <= _TWO:  # most entries are no more than a type and its value
             settings = self._settings(pairs, item, shape, reading)
-        if inverted and negate is None and settings is not None:
+            options = pairs if shape is None else _options(pairs, shape)
+        if inverted and settings is not None:
             settings = _INVERTED if settings is DEFAULTS else replace(settings, negate=not settings.negate)
         if shape is None:
             assertion = self._open(kind, pairs, item, reading)  # type: ignore[arg-type]
         else:
-            options = {
-                key: node for key, node in pairs.items() if key != "type" and (key not in _OWN or key in shape.rules)
-            }
-            assertion = shape.decode(options, item, reading, f"'{kind.name}'", others=_OTHERS)
+            assertion = shape.decode(options, item, reading, f"'{kind.name}'", others=others)
         if assertion is INVALID or assertion is None or settings is None:
             return None
         return AssertionEntry(kind.name, assertion, settings, span_of(item.at))
+
+    def _suggest(self, written: str, kind: AnyType, at: Node, reading: Reading) -> None:
+        name = written.strip().replace("_", "-")
+        bare = name.removeprefix("not-")
+        if ASSERTION_TYPES.get(bare) == kind.name:
+            reading.report.older(written, f"not-{kind.name}" if bare != name else kind.name, at)
 
     def _settings(
         self, pairs: Mapping[str, Node], item: MapNode, shape: Shape | None, reading: Reading
@@ -275,6 +297,11 @@ class AssertionReader:
         folders = ", ".join(home if home == "." else f"{home}/" for home in homes)
         notes = (f"searched .agentv/assertions in: {folders}",) if folders else ()
         reading.report.error("unknown-assertion", at, f"no assertion type '{written}'", hint=hint, notes=notes)
+
+
+def _options(pairs: Mapping[str, Node], shape: Shape) -> dict[str, Node]:
+    """What the type declares, without the keys that every assertion takes."""
+    return {key: node for key, node in pairs.items() if key == "type" or key not in _OWN or key in shape.rules}
 
 
 def _is_own_option(key: str) -> bool:

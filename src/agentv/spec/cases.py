@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import msgspec
@@ -33,6 +33,7 @@ from agentv.spec.nodes import (
     span_of,
 )
 from agentv.spec.reading import Others, Reading
+from agentv.spec.report import Report
 from agentv.spec.schema import AuthoredCase
 from agentv.spec.spellings import CASE, Translated, translate
 from agentv.spec.target_book import TargetBook
@@ -74,12 +75,15 @@ class CaseReader:
         """Read what holds for all cases, where no variable can change it; the reading for cases without variables."""
         reading = reading.within(Scope(self._defaults.vars, self._env))
         nodes = [node for node in (self._defaults.test_assert, self._defaults.assert_) if node is not None]
-        if not any(holds_placeholder(node) for node in nodes):
-            errors = reading.report.errors
-            shared = self._lists(nodes, reading.rendering(False))
-            self._broken = reading.report.errors > errors
-            # a template may hold placeholders of its own
-            self._shared = None if self._assertions.templates.rendered else shared
+        if any(holds_placeholder(node) for node in nodes):
+            return reading
+        own = Report(hints=reading.report.hints)
+        shared = self._lists(nodes, replace(reading, report=own, renders=False))
+        if self._assertions.templates.rendered:
+            return reading  # a template holds placeholders: what was found says nothing about any case
+        for found in own.diagnostics:
+            reading.report.add(found)
+        self._shared, self._broken = shared, own.failed
         return reading
 
     def read(self, node: Node, reading: Reading) -> Case | None:
@@ -286,8 +290,8 @@ def read_tags(node: Node | None, reading: Reading) -> tuple[str, ...]:
     """Labels: a word, a list of words, or a mapping, whose entries become `key:value`."""
     if node is None or (isinstance(node, Scalar) and node.value is None):
         return ()
-    if isinstance(node, Scalar) and isinstance(node.value, str):
-        return (node.value,)
+    if isinstance(node, Scalar):
+        return (node.text,)
     if isinstance(node, ListNode) and all(isinstance(item, Scalar) and item.value is not None for item in node.items):
         return tuple(item.text for item in node.items if isinstance(item, Scalar))
     if isinstance(node, MapNode) and all(isinstance(item, Scalar) for item in node.items.values()):
@@ -300,12 +304,12 @@ def read_tags(node: Node | None, reading: Reading) -> tuple[str, ...]:
 
 def fingerprint(entry: AssertionEntry) -> Any:
     """What determines an entry's grade, without its place in the file."""
-    inner = nested(entry)
-    if not inner:
-        return (entry.type, entry.assertion, entry.settings)
+    assertion = entry.assertion
+    if not hasattr(type(assertion), "assert_"):
+        return (entry.type, assertion, entry.settings)
     options = {
-        one.name: getattr(entry.assertion, one.name)
-        for one in fields(entry.assertion)  # type: ignore[arg-type]  # what holds entries is a declared dataclass
+        one.name: getattr(assertion, one.name)
+        for one in fields(assertion)  # type: ignore[arg-type]  # what holds entries is a declared dataclass
         if one.name != "assert_"
     }
-    return (entry.type, options, entry.settings, [fingerprint(child) for child in inner])
+    return (entry.type, options, entry.settings, [fingerprint(child) for child in nested(entry)])

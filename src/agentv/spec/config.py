@@ -65,7 +65,7 @@ def _read(path: str, reading: Reading) -> Config:
     reading = reading.rendering(holds_placeholder(root))
     read = shape_of(AuthoredConfig).decode(items, root, reading, "a config file")
     if read is INVALID:
-        return Config()
+        read = shape_of(AuthoredConfig).unread(items)
     run = read_run(read.run, reading) if read.run is not None else RunSettings()
     return Config(read.target, read.judge, read.threshold, run, dict(root.items))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from glob import glob, has_magic
@@ -22,10 +23,10 @@ from agentv.spec.spellings import CASE
 from agentv.spec.yaml import read_yaml
 
 _NOT_YET = {
-    r"\.csv$": "CSV files",
-    r"\.py(?::\w+)?$": "cases out of Python",
-    r"\.json$": "cases in one JSON file",
-    GIT_URL.pattern: "files out of a git host",
+    r"\.csv$": "CSV files are",
+    r"\.py(?::\w+)?$": "cases out of Python are",
+    r"\.json$": "cases in one JSON file are",
+    GIT_URL.pattern: "files out of a git host are",
 }
 _HELD = (".yaml", ".yml", ".jsonl", ".csv", ".json")
 """Suffixes of files that hold cases: what a pattern selects; other files may lie beside them."""
@@ -52,6 +53,9 @@ class CaseSources:
         reader: turns nodes into cases.
         reading: of the suite.
         disk: remembers what was read.
+
+    Attributes:
+        tally: how many cases have which `repeat` of their own, and whether they have a target of their own.
     """
 
     def __init__(self, path: str, reader: CaseReader, reading: Reading, disk: DiskReader) -> None:
@@ -62,6 +66,7 @@ class CaseSources:
         self._parts: list[list[Case] | JsonlCases] = []
         self._ids = IdTable()
         self._doubled = 0
+        self.tally: Counter[tuple[int | None, bool]] = Counter()
 
     @property
     def cases(self) -> Cases:
@@ -120,6 +125,7 @@ class CaseSources:
         self._parts[-1].append(case)  # type: ignore[union-attr]  # a list, as the line above sees to
 
     def _register(self, case: Case) -> None:
+        self.tally[case.repeat, case.target is not None] += 1
         if not self._ids.seen(case.id):
             return
         self._doubled += 1
@@ -151,8 +157,8 @@ class CaseSources:
         for path in self._matching(node, node.text.strip().removeprefix("file://")):
             unbuilt = next((what for pattern, what in _NOT_YET.items() if re.search(pattern, path)), None)
             if unbuilt is not None or Path(path).is_dir():
-                what = unbuilt or "a directory of cases"
-                self._reading.report.error("not-yet", node, f"{what}: known and not supported yet")
+                what = unbuilt or "a directory of cases is"
+                self._reading.report.error("not-yet", node, f"{what} known and not supported yet")
             elif path.endswith(".jsonl"):
                 self.jsonl(path)
             else:

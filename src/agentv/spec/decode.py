@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -17,8 +17,8 @@ from agentv.model.assertion import AssertionEntry
 from agentv.registry import fields as declared
 from agentv.registry.fields import Declared, Fault
 from agentv.spec.kinds import INVALID, JSON, MARKED, NODE, NOTHING, PLAIN, AsNode, Kind, refuse, value_is
-from agentv.spec.nearest import did_you_mean
-from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty
+from agentv.spec.nearest import did_you_mean, nearest
+from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of
 from agentv.spec.reading import NO_OTHERS, Others, Reading
 
 __all__ = ["INVALID", "AsNode", "Kind", "Rule", "Shape", "kind_for", "report_fault", "shape_of"]
@@ -63,35 +63,59 @@ class Shape:
             others: further keys that may stand there.
         """
         values: dict[str, Any] = {}
-        rules = self.rules
+        rules, called = self.rules, others.called
         valid = True
         for key, node in pairs.items():
             rule = rules.get(key)
-            if rule is None:
-                if not key.startswith("x-"):
-                    valid = False
-                    reading.unknown_key(key, at, self.names, what, others)
+            if rule is None or rule.name in values:
+                if key == others.passed:
+                    continue
+                valid = self._passes_over(key, rule, at, reading, (what, others)) and valid
                 continue
-            if rule.name in values:
-                valid = False
-                name = rule.name.rstrip("_")
-                message = f"'{key}' is another spelling of '{name}', which is given too; keep one of them"
-                reading.report.error("two-spellings", at.keys[key], message)
-                continue
+            if rule.older:
+                reading.report.older(key, rule.name.rstrip("_"), at.keys.get(key))
             if reading.renders and not rule.kind.verbatim:
                 node = reading.rendered(node)  # noqa: PLW2901  # the rendered node stands for the authored one
-            value = rule.kind.read(node, reading, key)
+            value = rule.kind.read(node, reading, called.get(key, key) if called else key)
             if value is INVALID:
                 valid = False
             values[rule.name] = value
-        for name in self.required:
-            if name not in values:
-                valid = False
-                reading.report.error("missing-key", at, f"{what} needs '{name.rstrip('_')}'")
+        if any(name not in values for name in self.required):
+            valid = False
+            self._say_missing(values, pairs, at, reading, what)
         if not valid:
             return INVALID
         made = self.cls(**values)
         return made if not self.checks or self._sound(made, pairs, at, reading) else INVALID
+
+    def _passes_over(
+        self, key: str, rule: Rule | None, at: MapNode, reading: Reading, words: tuple[str, Others]
+    ) -> bool:
+        """Whether a key that is not read may stand there. If not, it is reported."""
+        if rule is not None:
+            name = rule.name.rstrip("_")
+            message = f"'{key}' is another spelling of '{name}', which is given too; keep one of them"
+            reading.report.error("two-spellings", at.keys[key], message)
+        elif key.startswith("x-"):
+            return True
+        else:
+            what, others = words
+            reading.unknown_key(key, at, self.names, what, replace(others, hinted=(*others.hinted, *self.rules)))
+        return False
+
+    def _say_missing(
+        self, values: Mapping[str, Any], pairs: Mapping[str, Node], at: MapNode, reading: Reading, what: str
+    ) -> None:
+        """Report the required options that are not there, but for those whose keys are merely misspelt."""
+        meant = self._meant(pairs)
+        for name in self.required:
+            if name not in values and name not in meant:
+                reading.report.error("missing-key", at, f"{what} needs '{name.rstrip('_')}'")
+
+    def _meant(self, pairs: Mapping[str, Node]) -> set[str]:
+        """The options whose keys are misspelt, so that they are not missing too."""
+        near = (nearest(key, self.rules) for key in pairs if key not in self.rules)
+        return {self.rules[key].name for key in near if key}
 
     def unread(self, pairs: Mapping[str, Node]) -> Any:
         """An instance of those options alone that are handed on unread.
@@ -265,8 +289,9 @@ def _sequence(item: Kind) -> Kind:
 
     def read(node: Node, reading: Reading, key: str) -> Any:
         if not isinstance(node, ListNode):
-            return refuse(node, reading, key, wanted)
-        values = [item.read(one, reading, key) for one in node.items]
+            alone = isinstance(node, Scalar) and item.accepts(node)
+            return refuse(node, reading, key, wanted, f"write [{kind_of(node)}]" if alone else None)
+        values = [item.read(one, reading, f"{key}[{place}]") for place, one in enumerate(node.items)]
         return INVALID if any(value is INVALID for value in values) else tuple(values)
 
     return Kind(wanted, lambda node: isinstance(node, ListNode), read, verbatim=item.verbatim)
@@ -322,10 +347,10 @@ def _bounded(kind: Kind, between: declared.Between) -> Kind:
     wanted = f"{kind.wanted} {bounds}"
 
     def read(node: Node, reading: Reading, key: str) -> Any:
+        if not kind.accepts(node):
+            return refuse(node, reading, key, wanted)
         value = kind.read(node, reading, key)
-        if type(value) not in (int, float):
-            return value
-        if (low is not None and value < low) or (high is not None and value > high):
+        if type(value) in (int, float) and ((low is not None and value < low) or (high is not None and value > high)):
             return refuse(node, reading, key, wanted)
         return value
 
@@ -341,7 +366,8 @@ def _bounds(low: float | None, high: float | None) -> str:
 def _nonempty(kind: Kind, _marker: declared.Nonempty) -> Kind:
     def read(node: Node, reading: Reading, key: str) -> Any:
         if is_empty(node):
-            reading.report.error("missing-value", node, f"'{key}' is empty; it must hold {kind.wanted}")
+            wanted = kind.wanted.removeprefix("a list of ")
+            reading.report.error("missing-value", node, f"'{key}' is empty; it must hold {wanted}")
             return INVALID
         return kind.read(node, reading, key)
 

@@ -46,7 +46,7 @@ def read_dotenv(path: str, reader: Reader, report: Report) -> dict[str, str]:
     except UnicodeDecodeError as error:
         report.error("not-utf-8", Span(path, 1, 1, 1, 2), f"not UTF-8 (byte {error.start + 1} of the file)")
         return {}
-    return _variables(path, text.replace("\r\n", "\n"), report)
+    return _variables(path, text.replace("\r\n", "\n").replace("\r", "\n"), report)
 
 
 def _variables(path: str, text: str, report: Report) -> dict[str, str]:

@@ -52,6 +52,21 @@ def repository_root(directory: str) -> str:
     return working if directory == working or directory.startswith(working + os.sep) else directory
 
 
+def exists(path: str) -> bool:
+    """Whether something is at a path that somebody wrote; Path would raise where the name is too long."""
+    return os.path.exists(path)  # noqa: PTH110
+
+
+def is_file(path: str) -> bool:
+    """Whether a file is at a path that somebody wrote."""
+    return os.path.isfile(path)  # noqa: PTH113  # as exists
+
+
+def is_directory(path: str) -> bool:
+    """Whether a directory is at a path that somebody wrote."""
+    return os.path.isdir(path)  # noqa: PTH112  # as exists
+
+
 def upwards(directory: str, root: str) -> Iterator[str]:
     """The directory and its parents up to the root, closest first."""
     current = Path(directory)
@@ -106,7 +121,7 @@ class Places:
             beside = self.suite if self.alone else str(Path(mentioned_in).parent)
             tried = [os.path.normpath(str(Path(home) / path)) for home in dict.fromkeys((beside, self.suite))]
         for candidate in tried:
-            if "\x00" not in candidate and Path(candidate).exists():
+            if exists(candidate):
                 return candidate, tuple(tried)
         return None, tuple(tried)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentv.model.span import Span
@@ -16,6 +16,7 @@ from agentv.spec.defaults import read_defaults
 from agentv.spec.environment import dotenv_of, merged, read_dotenv
 from agentv.spec.nodes import MapNode, Node, Scalar, kind_of, plain, span_of
 from agentv.spec.reading import Others, Reading
+from agentv.spec.report import Report
 from agentv.spec.request import LoadRequest, Registries
 from agentv.spec.schema import AuthoredSuite
 from agentv.spec.spellings import SUITE, Translated, translate
@@ -62,6 +63,7 @@ class HeadReader:
         book.default_judge = book.default_judge or default_of(config.judge, config.nodes, "judge")
         targets = SuiteTargets(request, book, self.path)
         assertions = self._assertions(reading)
+        reading = replace(reading, entries=assertions.entries)
         authored, translated, kept = self._authored(root, reading)
         defaults = read_defaults(authored, root.keys, request.variables, reading)
         cases = CaseReader(defaults, assertions, book, env, reading.places.root)
@@ -101,7 +103,7 @@ class HeadReader:
 
     def _authored(self, root: MapNode, reading: Reading) -> tuple[AuthoredSuite, Translated, dict[str, Json]]:
         """The head by its canonical keys, and what `dataset` and `suite` say beside `name`."""
-        items, kept = _with_name(root)
+        items, kept = _with_name(root, reading.report)
         translated = translate(items, SUITE, reading.report, for_run=self.request.for_run)
         own = {key: node for key, node in translated.items.items() if not key.startswith("run.")}
         shape, others = shape_of(AuthoredSuite), Others(hinted=tuple(SUITE.known))
@@ -138,7 +140,7 @@ def _suite_env(node: Node, reading: Reading) -> dict[str, str]:
     return found
 
 
-def _with_name(root: MapNode) -> tuple[MapNode, dict[str, Json]]:
+def _with_name(root: MapNode, report: Report) -> tuple[MapNode, dict[str, Json]]:
     """`dataset` and `suite` name the suite, or are kept in its metadata where `name` stands too."""
     older = [key for key in ("dataset", "suite") if key in root.items]
     if not older:
@@ -151,6 +153,7 @@ def _with_name(root: MapNode) -> tuple[MapNode, dict[str, Json]]:
             kept[key] = plain(node)
         else:
             items["name"], keys["name"] = node, at
+            report.older(key, "name", at)
     return MapNode(items, keys, root.at), kept
 
 

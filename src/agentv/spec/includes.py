@@ -9,7 +9,7 @@ from pathlib import Path
 
 from agentv.errors import Diagnostic
 from agentv.model.span import Span
-from agentv.spec.files import shown, upwards
+from agentv.spec.files import is_directory, is_file, shown, upwards
 from agentv.spec.nearest import nearest
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, kind_of, span_of
 from agentv.spec.reading import GIT_URL, Chain, Others, Reading
@@ -69,7 +69,7 @@ class Templates:
         if known is not None:
             template, errors = known
         else:
-            own = Report()
+            own = Report(hints=reading.report.hints)
             template = load_template(path, node, replace(reading, report=own))
             errors = tuple(one for one in own.diagnostics if one.severity == "error")
             self._read[path] = template, errors
@@ -115,9 +115,10 @@ def load_template(path: str, node: Scalar | None, reading: Reading) -> Template 
             reading.unknown_key(key, translated.map, TEMPLATE.canonical, "a template", others)
     entries = translated.items.get("assert")
     if not isinstance(entries, ListNode) or not entries.items:
-        found = "none" if entries is None else "an empty list" if isinstance(entries, ListNode) else kind_of(entries)
-        message = f"a template needs a list of assertions under 'assert', found {found}"
-        reading.report.error("bad-template-file", entries or root, message)
+        if entries is not None or reading.report.errors == errors:
+            found = "none" if entries is None else kind_of(entries)
+            message = f"a template needs a list of assertions under 'assert', found {found}"
+            reading.report.error("bad-template-file", entries or root, message)
         return None
     return Template(path, entries, holds_placeholder(entries))
 
@@ -133,17 +134,17 @@ def _path_of(node: Scalar, reading: Reading) -> str | None:
         return None
     if not NAME.fullmatch(written):
         found, tried = reading.places.find(written, span_of(node.at).file)
-        if found is not None and Path(found).is_file():
+        if found is not None and is_file(found):
             return found
         _missing(node, tried, reading)
         return None
     looked: list[str] = []
     for directory in upwards(reading.places.suite, reading.places.root):
         for suffix in ("yaml", "yml"):
-            candidate = Path(directory) / ".agentv" / "templates" / f"{written}.{suffix}"
-            looked.append(str(candidate))
-            if candidate.is_file():
-                return str(candidate)
+            candidate = str(Path(directory) / ".agentv" / "templates" / f"{written}.{suffix}")
+            looked.append(candidate)
+            if is_file(candidate):
+                return candidate
     _missing(node, tuple(looked), reading)
     return None
 
@@ -164,7 +165,7 @@ def _nearest(written: str, tried: tuple[str, ...]) -> str | None:
     by_name = NAME.fullmatch(written) is not None
     base = written if by_name else os.path.basename(written)  # noqa: PTH119  # text, of which the rest is kept
     for folder in dict.fromkeys(Path(path).parent for path in tried):
-        if "\x00" in written or not folder.is_dir():
+        if not is_directory(str(folder)):
             continue
         files = [file for file in folder.iterdir() if file.suffix in {".yaml", ".yml"}]
         near = nearest(base, [file.stem if by_name else file.name for file in files]) if base else None

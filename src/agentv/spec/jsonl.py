@@ -17,17 +17,21 @@ from agentv.spec.yaml import DEPTH_LIMIT, read_yaml
 SHOWN = 100
 """Lines whose mistakes are reported one by one; the rest are counted."""
 
+HELD = 20_000
+"""Cases of one file that are held in memory; a longer file is read again instead."""
+
 ReadCase = Callable[[Node, Report, bool], Case | None]
 """(node, where mistakes go, whether it holds placeholders) → the case."""
 
 
 class JsonlCases:
-    """The cases of a JSONL file. Each pass reads the file anew."""
+    """The cases of a JSONL file. A long one is read anew at each pass."""
 
     def __init__(self, path: str, read_case: ReadCase) -> None:
         self.path = path
         self._read_case = read_case
         self._count = 0
+        self._held: list[Case] | None = []
 
     def __len__(self) -> int:
         return self._count
@@ -38,6 +42,9 @@ class JsonlCases:
         Raises:
             LoadError: the file was changed since it was checked, and a line is wrong now.
         """
+        if self._held is not None:
+            yield from self._held
+            return
         for number, line in self._lines():
             report = Report()
             case = self._read(number, line, report)
@@ -54,6 +61,7 @@ class JsonlCases:
             found = Report()
             case = self._read(number, line, found)
             if case is not None:
+                self._hold(case)
                 yield case
             if not found.count:
                 continue
@@ -67,6 +75,12 @@ class JsonlCases:
         if bad > SHOWN:
             message = f"{bad:,} lines are wrong; the mistakes of the first {SHOWN} are shown"
             report.error("more-bad-lines", Span(self.path, 1, 1, 1, 2), message)
+
+    def _hold(self, case: Case) -> None:
+        if self._held is None or len(self._held) >= HELD:
+            self._held = None
+        else:
+            self._held.append(case)
 
     def line_of(self, identity: str, keys: Iterable[str]) -> int | None:
         """The first line whose object has this id under one of the keys."""
@@ -83,19 +97,23 @@ class JsonlCases:
     def _located(self, number: int, line: bytes, found: Report) -> Report:
         """The same mistakes with their columns, since JSON is YAML: read again as that, where it can be."""
         exact, moved = Report(), Report()
-        node = read_yaml(self.path, line, exact)
+        node = read_yaml(self.path, line, exact) if _parsed(line, number, self.path, Report()) is not None else None
         if node is None:
             return found
         self._read_case(node, exact, _holds_placeholder(line))
         for one in exact.diagnostics:
             moved.add(_moved(one, self.path, number - 1))
-        return moved if moved.errors == found.errors else found
+        return moved if _errors(moved) == _errors(found) else found
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
         with open(self.path, "rb") as file:  # noqa: PTH123  # a Path would add nothing
             for number, line in enumerate(file, 1):
                 if line.strip():
                     yield number, line
+
+
+def _errors(report: Report) -> int:
+    return sum(one.severity == "error" for one in report.diagnostics)
 
 
 def _moved(found: Diagnostic, path: str, lines: int) -> Diagnostic:

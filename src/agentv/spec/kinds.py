@@ -214,7 +214,7 @@ def _read_command(node: Node, reading: Reading, key: str) -> Any:
         argv = tuple(item.text for item in node.items if isinstance(item, Scalar))
         if argv[0].strip():
             return declared.Command(argv=argv, cwd=cwd)
-    return refuse(node, reading, key, "a command: a list of words, or a line for the shell")
+    return refuse(node, reading, key, "a command, that is a list of words or a line for the shell")
 
 
 def _read_transform(node: Node, reading: Reading, key: str) -> Any:
@@ -229,9 +229,11 @@ def _read_transform(node: Node, reading: Reading, key: str) -> Any:
             parse(text)
             return Transform("path", text)
         expression = text.removeprefix("{{").removesuffix("}}").strip()
+        if "{{" in expression:
+            return refuse(node, reading, key, "one expression over 'output'", "write it without braces")
         undeclared(f"{{{{ {expression} }}}}")
     except ValueError as error:
-        reading.report.error("bad-value", node, f"'{key}' is no path into JSON: {error}")
+        reading.report.error("bad-path", node, f"'{key}': {error}")
     except RenderError as error:
         message = error.message.removesuffix(f"; {LITERAL_HINT}")
         reading.report.error(error.code, node, f"'{key}': {message}")

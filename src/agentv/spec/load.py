@@ -47,17 +47,15 @@ def load(request: LoadRequest, registries: Registries) -> Loaded:
     report = Report()
     suites: list[Suite] = []
     for path in dict.fromkeys(eval_files(request.paths)):
-        own = Report()  # of its own, so that one wrong file does not look like another's fault
+        own = Report(hints=not request.for_run)  # of its own, so that one wrong file does not look like another's fault
         suites += _kept(SuiteReader(path, request, registries, own).read(), own, report)
     for number, document in enumerate(request.documents, 1):
-        own = Report()
+        own = Report(hints=not request.for_run)
         path = str(Path.cwd() / (f"suite-{number}" if len(request.documents) > 1 else "suite"))
         suites += _kept(SuiteReader(path, request, registries, own).read_document(document), own, report)
-    # how something could be spelled better is for `validate` to say
-    found = tuple(one for one in report.diagnostics if one.severity != "hint" or not request.for_run)
     if report.failed:
-        raise LoadError(found)
-    return Loaded(tuple(suites), found)
+        raise LoadError(report.diagnostics)
+    return Loaded(tuple(suites), report.diagnostics)
 
 
 def _kept(suite: Suite | None, own: Report, report: Report) -> list[Suite]:

@@ -151,9 +151,9 @@ def is_empty(node: Node | None) -> bool:
 def kind_of(node: Node) -> str:
     """What a node is, in the words of an error message."""
     if isinstance(node, MapNode):
-        return "a mapping"
+        return "a mapping" if node.items else "an empty mapping"
     if isinstance(node, ListNode):
-        return "a list"
+        return "a list" if node.items else "an empty list"
     if node.value is None:
         return "nothing"
     if isinstance(node.value, bool):

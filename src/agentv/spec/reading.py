@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentv.model.assertion import AssertionEntry
 from agentv.model.span import Span
 from agentv.ports import Reader
-from agentv.spec.files import Places, shown
+from agentv.spec.files import Places, is_directory, shown
 from agentv.spec.nearest import did_you_mean, nearest
 from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, node_of, span_of
 from agentv.spec.report import Report
@@ -53,14 +53,22 @@ class Others:
     Attributes:
         listed: named where a key is refused and no other is near.
         hinted: older spellings and the like, which a misspelt key may have meant.
+        passed: a key that somebody else reads.
+        called: option → the key that its author wrote for it, such as a type's name in the one-key form.
     """
 
     listed: tuple[str, ...] = ()
     hinted: tuple[str, ...] = ()
+    passed: str | None = None
+    called: Mapping[str, str] = field(default_factory=dict)
 
 
 NO_OTHERS = Others()
 TOP = Chain()
+
+
+def _none_yet(_node: Node, _reading: Reading) -> tuple[AssertionEntry, ...]:
+    raise RuntimeError("assertions are read before their types are known")  # a bug
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ class Reading:
 
     Attributes:
         scope: what placeholders see.
-        entries: lowers a nested `assert:` list.
+        entries: lowers a nested `assert:` list; known once the assertion types in reach are.
         renders: whether placeholders are filled in; False where a file holds none, so that nothing is searched.
         chain: the templates that include the list being read.
         strict_env: an unset environment variable is an error, since it is needed to run.
@@ -80,7 +88,7 @@ class Reading:
     reader: Reader
     places: Places
     scope: Scope
-    entries: Callable[[Node, Reading], tuple[AssertionEntry, ...]]
+    entries: Callable[[Node, Reading], tuple[AssertionEntry, ...]] = _none_yet
     renders: bool = False
     chain: Chain = TOP
     strict_env: bool = True
@@ -128,6 +136,8 @@ class Reading:
             return kept
         try:
             text = self.reader.read(path).decode("utf-8-sig")
+        except IsADirectoryError:
+            self.report.error("missing-file", node, f"'{node.text}' is a directory, and a file is expected")
         except OSError as error:
             self.report.error("missing-file", node, f"cannot read '{node.text}': {error.strerror}")
         except UnicodeDecodeError as error:
@@ -176,30 +186,30 @@ def _render(node: Node, reading: Reading) -> Node:
 
 
 def _report(error: RenderError, node: Scalar, reading: Reading) -> None:
-    place = _place_of(error, node, reading)
+    place = _place_of(error.name, node, reading)
     if error.code == "unset-environment":
         near = nearest(error.name, reading.scope.env) if error.name else None
         add = reading.report.error if reading.strict_env else reading.report.warning
         add(error.code, place, error.message, hint=f"did you mean '{near}'?" if near else None)
         return
     # the advice on literal braces belongs behind the caret, not into the sentence
-    message = error.message.removesuffix(f"; {LITERAL_HINT}")
+    message = error.message.removesuffix(f"; {LITERAL_HINT}").removesuffix(".")
     advice = LITERAL_HINT if message != error.message else None
     hint = did_you_mean(error.name, reading.scope.vars) if error.name else None
     notes = (advice,) if hint and advice else ()
     reading.report.error(error.code, place, message, hint=hint or advice, notes=notes)
 
 
-def _place_of(error: RenderError, node: Scalar, reading: Reading) -> Place:
-    """Where the placeholder stands inside its text: looked up in the source, since a text's lines may be folded."""
+def _place_of(name: str | None, node: Scalar, reading: Reading) -> Place:
+    """Where the placeholder of a name stands inside its text: looked up in the source, since lines may be folded."""
     span = span_of(node.at)
-    if error.name is None or isinstance(node.at, Span) or reading.report.errors >= _LOCATED:
+    if name is None or isinstance(node.at, Span) or reading.report.count >= _LOCATED:
         return node.at
     try:
         lines = reading.reader.read(span.file).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError):
         return node.at
-    placeholder = re.compile(r"\$?\{[{%][^}%]*?(?<![\w.])(?:\w+\.)*?" + re.escape(error.name) + r"\b[^}%]*[}%]\}")
+    placeholder = re.compile(r"\$?\{[{%][^}%]*?(?<![\w.])(?:\w+\.)*?" + re.escape(name) + r"\b[^}%]*[}%]\}")
     for number in range(span.line, min(span.end_line, len(lines)) + 1):
         found = placeholder.search(lines[number - 1], span.column - 1 if number == span.line else 0)
         if found:
@@ -212,7 +222,7 @@ def _warn_of_variables(node: Scalar, reading: Reading) -> None:
         if name in reading.scope.vars:
             message = f"'${{{{ {name} }}}}' is the environment variable, and '{name}' is a variable too"
             hint = f"for the variable write {{{{ {name} }}}}, for the environment {{{{ env.{name} }}}}"
-            reading.report.warning("environment-or-variable", node, message, hint=hint)
+            reading.report.warning("environment-or-variable", _place_of(name, node, reading), message, hint=hint)
 
 
 def _sibling(text: str, tried: Iterable[str]) -> str | None:
@@ -220,7 +230,7 @@ def _sibling(text: str, tried: Iterable[str]) -> str | None:
     base = os.path.basename(text)  # noqa: PTH119  # text, of which the rest is kept as it is written
     for path in tried:
         folder = Path(path).parent
-        if base and "\x00" not in path and folder.is_dir():
+        if base and is_directory(str(folder)):
             near = nearest(base, [one.name for one in folder.iterdir()])
             if near:
                 return f"did you mean '{text.removesuffix(base)}{near}'?"

@@ -9,9 +9,14 @@ from agentv.spec.nodes import NOWHERE, ListNode, MapNode, Place, Scalar, span_of
 
 
 class Report:
-    """Collects diagnostics; the same mistake at the same place is kept once."""
+    """Collects diagnostics; the same mistake at the same place is kept once.
 
-    def __init__(self) -> None:
+    Args:
+        hints: whether to keep what could be written better; for `validate` alone.
+    """
+
+    def __init__(self, *, hints: bool = False) -> None:
+        self.hints = hints
         self._found: dict[tuple[object, ...], Diagnostic] = {}
         self._errors = 0
 
@@ -27,7 +32,7 @@ class Report:
 
     @property
     def errors(self) -> int:
-        """How many errors there are."""
+        """How many errors were told, the same one again included: whoever sees it grow knows that something is wrong."""
         return self._errors
 
     @property
@@ -59,16 +64,16 @@ class Report:
         """Something that is probably not meant."""
         self.add(_diagnostic(code, at, message, "warning", hint, notes))
 
-    def hint(self, code: str, at: Scalar | ListNode | MapNode | Place | None, message: str) -> None:
-        """Something that is right and could be written better; shown by `validate` alone."""
-        self.add(_diagnostic(code, at, message, "hint", None, ()))
+    def older(self, written: str, canonical: str, at: Scalar | ListNode | MapNode | Place | None) -> None:
+        """An older spelling, which is right and could be written better."""
+        if self.hints:
+            message = f"'{written}' is an older spelling of '{canonical}'"
+            self.add(_diagnostic("older-spelling", at, message, "hint", None, ()))
 
     def add(self, found: Diagnostic) -> None:
         """One more."""
-        key = (found.code, found.span, found.message)
-        if key not in self._found:
-            self._found[key] = found
-            self._errors += found.severity == "error"
+        self._found.setdefault((found.code, found.span, found.message), found)
+        self._errors += found.severity == "error"
 
 
 def _diagnostic(

@@ -19,6 +19,7 @@ class Spellings:
         nested: key of a nested mapping → (key in it → canonical key here). The nested mapping is dissolved.
         not_yet: keys that are known and not built yet.
         tolerated: those of them that `validate` only warns of.
+        equal: spellings as good as the canonical one.
     """
 
     canonical: frozenset[str]
@@ -26,6 +27,7 @@ class Spellings:
     nested: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     not_yet: frozenset[str] = frozenset()
     tolerated: frozenset[str] = frozenset()
+    equal: frozenset[str] = frozenset()
 
     @property
     def known(self) -> set[str]:
@@ -111,6 +113,7 @@ SUITE = Spellings(
         }
     ),
     tolerated=frozenset({"workspace", "environment", "extensions", "preprocessors", "scenarios"}),
+    equal=frozenset({"target"}),
 )
 
 RUN = Spellings(
@@ -173,6 +176,7 @@ CASE = Spellings(
         }
     },
     not_yet=frozenset({"depends_on", "conversation_id", "turns", "mode", "inputs", "inputs_from"}),
+    equal=frozenset(f"execution.{key}" for key in ("target", "judge", "assert", "threshold", "repeat", "timeout_s")),
 )
 
 DEFAULT_TEST = Spellings(
@@ -270,15 +274,15 @@ class _Translation:
             if canonical is not None:
                 self._put(canonical, f"{outer}.{key}", item, at)
             elif not key.startswith("x-"):
-                self._put(f"{outer}.{key}", f"{outer}.{key}", item, at)  # unknown: who reads the mapping says so
+                self._put(f"{outer}.{key}", f"{outer}.{key}", item, at)  # unknown, as who reads the mapping says
 
     def _put(self, canonical: str, written: str, value: Node, at: Place) -> None:
         if canonical in self._items:
             other = self._spelled[canonical]
             self._report.error("two-spellings", at, f"'{written}' and '{other}' say the same; keep one of them")
             return
-        if written != canonical and written not in SINGULAR and not canonical.startswith("run.") and "." not in written:
-            self._report.hint("older-spelling", at, f"'{written}' is an older spelling of '{canonical}'")
+        if written != canonical and written not in self._spellings.equal:
+            self._report.older(written, canonical, at)
         self._items[canonical] = value
         self._keys[canonical] = at
         self._spelled[canonical] = written

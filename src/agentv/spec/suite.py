@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -41,10 +42,10 @@ class SuiteReader:
         self._heads = HeadReader(path, request, registries)
         self._report = report
         self._disk = DiskReader()
-        directory = str(Path(path).parent)
+        directory = _home(path)
         places = Places(directory, repository_root(directory))
         nothing = Scope(EMPTY, {})  # until the environment is read
-        self._reading = Reading(report, self._disk, places, nothing, self._entries, strict_env=request.for_run)
+        self._reading = Reading(report, self._disk, places, nothing, strict_env=request.for_run)
         self._head: Head | None = None
         self._sources: CaseSources | None = None
 
@@ -66,7 +67,7 @@ class SuiteReader:
             message = f"an eval file is a mapping with 'tests', found {kind_of(root)}"
             self._report.error("bad-eval-file", root, message)
             return None
-        if self._is_template(root):
+        if not self.request.for_run and _looks_like_template(root):
             self._check_template(root)
             return None
         return self._suite(root)
@@ -86,7 +87,7 @@ class SuiteReader:
     def entries_of(self, node: Node) -> tuple[AssertionEntry, ...]:
         """The assertions of a list that stands in no file, read as this file's would be."""
         head = self._begin(MapNode({}, {}, node.at))
-        return self._entries(node, head.reading)
+        return head.assertions.entries(node, head.reading)
 
     @property
     def _top(self) -> Span:
@@ -95,9 +96,13 @@ class SuiteReader:
     def _suite(self, root: MapNode) -> Suite | None:
         streamed = self._head is not None
         head = self._head or self._begin(root)
-        tests = next((root.items[key] for key in root.items if key in TESTS), None)
+        key = next((key for key in root.items if key in TESTS), None)
+        tests = root.items[key] if key is not None else None
+        if key not in (None, "tests"):
+            self._report.older(str(key), "tests", root.keys[str(key)])
         if tests is None:
-            self._report.error("missing-key", root, "an eval file needs 'tests'")
+            hint = "this is a template: an eval file includes it" if _looks_like_template(root) else None
+            self._report.error("missing-key", root, "an eval file needs 'tests'", hint=hint)
         elif self._sources is not None and not (streamed and isinstance(tests, ListNode) and not tests.items):
             self._sources.take(tests)
         return self._finished(head, tests or root)
@@ -107,10 +112,6 @@ class SuiteReader:
         head = self._head = self._heads.read(root, self._reading)
         self._sources = CaseSources(self.path, head.cases, head.reading, self._disk)
         return head
-
-    def _entries(self, node: Node, reading: Reading) -> tuple[AssertionEntry, ...]:
-        assert self._head is not None  # noqa: S101  # only a list that holds lists asks for this
-        return self._head.assertions.entries(node, reading)
 
     def _read_root(self, data: bytes) -> Node | None:
         """The outermost node. The cases are taken as they come by, where nothing else can follow them."""
@@ -148,17 +149,13 @@ class SuiteReader:
         self._reading = self._reading.rendering(b"{{" in data or b"{%" in data)
         return root
 
-    def _is_template(self, root: MapNode) -> bool:
-        keys = {key for key in root.items if not key.startswith("x-")}
-        return not self.request.for_run and keys <= TEMPLATE.known and not keys.isdisjoint(TEMPLATE.spelled("assert"))
-
     def _check_template(self, root: MapNode) -> None:
         """`validate` knows a template when it is given one."""
         head = self._begin(MapNode({}, {}, root.at))
         template = load_template(self.path, None, self._reading)
         if template is not None:
             chain = Chain(paths=(self.path,), names=(Path(self.path).name,), alone=True)
-            self._entries(template.entries, replace(head.reading, chain=chain, renders=False))
+            head.assertions.entries(template.entries, replace(head.reading, chain=chain, renders=False))
 
     def _bytes(self, path: str) -> bytes | None:
         try:
@@ -183,7 +180,19 @@ class SuiteReader:
         return replace(
             suite,
             cases=sources.cases,
+            tally=sources.tally,
             judges=judges,
             secrets=frozenset(self._reading.secrets),
             files=dict(self._disk.digests),
         )
+
+
+def _looks_like_template(root: MapNode) -> bool:
+    keys = {key for key in root.items if not key.startswith("x-")}
+    return keys <= TEMPLATE.known and not keys.isdisjoint(TEMPLATE.spelled("assert"))
+
+
+def _home(path: str) -> str:
+    """Where the paths of a file begin: its directory, or the one that holds the `.agentv` that it is in."""
+    directory = str(Path(path).parent)
+    return directory.partition(f"{os.sep}.agentv{os.sep}")[0] if f"{os.sep}.agentv{os.sep}" in directory else directory

@@ -118,7 +118,8 @@ class TargetBook:
         elif hint is None and self._entries:
             notes.append(f"there are {', '.join(self._entries)}")
         if written == DEFAULT:
-            hint, notes = None, [*notes, *PASTE.splitlines()]
+            hint = None
+            notes += [] if self._entries else PASTE.splitlines()
         reading.report.error("unknown-target", at, f"no target '{written}'", hint=hint, notes=notes)
 
 

@@ -20,7 +20,7 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, span_of
+from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, kind_of, span_of
 from agentv.spec.report import Report
 from agentv.spec.scalars import CONTAINERS, SPECIAL, TAGGED, resolve, shorthand
 from agentv.spec.yaml_errors import hint_at, unreadable, yaml_error
@@ -81,7 +81,7 @@ class _RefusedError(Exception):
 class _Open:
     """A collection whose end has not come yet."""
 
-    __slots__ = ("anchor", "at", "depth", "items", "key", "keys", "merges", "sink", "size")
+    __slots__ = ("anchor", "at", "depth", "items", "key", "keys", "merge_at", "merges", "pending", "sink", "size")
 
     def __init__(self, event: Any, *, mapping: bool) -> None:
         self.at = event
@@ -89,10 +89,12 @@ class _Open:
         self.items: Any = {} if mapping else []
         self.keys: dict[str, Any] | None = {} if mapping else None
         self.key: str | None = None
-        self.merges: list[Node] | None = None
+        self.merges: list[tuple[Any, Node]] | None = None
         self.sink: Sink | None = None
+        self.pending: Node | None = None
         self.size = 1
         self.depth = 1
+        self.merge_at: Any = None
 
 
 class _Composer:
@@ -153,12 +155,18 @@ class _Composer:
                 return node
             top.size += size
             if top.keys is None:
-                if top.sink is not None:
-                    top.sink(node)
-                else:
+                if top.sink is None:
                     top.items.append(node)
+                else:
+                    self._hand_on(top, node)
             else:
                 self._value(top, node)
+
+    def _hand_on(self, top: _Open, node: Node | None) -> None:
+        """Give the sink the item before this one: the one before a mistake may have been cut short by it."""
+        if top.pending is not None and top.sink is not None:
+            top.sink(top.pending)
+        top.pending = node
 
     def _begin(self, opened: _Open, stack: list[_Open]) -> None:
         event = opened.at
@@ -183,11 +191,13 @@ class _Composer:
             self._anchors[event.anchor] = (Scalar(key, key, event), 1, 0)
         if key == "<<" and event.implicit[0]:
             top.merges = top.merges if top.merges is not None else []
+            top.merge_at = event
         elif top.keys is not None:
             first = top.keys.get(key)
             if first is not None:
-                where = span_of(first)
-                message = f"'{key}' stands twice in one mapping; first at line {where.line}"
+                place, here = span_of(first), span_of(event)
+                where = f"line {place.line}" if place.line != here.line else f"column {place.column}"
+                message = f"'{key}' stands twice in one mapping; the first is at {where}"
                 self._report.error("duplicate-key", event, message)
             top.keys[key] = event
         top.key = key
@@ -196,13 +206,14 @@ class _Composer:
         key = top.key
         top.key = None
         if key == "<<" and top.merges is not None and key not in (top.keys or ()):
-            top.merges.append(node)
+            top.merges.append((top.merge_at, node))
         else:
             top.items[key] = node
 
     def _close(self, closed: _Open) -> Node:
         node: Node
         if closed.keys is None:
+            self._hand_on(closed, None)
             node = ListNode(closed.items, closed.at)
         else:
             if closed.merges:
@@ -213,11 +224,11 @@ class _Composer:
         return node
 
     def _merge(self, closed: _Open) -> None:
-        for merged in closed.merges or ():
+        for at, merged in closed.merges or ():
             for source in merged.items if isinstance(merged, ListNode) else [merged]:
                 if not isinstance(source, MapNode):
-                    self._report.error("bad-merge", source, "'<<' merges mappings, and this is none")
-                    continue
+                    self._report.error("bad-merge", at, f"'<<' merges mappings, found {kind_of(source)}")
+                    break
                 for key, value in source.items.items():
                     closed.items.setdefault(key, value)
                     if closed.keys is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from yaml import YAMLError
 
@@ -13,21 +14,40 @@ from agentv.model.span import Span
 BREAKS = {"\x85": "U+0085", "\u2028": "U+2028", "\u2029": "U+2029"}
 """Characters that end a line to libyaml, as YAML 1.1 says, and are like any other in YAML 1.2 and in editors."""
 
+_LINE_END = re.compile(rb"\r\n|\r|\n")
 _BREAK = re.compile("|".join(BREAKS).encode())
 _SURROGATES = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
 _RESERVED = b"@`%"
 
 
+_AT_ITS_BEGIN = {
+    "found unexpected end of stream": "the quote that begins here is never closed",
+    "could not find expected ':'": "a key is expected here, and no ':' follows",
+}
+"""What is best said where the thing begins, and not where the parser gave up: its problem → our words."""
+
+
 def yaml_error(path: str, data: bytes, error: YAMLError) -> Diagnostic:
     """What the parser says, at its place."""
-    mark = getattr(error, "problem_mark", None)
-    offset = getattr(error, "position", None)
-    if mark is not None:
-        span = Span(path, mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
-    else:
-        span = span_at(path, data, offset if isinstance(offset, int) else 0)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    began = getattr(error, "context_mark", None)
+    if problem in _AT_ITS_BEGIN and began is not None:
+        span = _span(path, data, began)
+        return Diagnostic("bad-yaml", f"not YAML: {_AT_ITS_BEGIN[problem]}", span, hint=hint_at(data, span))
+    mark = getattr(error, "problem_mark", None)
+    if mark is not None:
+        span = _span(path, data, mark)
+    else:
+        offset = getattr(error, "position", 0)
+        span = span_at(path, data, offset if isinstance(offset, int) else 0)
     return Diagnostic("bad-yaml", f"not YAML: {problem}{_context(error, span)}", span, hint=hint_at(data, span))
+
+
+def _span(path: str, data: bytes, mark: Any) -> Span:
+    """The place of a mark; the end of the file where libyaml counts a line too many."""
+    if mark.line >= len(_LINE_END.findall(data)) + 1:
+        return span_at(path, data, len(data))
+    return Span(path, mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
 
 
 def unreadable(path: str, data: bytes) -> Diagnostic | None:
@@ -48,7 +68,7 @@ def unreadable(path: str, data: bytes) -> Diagnostic | None:
 
 def hint_at(data: bytes, span: Span) -> str | None:
     """The likely fix for the place where parsing stopped."""
-    lines = re.split(rb"\r\n|\r|\n", data)
+    lines = _LINE_END.split(data)
     line = lines[span.line - 1] if span.line <= len(lines) else b""
     return next(_hints(line, line.decode(errors="replace")[span.column - 1 :].encode(errors="replace")), None)
 
@@ -79,6 +99,6 @@ def _context(error: YAMLError, span: Span) -> str:
 def span_at(path: str, data: bytes, offset: int) -> Span:
     """The place of a byte."""
     start = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
-    line = len(re.findall(rb"\r\n|\r|\n", data[:start])) + 1
+    line = len(_LINE_END.findall(data[:start])) + 1
     column = len(data[start:offset].decode(errors="replace")) + 1
     return Span(path, line, column, line, column + 1)

@@ -1,0 +1,2 @@
+def helper(ctx):
+    return True

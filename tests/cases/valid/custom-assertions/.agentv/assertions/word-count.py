@@ -1,0 +1,2 @@
+def assertion(ctx, **config):
+    return config == {'anything': 'goes'}

@@ -1,0 +1,6 @@
+import json
+import re
+
+
+def yes(prompt):
+    return json.dumps({"checks": [{"id": found, "satisfied": True} for found in re.findall(r"\[(r\d+)\]", prompt)]})

@@ -1,0 +1,2 @@
+def answer(prompt, vars):
+    return f"{vars['customer']} pays {vars['price']}"

@@ -1,0 +1,185 @@
+"""Every folder of `tests/cases` is a test: an eval file, and what loading or running it must give.
+
+`invalid/NAME/expected.txt` is what loading prints; `AGENTV_UPDATE_CASES=1` writes it anew, to be read by eye.
+`valid/NAME/expected.yaml` says what each case of the run came to; only the facts that it lists are compared.
+A folder may hold a `request.yaml`: `path`, and what a command line and a process would add.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from agentv import sdk
+from agentv.app.wiring import registries
+from agentv.errors import LoadError, UsageError
+from agentv.model.assertion import AssertionEntry
+from agentv.model.message import prompt_text
+from agentv.model.trial import TrialResult
+from agentv.reports.diagnostics import render_diagnostics
+from agentv.spec.load import LoadRequest, load
+
+CASES = Path(__file__).parent / "cases"
+UPDATE = os.environ.get("AGENTV_UPDATE_CASES") == "1"
+NOT_LOADED = ("expected.txt", "expected.yaml", "request.yaml")
+
+
+def folders(kind: str) -> list[str]:
+    return sorted(path.name for path in (CASES / kind).iterdir())
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    """An empty repository, and the working directory."""
+    (tmp_path / "project" / ".git").mkdir(parents=True)
+    with chdir(tmp_path / "project"):
+        yield tmp_path / "project"
+
+
+def opened(kind: str, name: str, project: Path) -> dict[str, Any]:
+    """The request of a folder, with its files put into the repository."""
+    folder = CASES / kind / name
+    shutil.copytree(folder, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*NOT_LOADED))
+    asked = folder / "request.yaml"
+    request = yaml.safe_load(asked.read_text(encoding="utf-8")) if asked.is_file() else {}
+    first = next((one for one in ("suite.eval.yaml", "suite.jsonl") if (folder / one).is_file()), ".")
+    return {"path": first, **request}
+
+
+@pytest.mark.parametrize("name", folders("invalid"))
+def test_what_is_wrong_is_said_at_its_place(name: str, project: Path) -> None:
+    found = said(opened("invalid", name, project), project)
+    expected = CASES / "invalid" / name / "expected.txt"
+    if UPDATE:
+        expected.write_text(found, encoding="utf-8")
+    assert found == expected.read_text(encoding="utf-8")
+
+
+def said(request: dict[str, Any], project: Path) -> str:
+    """What loading prints."""
+    path, environment = request.pop("path"), request.pop("env", {})
+    request = {key: tuple(value) if isinstance(value, list) else value for key, value in request.items()}
+    try:
+        found = load(LoadRequest((path,), process_env=environment, **request), registries()).diagnostics
+    except LoadError as error:
+        found = error.diagnostics
+    except UsageError as error:
+        return f"error: {error}\n" + (f"  {error.hint}\n" if error.hint else "")
+    return render_diagnostics(found, source_of, here=str(project)) + "\n"
+
+
+def source_of(path: str) -> str | None:
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig", errors="replace")
+    except OSError:
+        return None
+
+
+@pytest.mark.parametrize("name", folders("valid"))
+def test_what_a_run_comes_to(name: str, project: Path, tmp_path: Path) -> None:
+    request = opened("valid", name, project)
+    expected = yaml.safe_load((CASES / "valid" / name / "expected.yaml").read_text(encoding="utf-8"))
+    path, environment = request.pop("path"), request.pop("env", {})
+    given = {**request, "process_env": {"PATH": os.environ["PATH"], **environment}}
+    evaluation = sdk.evaluate(path, out=str(tmp_path / "out"), **given)
+    found = {
+        "status": evaluation.status.name.lower(),
+        "ids": list(dict.fromkeys(result.trial.case.id for result in in_order(evaluation.results))),
+        "warnings": [f"{found.span.line}: {found.code}" for found in evaluation.diagnostics if found.span],
+        "suite": suite_facts(evaluation.results[0]),
+        "cases": {result.trial.case.id: facts(result) for result in evaluation.results},
+    }
+    assert shown_like(found, expected) == expected
+
+
+def in_order(results: tuple[TrialResult, ...]) -> list[TrialResult]:
+    """As the cases stand in the file; they finish in any order."""
+    suite = results[0].trial.suite
+    places = {case.id: place for place, case in enumerate(suite.cases)}
+    return sorted(results, key=lambda result: places[result.trial.case.id])
+
+
+def facts(result: TrialResult) -> dict[str, Any]:
+    """All that an `expected.yaml` may say of a case."""
+    trial, case = result.trial, result.trial.case
+    return {
+        "status": result.status,
+        "score": None if result.score is None else round(result.score, 4),
+        "error": result.error and result.error.code,
+        "output": result.output,
+        "target": trial.target.name,
+        "judge": trial.judge and trial.judge.name,
+        "threshold": trial.threshold,
+        "timeout_s": trial.timeout_s,
+        "repeat": trial.repeat,
+        "types": [entry_type(entry) for entry in case.assertions],
+        "names": [entry.name for entry in case.assertions],
+        "weights": [entry.settings.weight for entry in case.assertions],
+        "required": [entry.settings.required for entry in case.assertions],
+        "values": [plain(getattr(entry.assertion, "value", None)) for entry in case.assertions],
+        "places": [f"{Path(entry.span.file).name}:{entry.span.line}" for entry in case.assertions if entry.span],
+        "passes": [score.grade.passed for score in result.scores],
+        "scores": [round(score.grade.score, 4) for score in result.scores],
+        "prompt": prompt_text(case.input),
+        "input": [portable(message.as_json()) for message in case.input],
+        "expected_output": [portable(message.as_json()) for message in case.expected_output],
+        "criteria": case.criteria,
+        "description": case.description,
+        "vars": plain(case.vars),
+        "metadata": plain(case.metadata),
+        "tags": list(case.tags),
+    }
+
+
+def entry_type(entry: AssertionEntry) -> Any:
+    inner = getattr(entry.assertion, "assert_", None)
+    return entry.shown_type if inner is None else {entry.shown_type: [entry_type(child) for child in inner]}
+
+
+def suite_facts(result: TrialResult) -> dict[str, Any]:
+    suite = result.trial.suite
+    run = suite.run
+    return {
+        "name": suite.name,
+        "description": suite.description,
+        "tags": list(suite.tags),
+        "metadata": plain(suite.metadata),
+        "targets": [target.name for target in suite.targets],
+        "run": {key: getattr(run, key) for key in ("workers", "repeat", "aggregate", "timeout_s", "max_errors")},
+        "env": dict(suite.env),
+        "files": sorted(os.path.relpath(path) for path in suite.files),
+        "secrets": sorted(suite.secrets),
+    }
+
+
+def plain(value: Any) -> Any:
+    """Tuples as lists, options as mappings of what was given."""
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if hasattr(value, "outcome"):
+        return value.outcome
+    return getattr(value, "value", getattr(value, "text", value))
+
+
+def portable(message: dict[str, Any]) -> dict[str, Any]:
+    """The message without the places of its files on this machine."""
+    content = message["content"]
+    if not isinstance(content, list):
+        return message
+    return {**message, "content": [{key: one for key, one in block.items() if key != "path"} for block in content]}
+
+
+def shown_like(found: Any, expected: Any) -> Any:
+    """The part of what was found that an expectation speaks of."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        return {key: shown_like(found.get(key, "MISSING"), value) for key, value in expected.items()}
+    return found

@@ -1,0 +1,52 @@
+"""What the loader has found wrong so far."""
+
+from __future__ import annotations
+
+from agentv.model.span import Span
+from agentv.spec.nodes import NOWHERE
+from agentv.spec.report import Report
+
+AT = Span("file.yaml", 3, 1, 3, 2)
+
+
+def test_the_same_mistake_at_the_same_place_is_kept_once_and_still_counts_as_told():
+    report = Report()
+    report.error("bad-value", AT, "wrong")
+    before = report.errors
+    report.error("bad-value", AT, "wrong")
+    assert report.count == 1
+    assert report.errors > before
+
+
+def test_warnings_and_hints_are_no_failure():
+    report = Report(hints=True)
+    report.warning("bad-dotenv", AT, "odd")
+    report.older("evaluators", "assert", AT)
+    assert not report.failed
+    assert {one.severity for one in report.diagnostics} == {"warning", "hint"}
+
+
+def test_hints_are_for_validate_alone():
+    report = Report()
+    report.older("evaluators", "assert", AT)
+    assert report.count == 0
+
+
+def test_diagnostics_are_sorted_by_file_line_and_column():
+    report = Report()
+    for span in (Span("b", 1, 1, 1, 2), Span("a", 2, 1, 2, 2), Span("a", 1, 5, 1, 6), Span("a", 1, 2, 1, 3)):
+        report.error("bad-value", span, "wrong")
+    report.error("bad-value", None, "nowhere")
+    assert [one.span and tuple(one.span[:3]) for one in report.diagnostics] == [
+        None,
+        ("a", 1, 2),
+        ("a", 1, 5),
+        ("a", 2, 1),
+        ("b", 1, 1),
+    ]
+
+
+def test_what_stands_in_no_file_has_no_place():
+    report = Report()
+    report.error("unknown-target", NOWHERE, "no target 'x'")
+    assert report.diagnostics[0].span is None

@@ -1,0 +1,205 @@
+"""YAML 1.2 core into nodes with places."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import yaml
+from doubles.loading import parsed
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.spec.nodes import ListNode, MapNode, Scalar, plain, span_of
+from agentv.spec.report import Report
+from agentv.spec.yaml import DEPTH_LIMIT, read_yaml
+from agentv.spec.yaml_errors import BREAKS
+
+TEXT = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters=[*BREAKS, "\ufeff"]), max_size=30)
+DATA = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def told(data: bytes) -> list[str]:
+    report = Report()
+    read_yaml("file.yaml", data, report)
+    return [one.code for one in report.diagnostics]
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_nodes_or_are_told_what_is_wrong(data):
+    report = Report()
+    node = read_yaml("file.yaml", data, report)
+    assert node is None or isinstance(node, Scalar | ListNode | MapNode)
+    for one in report.diagnostics:
+        assert one.span is not None
+        assert one.span.line >= 1
+
+
+@given(st.text("{}[]:-#&*!|>'\"%@`\n\t ax1.~<?,", max_size=60))
+def test_any_punctuation_is_nodes_or_is_told_what_is_wrong(text):
+    report = Report()
+    node = read_yaml("file.yaml", text.encode(), report)
+    if node is None and not report.failed:
+        # no document is no mistake of YAML: whoever reads the file says that it is empty
+        assert yaml.safe_load(text) is None
+
+
+@given(DATA, st.booleans())
+def test_what_a_dumper_writes_is_read_back(data, flow):
+    text = yaml.safe_dump(data, allow_unicode=True, default_flow_style=flow, sort_keys=False)
+    assert plain(parsed(text)) == data
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("no", "no"),
+        ("on", "on"),
+        ("y", "y"),
+        ("1_000", "1_000"),
+        ("12:30:00", "12:30:00"),
+        ("2026-11-21", "2026-11-21"),
+        ("0o14", 12),
+        ("0x1F", 31),
+        ("012", 12),
+        ("+7", 7),
+        ("1e3", 1000.0),
+        (".5", 0.5),
+        ("1.", 1.0),
+        ("-.inf", -math.inf),
+        ("True", True),
+        ("NULL", None),
+        ("~", None),
+        ("nULL", "nULL"),
+        ("tRUE", "tRUE"),
+        ("0b11", "0b11"),
+        ("1" * 401, "1" * 401),
+        ('"1"', "1"),
+        ("'true'", "true"),
+        ("!!str 1", "1"),
+        ("!!float 1", 1.0),
+        ("! 1", "1"),
+    ],
+)
+def test_scalars_mean_what_the_core_schema_says(text, value):
+    (item,) = parsed(f"- {text}").items
+    assert type(item.value) is type(value)
+    assert item.value == value
+
+
+def test_a_scalar_remembers_how_it_was_written():
+    assert [item.text for item in parsed("[1.50, 0x1F, True, ~, 'a']").items] == ["1.50", "0x1F", "True", "~", "a"]
+
+
+def test_every_value_and_key_knows_its_place():
+    node = parsed("a: 1\nb:\n  - two\n  - {c: three}\n")
+    assert span_of(node.keys["b"])[1:] == (2, 1, 2, 2)
+    two, mapping = node.items["b"].items
+    assert span_of(two.at)[1:] == (3, 5, 3, 8)
+    assert span_of(mapping.items["c"].at)[1:] == (4, 9, 4, 14)
+
+
+def test_columns_count_characters_not_bytes():
+    node = parsed('- {"ü": "ö", x: y}')
+    assert span_of(node.items[0].items["x"].at).column == 17
+
+
+def test_bom_and_windows_line_ends_change_nothing():
+    node = parsed("\ufeffa: 1\r\nb: |\r\n  x\r\n  y\r\n")
+    assert plain(node) == {"a": 1, "b": "x\ny\n"}
+    assert span_of(node.keys["b"]).line == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("a: 1\na: 2\n", ["duplicate-key"]),
+        ("a: 1\n'a': 2\n", ["duplicate-key"]),
+        ("- &a [1]\n- {<<: *a}\n", ["bad-merge"]),
+        ("? {a: 1}\n: 2\n", ["bad-key"]),
+        ("- &a x\n- *a : 1\n", ["bad-key"]),
+        ("- *nobody\n", ["bad-yaml"]),
+        ("&a [*a]\n", ["bad-yaml"]),
+        ("a: !thing 1\n", ["unknown-tag"]),
+        ("!!set {a, b}\n", ["unknown-tag"]),
+        ("!!int one\n", ["bad-value"]),
+        ("!!bool yes\n", ["bad-value"]),
+        ("a\n---\nb\n", ["several-documents"]),
+        ("[" * (DEPTH_LIMIT + 1), ["too-deep"]),
+        ("{a: " * 100_000, ["too-deep"]),
+        ("a: \x01\n", ["bad-yaml"]),
+        ("a: x\u2028b\n", ["bad-yaml"]),
+    ],
+)
+def test_what_is_wrong_has_its_code(text, codes):
+    assert told(text.encode()) == codes
+
+
+def test_the_deepest_file_that_is_read():
+    assert told(b"[" * DEPTH_LIMIT + b"]" * DEPTH_LIMIT) == []
+
+
+def test_aliases_do_not_add_up_beyond_the_depth():
+    level = "[" * 40
+    text = f"- &a {level}{']' * 40}\n- &b {level}*a{']' * 40}\n- [*a, *b]\n- {level}*b{']' * 40}\n"
+    assert told(text.encode()) == ["too-deep"]
+    assert told(text.rsplit("- ", 1)[0].encode()) == []
+
+
+def test_aliases_stand_for_what_was_anchored():
+    assert plain(parsed("- &a {x: [1]}\n- *a\n- &b text\n- *b\n- &k key: *k\n")) == [
+        {"x": [1]},
+        {"x": [1]},
+        "text",
+        "text",
+        {"key": "key"},
+    ]
+
+
+def test_what_a_mapping_says_itself_wins_over_what_it_merges():
+    text = "base: &base {a: 1, b: 2}\nmore: &more {b: 3, c: 4}\nmade: {<<: [*more, *base], a: 9}\nquoted: {'<<': 1}\n"
+    found = plain(parsed(text))
+    assert found["made"] == {"a": 9, "b": 3, "c": 4}
+    assert found["quoted"] == {"<<": 1}
+
+
+def test_no_document_is_no_mistake_of_yaml():
+    report = Report()
+    assert read_yaml("file.yaml", b"# nothing\n", report) is None
+    assert not report.count
+
+
+def streamed(text: str) -> tuple[list[object], dict[str, object], list[str]]:
+    """The items that are handed on, the head that is known before them, and what was told."""
+    items: list[object] = []
+    heads: list[MapNode] = []
+
+    def begin(head: MapNode):
+        heads.append(MapNode(dict(head.items), dict(head.keys), head.at))
+        return lambda node: items.append(plain(node))
+
+    report = Report()
+    read_yaml("file.yaml", text.encode(), report, stream=(frozenset({"tests"}), begin))
+    return items, plain(heads[0]) if heads else {}, [one.code for one in report.diagnostics]
+
+
+def test_a_streamed_list_is_handed_on_item_by_item_with_the_head_before_it():
+    assert streamed("name: x\ntests:\n- {id: a}\n- {id: b, tests: [1]}\n") == (
+        [{"id": "a"}, {"id": "b", "tests": [1]}],
+        {"name": "x"},
+        [],
+    )
+
+
+def test_the_item_that_a_mistake_cuts_short_is_not_handed_on():
+    items, _, codes = streamed("tests:\n  - id: a\n  - id: b\n   input: x\n")
+    assert items == [{"id": "a"}]
+    assert codes == ["bad-yaml"]
+
+
+def test_a_head_that_merges_is_not_streamed_since_it_is_known_only_at_its_end():
+    assert streamed("x: &x {name: y}\n<<: *x\ntests:\n- 1\n") == ([], {}, [])

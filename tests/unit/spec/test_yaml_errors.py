@@ -1,0 +1,52 @@
+"""Where a file stops being YAML, and what is likely meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentv.spec.report import Report
+from agentv.spec.yaml import read_yaml
+from agentv.spec.yaml_errors import span_at
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message", "hint"),
+    [
+        ("a:\n\tb: 1\n", (2, 1), "found character that cannot start any token", "indent with spaces"),
+        ("a: b: c\n", (1, 5), "mapping values are not allowed", "quote a text that holds ': '"),
+        ("a: @home\n", (1, 4), "cannot start any token", "quote a text that begins with @"),
+        ("a: `x`\n", (1, 4), "cannot start any token", "quote a text that begins with `"),
+        ("a: {{ b }}\n", (1, 5), "a key must be text", "quote a text that begins with {{"),
+        ("a: {{ b }} c\n", (1, 5), "a key must be text", "quote a text that begins with {{"),
+        ("a: {% if b %}\n", (1, 5), "cannot start any token", "quote a text that begins with {{ or {%"),
+        ('a: "\\ud83d\\ude00"\n', (1, 7), "invalid Unicode character escape", "write the character itself"),
+        ("x: 1\na: 'b\n", (2, 4), "the quote that begins here is never closed", None),
+        ("a: 1\nb\n", (2, 1), "a key is expected here, and no ':' follows", None),
+        ("a: 1\nb", (2, 1), "a key is expected here, and no ':' follows", None),
+        ("a:\n  - 1\n b: 2\n", (3, 2), "that begins at line 1", None),
+        ("a: ü\nb: \x07\n", (2, 4), "control characters are not allowed", None),
+        ("a: ü\u2028b\n", (1, 5), "U+2028", 'in double quotes write it as "\\u2028"'),
+        ("a: x\x85b\n", (1, 5), "U+0085", 'in double quotes write it as "\\u0085"'),
+    ],
+)
+def test_the_place_and_the_likely_fix(text, place, message, hint):
+    report = Report()
+    assert read_yaml("file.yaml", text.encode(), report) is None
+    (found,) = report.diagnostics
+    assert (found.span.line, found.span.column) == place
+    assert message in found.message
+    assert (hint in found.hint) if hint else found.hint is None
+
+
+def test_bytes_that_are_no_text_are_told_with_their_column():
+    report = Report()
+    read_yaml("file.yaml", "a: 1\r\nü: ".encode() + b"\xff\n", report)
+    (found,) = report.diagnostics
+    assert found.code == "not-utf-8"
+    assert (found.span.line, found.span.column) == (2, 4)
+
+
+@pytest.mark.parametrize(("offset", "place"), [(0, (1, 1)), (3, (2, 1)), (5, (2, 2)), (7, (3, 1)), (9, (4, 1))])
+def test_a_byte_has_a_line_and_a_column(offset, place):
+    span = span_at("file.yaml", "a\r\nüb\r\n\nx".encode(), offset)
+    assert (span.line, span.column) == place
