@@ -78,12 +78,12 @@ def test_tests_private_files_and_folders_are_no_types(tmp_path, project):
 
 
 def test_the_nearest_folder_wins_and_the_walk_ends_at_the_root(tmp_path, project):
-    project("..", **{"outside.py": ""})
-    project(".", **{"far.py": ""})
-    project("a", **{"near.py": ""})
-    (tmp_path / "a" / "b").mkdir()
-    (tmp_path / "c").mkdir()
-    root = str(tmp_path)
+    project(".", **{"outside.py": ""})
+    project("repo", **{"far.py": ""})
+    project("repo/a", **{"near.py": ""})
+    (tmp_path / "repo/a/b").mkdir()
+    (tmp_path / "repo/c").mkdir()
+    root = str(tmp_path / "repo")
     assert list(discover(f"{root}/a/b", root).types) == ["near"]
     assert list(discover(f"{root}/c", root).types) == ["far"]
     alone = discover(f"{root}/a/b", f"{root}/a/b")
