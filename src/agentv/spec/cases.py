@@ -65,7 +65,7 @@ class CaseReader:
         self._assertions = assertions
         self._book = book
         self._env = env
-        self._root = _encode(root.rstrip("/") + "/")[1:-1]
+        self._root = _encode(root)[1:-1] if root != "/" else b"\x00"
         self._shape = shape_of(AuthoredCase)
         self._others = Others(hinted=tuple(CASE.known))
         self._shared: tuple[AssertionEntry, ...] | None = None

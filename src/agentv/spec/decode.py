@@ -166,7 +166,7 @@ def shape_of(cls: type) -> Shape:
 
 
 def _compiled(cls: type) -> Shape:
-    hints = _hints(cls)
+    hints = hints_of(cls)
     rules: dict[str, Rule] = {}
     required = []
     older: dict[str, Rule] = {}
@@ -190,7 +190,7 @@ def _compiled(cls: type) -> Shape:
     return Shape(cls, {**rules, **older}, tuple(required), takes_json, checks)
 
 
-def _hints(cls: type) -> dict[str, Any]:
+def hints_of(cls: type) -> dict[str, Any]:
     """The evaluated annotations of the fields that can be given; those of private state are left alone."""
     given = {field.name for field in fields(cls) if field.init and not field.name.startswith("_")}
     hints: dict[str, Any] = {}

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_orig
 from agentv.model.assertion import AssertionEntry, Transform
 from agentv.model.values import Json
 from agentv.registry import fields as declared
-from agentv.spec.decode import Shape, _hints, shape_of
+from agentv.spec.decode import Shape, hints_of, shape_of
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -84,7 +84,7 @@ def properties_of(cls: type, unread: Mapping[str, Schema] | None = None) -> dict
         TypeError: a field has no translation, or `unread` names one that is none of those.
     """
     unread = unread or {}
-    hints = _hints(cls)
+    hints = hints_of(cls)
     left = {rule.name for rule in shape_of(cls).rules.values() if rule.unread}
     if left != unread.keys():
         raise TypeError(f"{cls.__name__}: what {sorted(left ^ unread.keys())} may be is said in one place only")

@@ -126,7 +126,7 @@ def _moved(found: Diagnostic, path: str, lines: int) -> Diagnostic:
 def _parsed(line: bytes, number: int, path: str, report: Report) -> Node | None:
     at = Span(path, number, 1, number, 2)
     try:
-        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
         report.error("not-utf-8", at, f"not UTF-8 (byte {error.start + 1} of the line)")
         return None

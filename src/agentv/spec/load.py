@@ -12,7 +12,7 @@ from agentv.model.assertion import AssertionEntry
 from agentv.model.span import Span
 from agentv.model.suite import Suite
 from agentv.model.values import Json
-from agentv.spec.files import shown
+from agentv.spec.files import is_directory, is_file, shown
 from agentv.spec.nearest import did_you_mean
 from agentv.spec.nodes import node_of
 from agentv.spec.report import Report
@@ -72,13 +72,13 @@ def eval_files(paths: tuple[str, ...]) -> Iterator[str]:
     """
     for written in paths:
         path = Path(written)
-        if path.is_dir():
+        if is_directory(written):
             yield from _in_directory(path, written)
-        elif path.is_file():
+        elif is_file(written):
             _refuse_unbuilt(path, written)
             yield str(path.absolute())
         else:
-            siblings = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+            siblings = [one.name for one in path.parent.iterdir()] if is_directory(str(path.parent)) else []
             raise UsageError(f"{written} does not exist", did_you_mean(path.name, siblings))
 
 

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from agentv.errors import Diagnostic, Severity
 from agentv.spec.nodes import NOWHERE, ListNode, MapNode, Place, Scalar, span_of
 
+LONGEST = 500
+"""Characters of a message or hint."""
+
 
 class Report:
     """Collects diagnostics; the same mistake at the same place is kept once.
@@ -32,7 +35,7 @@ class Report:
 
     @property
     def errors(self) -> int:
-        """How many errors were told, the same one again included: whoever sees it grow knows that something is wrong."""
+        """How many errors were told, the same one again included: where it grows, something is wrong."""
         return self._errors
 
     @property
@@ -86,4 +89,11 @@ def _diagnostic(
 ) -> Diagnostic:
     place = at.at if isinstance(at, Scalar | ListNode | MapNode) else at
     span = span_of(place) if place is not None and place is not NOWHERE else None
-    return Diagnostic(code, message, span, severity, hint, tuple(notes))
+    return Diagnostic(code, _line(message), span, severity, _line(hint) if hint else None, tuple(notes))
+
+
+def _line(text: str) -> str:
+    """One line of bearable length: what a message quotes may be anything."""
+    if "\n" in text or "\r" in text:
+        text = text.replace("\n", "\\n").replace("\r", "\\r")
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 import pytest
-from doubles.loading import parsed, reading_of, repository
 
 from agentv.model.assertion import Transform
 from agentv.model.values import Json
@@ -36,6 +35,7 @@ from agentv.registry.fields import (
 )
 from agentv.spec.decode import INVALID, kind_for, shape_of
 from agentv.spec.reading import Others
+from doubles.loading import parsed, reading_of, repository
 
 FILES = {
     "note.md": "{{ not rendered }}\n",
@@ -255,7 +255,9 @@ def test_data_is_inline_or_by_a_path(tmp_path):
 def test_functions_are_of_a_file_or_of_a_module(tmp_path):
     assert value(FunctionRef, "tools.py:f", tmp_path) == (FunctionRef("f", path=str(tmp_path / "tools.py")), [])
     assert value(FunctionRef, "file://tools.py:f", tmp_path)[0].path == str(tmp_path / "tools.py")
-    assert value(FunctionRef, "package.module:Class.method", tmp_path)[0] == FunctionRef("Class.method", module="package.module")
+    assert value(FunctionRef, "package.module:Class.method", tmp_path)[0] == FunctionRef(
+        "Class.method", module="package.module"
+    )
     assert value(FunctionRef, "tools.py", tmp_path)[0] is INVALID
     assert value(FunctionRef, "no.py:f", tmp_path)[1] == ["file 'no.py' does not exist"]
 

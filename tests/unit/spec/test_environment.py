@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from doubles.loading import repository
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.spec.environment import dotenv_of, merged, read_dotenv
 from agentv.spec.files import DiskReader
 from agentv.spec.report import Report
+from doubles.loading import repository
 
 
 class Held:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
-from doubles.loading import outcome, repository
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from doubles.loading import outcome, repository
 
 RIGHT: dict[str, Any] = {
     "name": "right",
@@ -74,8 +75,36 @@ FILES = {
     ".agentv/assertions/min_words.py": "def assertion(ctx, *, minimum: int = 3):\n    return True\n",
 }
 KEYS = ["assert", "type", "value", "id", "input", "tests", "include", "name", "contains", "role", "nonsense", "", "<<"]
-VALUES = [None, True, 0, -1, 1.5, 10**400, float("inf"), "", " ", "x", "{{ name }}", "{{ nobody }}", "{{", "{% if", "}}"]
-VALUES += [[], {}, [None], ["x", 1], {"type": "contains"}, {"x": 1}, [[]], "./guide.md", "no\x1bthing", "a.b:c", "é" * 50]
+VALUES = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    10**400,
+    float("inf"),
+    "",
+    " ",
+    "x",
+    "{{ name }}",
+    "{{ nobody }}",
+    "{{",
+    "{% if",
+    "}}",
+]
+VALUES += [
+    [],
+    {},
+    [None],
+    ["x", 1],
+    {"type": "contains"},
+    {"x": 1},
+    [[]],
+    "./guide.md",
+    "no\x1bthing",
+    "a.b:c",
+    "é" * 50,
+]
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +140,9 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
     return document
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(document=mutated())
 def test_a_mutated_file_is_right_or_told_where_it_is_wrong(project: Path, document: dict[str, Any]) -> None:
     text = yaml.safe_dump(document, allow_unicode=True, sort_keys=False)
@@ -125,7 +156,9 @@ def test_a_file_with_bytes_replaced_is_right_or_told_where_it_is_wrong(project: 
     original = yaml.safe_dump(RIGHT, allow_unicode=True, sort_keys=False).encode()
     start = data.draw(st.integers(0, len(original)))
     length = data.draw(st.integers(0, 40))
-    piece = data.draw(st.one_of(st.binary(max_size=20), st.text("{}[]:-#&*!|>'\"%@`\n\t ax1.~<?,", max_size=12).map(str.encode)))
+    piece = data.draw(
+        st.one_of(st.binary(max_size=20), st.text("{}[]:-#&*!|>'\"%@`\n\t ax1.~<?,", max_size=12).map(str.encode))
+    )
     (project / "suite.eval.yaml").write_bytes(original[:start] + piece + original[start + length :])
     told_within(project)
 
@@ -143,7 +176,14 @@ def told_within(project: Path) -> None:
     assert bool(suites) != bool(errors)
     for one in found:
         assert one.span is not None
-        lines = Path(one.span.file).read_bytes().decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        lines = (
+            Path(one.span.file)
+            .read_bytes()
+            .decode(errors="replace")
+            .replace("\r\n", "\n")
+            .replace("\r", "\n")
+            .split("\n")
+        )
         assert 1 <= one.span.line <= one.span.end_line <= len(lines), one
         assert 1 <= one.span.column <= len(lines[one.span.line - 1]) + 1, one
         assert one.message == one.message.strip()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from doubles.loading import parsed
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.model.span import Span
 from agentv.spec.nodes import WrittenFloat, holds_placeholder, is_empty, kind_of, node_of, plain
+from doubles.loading import parsed
 
 AT = Span("file.yaml", 3, 1, 3, 2)
 JSON = st.recursive(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agentv.model.span import Span
 from agentv.spec.nodes import NOWHERE
-from agentv.spec.report import Report
+from agentv.spec.report import LONGEST, Report
 
 AT = Span("file.yaml", 3, 1, 3, 2)
 
@@ -50,3 +50,12 @@ def test_what_stands_in_no_file_has_no_place():
     report = Report()
     report.error("unknown-target", NOWHERE, "no target 'x'")
     assert report.diagnostics[0].span is None
+
+
+def test_a_message_is_one_line_of_bearable_length():
+    report = Report()
+    report.error("missing-file", AT, "file 'a\nb\r' does not exist", hint="x\ny")
+    report.error("missing-file", AT, "long " * 1000)
+    short, long = sorted(report.diagnostics, key=lambda one: len(one.message))
+    assert (short.message, short.hint) == (r"file 'a\nb\r' does not exist", r"x\ny")
+    assert len(long.message) == LONGEST

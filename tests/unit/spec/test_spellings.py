@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-from doubles.loading import case_of, found_in, outcome, parsed, repository, suite_of
 
+from agentv.spec.decode import shape_of
 from agentv.spec.nodes import plain
 from agentv.spec.report import Report
 from agentv.spec.schema import AuthoredCase, AuthoredRun, AuthoredSuite, AuthoredTarget
-from agentv.spec.decode import shape_of
 from agentv.spec.spellings import CASE, DEFAULT_TEST, RUN, SUITE, TARGET, TEMPLATE, translate, type_name
+from doubles.loading import case_of, found_in, outcome, parsed, repository, suite_of
 
 SECTION_3 = {
     "name": ["dataset", "suite"],
@@ -74,8 +75,6 @@ CASES = {
 
 def spelled(document: dict, canonical: str, older: str) -> str:
     """The document as YAML, one of its keys in an older spelling."""
-    import json
-
     renamed = {key: value for key, value in document.items() if key != canonical}
     outer, dot, inner = older.partition(".")
     renamed |= {outer: {inner: document[canonical]}} if dot else {older: document[canonical]}
@@ -119,7 +118,6 @@ def test_older_keys_of_a_case(tmp_path: Path, canonical: str, older: str):
 )
 @pytest.mark.parametrize("home", ["run", "evaluate_options", "evaluateOptions", "execution"])
 def test_older_keys_of_a_run(tmp_path: Path, home: str, key: str, value: object, field: str, read: object):
-    import json
 
     document = {**SUITES, home: {key: value}}
     if home != "run":
@@ -143,7 +141,13 @@ def test_two_negations_are_none():
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("id", "agent"), ("label", "agent"), ("judge_target", "mock:yes"), ("timeout_seconds", 9), ("command_template", "cat")],
+    [
+        ("id", "agent"),
+        ("label", "agent"),
+        ("judge_target", "mock:yes"),
+        ("timeout_seconds", 9),
+        ("command_template", "cat"),
+    ],
 )
 def test_older_keys_of_a_target(tmp_path: Path, key: str, value: object):
     settings = {"name": "agent", "provider": "cli", "command": "cat", "judge": "mock:no", "timeout_s": 4}
@@ -151,7 +155,6 @@ def test_older_keys_of_a_target(tmp_path: Path, key: str, value: object):
     del settings[meant.get(key, "command")]
     settings[key] = value
     document = {**SUITES, "targets": settings}
-    import json
 
     (target,) = suite_of(tmp_path, json.dumps(document)).targets
     shown = (target.name, target.judge, target.timeout_s, str(target.settings.command))
@@ -160,7 +163,9 @@ def test_older_keys_of_a_target(tmp_path: Path, key: str, value: object):
 
 
 def test_dataset_and_suite_stay_in_the_metadata_where_the_name_stands_too(tmp_path):
-    suite = suite_of(tmp_path, "name: a\ndataset: b\nsuite: c\ntarget: echo\ntests: [{id: x, input: y, assert: [{contains: y}]}]\n")
+    suite = suite_of(
+        tmp_path, "name: a\ndataset: b\nsuite: c\ntarget: echo\ntests: [{id: x, input: y, assert: [{contains: y}]}]\n"
+    )
     assert suite.name == "a"
     assert suite.metadata == {"dataset": "b", "suite": "c"}
 
@@ -190,9 +195,9 @@ def test_an_unknown_key_inside_execution_keeps_its_place(tmp_path):
     report = Report()
     translated = translate(parsed("execution:\n  targt: x\n  x-free: 1\n"), CASE, report)
     assert plain(translated.map) == {"execution.targt": "x"}
-    assert found_in(tmp_path, "target: echo\ntests:\n- id: a\n  input: b\n  execution: {targt: x}\n  assert: [{contains: b}]\n") == [
-        ("unknown-key", 5)
-    ]
+    assert found_in(
+        tmp_path, "target: echo\ntests:\n- id: a\n  input: b\n  execution: {targt: x}\n  assert: [{contains: b}]\n"
+    ) == [("unknown-key", 5)]
 
 
 def test_validate_names_the_canonical_spelling(tmp_path):

@@ -6,7 +6,6 @@ import math
 
 import pytest
 import yaml
-from doubles.loading import parsed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from agentv.spec.nodes import ListNode, MapNode, Scalar, plain, span_of
 from agentv.spec.report import Report
 from agentv.spec.yaml import DEPTH_LIMIT, read_yaml
 from agentv.spec.yaml_errors import BREAKS
+from doubles.loading import parsed
 
 TEXT = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters=[*BREAKS, "\ufeff"]), max_size=30)
 DATA = st.recursive(

@@ -1,0 +1,224 @@
+"""The entries of an `assert:` list (SPEC section 7). Their five forms are in `tests/cases`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from doubles.loading import parsed, reading_of, repository
+
+CUSTOM = {
+    ".agentv/assertions/min_words.py": "def assertion(ctx, *, minimum: int = 3):\n    return True\n",
+    ".agentv/assertions/anything.py": "def assertion(ctx, **options):\n    return True\n",
+    ".agentv/assertions/two.py": "def assertion(ctx, *, value: str, other: int = 1):\n    return True\n",
+    ".agentv/assertions/looks.ts": "export default 1;\n",
+}
+
+
+def read(text: str, folder: Path, **more):
+    """The entries of a list, and what was told: code and message."""
+    reading = reading_of(repository(folder, CUSTOM), **more)
+    entries = reading.entries(parsed(text, str(folder / "suite.eval.yaml")), reading)
+    return entries, [(one.code, one.message) for one in reading.report.diagnostics]
+
+
+def entry(text: str, folder: Path, **more):
+    """The only entry of a list, which must be right."""
+    found, told = read(f"- {text}", folder, **more)
+    assert told == []
+    (one,) = found
+    return one
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{type: contains, value: 1.50}", "1.50"),
+        ("{contains: true}", "true"),
+        ("{type: contains-any, value: [1_000, 0x1F]}", ("1_000", "0x1F")),
+        ("{equals: {a: 1}}", {"a": 1}),
+        ("{max-tokens: 5}", 5),
+    ],
+)
+def test_a_value_is_compared_by_its_yaml_text(tmp_path, text, value):
+    assert entry(text, tmp_path).assertion.value == value
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("{type: not-contains, value: x}", "not-contains"),
+        ("{type: contains, value: x, negate: true}", "not-contains"),
+        ("{type: not-contains, value: x, negate: true}", "contains"),
+        ("{not_contains: x}", "not-contains"),
+        ("{not-not-contains: x}", "contains"),
+        ("{not-min-words: 3}", "not-min-words"),
+        ("{not_matches: x}", "not-regex"),
+        ("{not-composite: [{contains: x}]}", "not-assert-set"),
+    ],
+)
+def test_negation(tmp_path, text, shown):
+    assert entry(text, tmp_path).shown_type == shown
+
+
+def test_the_keys_that_every_assertion_takes(tmp_path):
+    text = (
+        "{contains: x, metric: m, weight: 2, required: 0.5, min_score: 0.25, timeout_s: 9, transform: $.a, x-free: 1}"
+    )
+    settings = entry(text, tmp_path).settings
+    assert (settings.name, settings.weight, settings.required) == ("m", 2.0, 0.5)
+    assert (settings.min_score, settings.timeout_s, settings.transform.expression) == (0.25, 9.0, "$.a")
+
+
+def test_a_key_that_the_type_declares_itself_is_the_types(tmp_path):
+    # levenshtein's threshold counts edits: it is no pass mark of the entry
+    one = entry("{type: levenshtein, value: hello, threshold: 2}", tmp_path)
+    assert one.assertion.threshold == 2
+
+
+def test_the_one_key_form_takes_options_as_a_mapping(tmp_path):
+    one = entry("{regex: {value: ^a, flags: i}}", tmp_path)
+    assert (one.assertion.value, one.assertion.flags) == ("^a", "i")
+    set_ = entry("{assert-set: {threshold: 0.5, assert: [{contains: x}]}}", tmp_path)
+    assert set_.assertion.threshold == 0.5
+    named = entry("{regex: {value: ^a, name: n}, weight: 3}", tmp_path)
+    assert (named.settings.name, named.settings.weight) == ("n", 3.0)
+
+
+def test_the_one_key_form_without_a_value_has_no_options(tmp_path):
+    assert entry("{is-json: }", tmp_path).type == "is-json"
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters"),
+    [
+        ("{min-words: 5}", {"minimum": 5}),
+        ("{type: min_words, minimum: 5}", {"minimum": 5}),
+        ("{type: min-words, config: {minimum: 5}}", {"minimum": 5}),
+        ("{min-words: {minimum: 5}}", {"minimum": 5}),
+        ("{min-words: , weight: 2}", {}),
+        ("{two: x}", {"value": "x"}),
+        ("{type: two, value: x, config: {other: 2}, x-free: 1}", {"value": "x", "other": 2}),
+        ("{type: anything, a: [1], b: {c: 1}}", {"a": [1], "b": {"c": 1}}),
+        ("{anything: 5}", {"value": 5}),
+    ],
+)
+def test_the_parameters_of_a_custom_type(tmp_path, text, parameters):
+    assert entry(text, tmp_path).assertion.parameters == parameters
+
+
+def test_the_options_of_a_typescript_type_reach_it_as_config(tmp_path):
+    assert entry("{looks: {like: this}}", tmp_path).assertion.config == {"value": {"like": "this"}}
+    assert entry("{type: looks, like: this}", tmp_path).assertion.config == {"like": "this"}
+
+
+def test_placeholders_in_a_custom_types_options_are_rendered_once(tmp_path):
+    text = '{type: anything, a: "{{ x }}", config: {b: "{{ x }}"}}'
+    one = entry(text, tmp_path, variables={"x": "{{ y }}"}, renders=True)
+    assert one.assertion.parameters == {"a": "{{ y }}", "b": "{{ y }}"}
+
+
+def test_sentences_are_judged_together_at_the_first_ones_place(tmp_path):
+    found, told = read("[{contains: a}, Is kind, {contains: b}, Is short]", tmp_path)
+    assert told == []
+    assert [one.type for one in found] == ["contains", "llm-rubric", "contains"]
+    rubric = found[1]
+    assert (rubric.assertion.value, rubric.settings.weight) == (("Is kind", "Is short"), 2.0)
+    assert rubric.span.column == 17
+
+
+@pytest.mark.parametrize("sentence", ["Polite", "höflich", "親切です", "is-it-json?", "Says 'hello'", "kind."])
+def test_one_word_that_names_no_type_is_a_sentence(tmp_path, sentence):
+    assert entry(f'"{sentence}"', tmp_path).assertion.value == (sentence,)
+
+
+class Asked:
+    """A registry that remembers which names were looked up."""
+
+    not_yet: frozenset[str] = frozenset()
+
+    def __init__(self, real) -> None:
+        self.real = real
+        self.names: list[str] = []
+
+    def find(self, name: str):
+        self.names.append(name)
+        return self.real.find(name)
+
+
+def test_a_sentence_that_names_no_type_is_not_searched_for_among_plugins(tmp_path):
+    reading = reading_of(tmp_path)
+    reader = reading.entries.__self__
+    words = Asked(reader.registry)
+    replace(reader, registry=words, _named={}).entries(parsed('["とても親切です。", "Is kind"]'), reading)
+    assert words.names == ["llm-rubric"]
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("- {type: contains}", ["missing-key"]),
+        ("- {type: [contains]}", ["bad-value"]),
+        ("- {type: }", ["bad-value"]),
+        ("- {weight: 2}", ["missing-key"]),
+        ("- {}", ["missing-key"]),
+        ("- {contains: a, icontains: b}", ["bad-assertion"]),
+        ("- {contains: a, colour: b}", ["unknown-key"]),
+        ("- {script: true, command: x}", ["unknown-key"]),
+        ("- [a]", ["bad-assertion"]),
+        ("- 5", ["bad-assertion"]),
+        ("- is-json", ["bare-type"]),
+        ("- not_is_json", ["bare-type"]),
+        ("- min-words", ["bare-type"]),
+        ("- bleu", ["bare-type"]),
+        ("- {bleu: x}", ["not-yet"]),
+        ("- {type: not-bleu}", ["not-yet"]),
+        ("- {type: contans, vale: x}", ["unknown-assertion"]),
+        ("- {type: contains, vale: x, weight: -1}", ["bad-value", "unknown-key"]),
+        ("- {latency: }", ["missing-key"]),
+        ("- {type: min-words, minimun: 1, minimum: x}", ["bad-value", "unknown-key"]),
+        ("contains: a", ["bad-value"]),
+    ],
+)
+def test_what_is_wrong_with_an_entry(tmp_path, text, codes):
+    found, told = read(text, tmp_path)
+    assert found == ()
+    assert sorted(code for code, _ in told) == codes
+
+
+def test_the_right_entries_beside_a_wrong_one_are_read(tmp_path):
+    found, told = read("[{contains: a}, {contians: b}, {contains: }, {contains: c}]", tmp_path)
+    assert [one.assertion.value for one in found] == ["a", "c"]
+    assert [code for code, _ in told] == ["unknown-assertion", "missing-key"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("contians", "did you mean 'contains'?"),
+        ("not_contians", "did you mean 'not-contains'?"),
+        ("min_word", "did you mean 'min-words'?"),
+        ("llm_jugde", "did you mean 'llm-judge'?"),
+        ("blue", "did you mean 'bleu'?"),
+        ("utterly-unlike", None),
+    ],
+)
+def test_the_nearest_type(tmp_path, name, hint):
+    reading = reading_of(repository(tmp_path, CUSTOM))
+    reading.entries(parsed(f"- type: {name}"), reading)
+    (found,) = reading.report.diagnostics
+    assert found.hint == hint
+
+
+def test_an_entry_that_would_vanish_in_silence_is_a_bug(tmp_path):
+    reading = reading_of(tmp_path)
+    reader = reading.entries.__self__
+    reader._named["ghost"] = (
+        type("Ghost", (), {"name": "ghost", "build": lambda _self, _options: None})(),
+        False,
+        None,
+    )
+    with pytest.raises(RuntimeError, match="left out in silence"):
+        reader.entries(parsed("- type: ghost"), reading)

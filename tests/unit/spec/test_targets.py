@@ -1,0 +1,125 @@
+"""One target out of its mapping (SPEC section 12)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentv.spec.masking import MASK
+from agentv.spec.targets import read_target
+from agentv.targets.catalogue import registry
+from doubles.loading import parsed, reading_of, repository
+
+
+def read(text: str, folder: Path, files: dict[str, str] | None = None, **more):
+    """The target that a text is, and what was told: code and column."""
+    reading = reading_of(repository(folder, files or {}), **more)
+    found = read_target(parsed(text, str(folder / "suite.eval.yaml")), registry(), reading)
+    return found, [(one.code, one.span.column) for one in reading.report.diagnostics]
+
+
+def target(text: str, folder: Path, files: dict[str, str] | None = None, **more):
+    found, told = read(text, folder, files, **more)
+    assert told == []
+    return found
+
+
+def test_what_every_target_says_and_its_providers_own_settings(tmp_path):
+    text = "{name: a, provider: mock, response: hi, judge: j, env: {K: 1}, workers: 2, timeout_s: 3, allow_empty: true, x-y: 1}"
+    found = target(text, tmp_path)
+    assert (found.name, found.provider, found.settings.response) == ("a", "mock", "hi")
+    assert (found.judge, found.env, found.workers, found.timeout_s, found.allow_empty) == (
+        "j",
+        {"K": "1"},
+        2,
+        3.0,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{name: a, provider: mock, response: hi}",
+        "{name: a, provider: 'mock:hi'}",
+        "{name: a, provider: MOCK, response: hi}",
+        "{label: a, provider: mock, config: {response: hi}}",
+        "{id: a, provider: mock, config: {response: bye}, response: hi}",
+        "{id: mock, label: a, config: {response: hi}}",
+        "{id: 'mock:hi', label: a}",
+    ],
+)
+def test_the_shapes_of_a_target(tmp_path, text):
+    found = target(text, tmp_path)
+    assert (found.name, found.provider, found.settings.response) == ("a", "mock", "hi")
+
+
+def test_a_target_without_a_name_is_called_as_its_provider(tmp_path):
+    assert target("{provider: 'mock:hi'}", tmp_path).name == "mock:hi"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{name: a}", [("missing-key", 1)]),
+        ("{name: a, provider: }", [("bad-value", 21)]),
+        ("{name: a, provider: [x]}", [("bad-value", 21)]),
+        ("{name: a, provider: 7}", [("unknown-provider", 21)]),
+        ("{name: a, provider: mokc}", [("unknown-provider", 21)]),
+        ("{name: a, provider: openai}", [("not-yet", 21)]),
+        ("{name: a, provider: mock}", [("missing-key", 1)]),
+        ("{name: a, provider: echo, response: hi}", [("unknown-key", 27)]),
+        ("{name: a, provider: 'echo:x'}", [("bad-target", 21)]),
+        ("{name: a, provider: 'mock:hi', response: bye}", [("two-spellings", 32)]),
+        ("{name: a, provider: cli, command: x, command_template: y}", [("two-spellings", 38)]),
+        ("{name: a, id: b, provider: echo}", [("two-spellings", 11)]),
+        ("{name: a, provider: mock, response: hi, workers: 0, timeout_s: x}", [("bad-value", 50), ("bad-value", 64)]),
+        ("{name: a, provider: mock, respons: hi, worker: 1}", [("unknown-key", 27), ("unknown-key", 40)]),
+        ("{name: a, provider: mock, response: hi, rate: {}}", [("not-yet", 41)]),
+        ("{name: a, provider: mock, config: [x], response: hi}", [("unknown-key", 27)]),
+    ],
+)
+def test_what_is_wrong_with_a_target(tmp_path, text, told):
+    found, said = read(text, tmp_path)
+    assert found is None
+    assert said == told
+
+
+def test_secrets_are_kept_apart_and_masked(tmp_path):
+    text = "{name: a, provider: cli, command: x, env: {API_KEY: '{{ env.KEY }}', MODE: fast}}"
+    found = target(text, tmp_path, env={"KEY": "sk-123456789"}, renders=True)
+    assert found.env == {"API_KEY": "sk-123456789", "MODE": "fast"}
+    assert found.secrets == {"sk-123456789"}
+    assert found.public == {"provider": "cli", "command": "x", "env": {"API_KEY": MASK, "MODE": "fast"}}
+
+
+def test_secrets_in_templates_of_the_call_are_known_too(tmp_path):
+    text = """
+    name: a
+    provider: http
+    url: http://localhost
+    headers: {Authorization: "Bearer {{ env.KEY }}", X-Case: "{{ case_id }}"}
+    body: {prompt: "{{ prompt }}"}
+    """
+    found = target(text, tmp_path, env={"KEY": "sk-123456789"}, renders=True)
+    assert found.settings.headers["X-Case"] == "{{ case_id }}"
+    assert found.settings.body == {"prompt": "{{ prompt }}"}
+    assert {"Bearer sk-123456789", "sk-123456789"} <= found.secrets
+    assert found.public["headers"] == {"Authorization": MASK, "X-Case": "{{ case_id }}"}
+
+
+def test_the_answers_of_a_mock_are_never_rendered(tmp_path):
+    found = target("{name: a, provider: mock, response: '{{ prompt }}'}", tmp_path, renders=True)
+    assert found.settings.response == "{{ prompt }}"
+
+
+def test_the_fingerprint_tells_settings_and_code_but_not_secrets_apart(tmp_path):
+    plain = "{name: a, provider: python, function: agent.py:f}"
+    first = target(plain, tmp_path, {"agent.py": "def f(prompt): return 'a'\n"})
+    assert target(plain.replace("name: a", "name: b"), tmp_path).fingerprint == first.fingerprint
+    assert target(plain, tmp_path, {"agent.py": "def f(prompt): return 'b'\n"}).fingerprint != first.fingerprint
+    text = "{name: a, provider: cli, command: x, env: {API_KEY: %s}}"
+    assert target(text % "first", tmp_path).fingerprint == target(text % "second", tmp_path).fingerprint
+    other = "{name: a, provider: cli, command: x, env: {MODE: %s}}"
+    assert target(other % "first", tmp_path).fingerprint != target(other % "second", tmp_path).fingerprint
