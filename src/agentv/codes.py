@@ -51,6 +51,7 @@ FILES: Mapping[str, str] = {
     "no-judge": "An assertion needs a judge, and none is named anywhere.",
     "no-target": "No target is named, so there is nothing to ask.",
     "no-tests": "A file holds no case.",
+    "not-unicode": "A case holds half of a character, a lone surrogate, which no file and no request can hold.",
     "not-utf-8": "Bytes that must be UTF-8 text are not, in a file or in an answer.",
     "not-yet": "A name is known and not supported yet.",
     "older-spelling": "A key is an older spelling of another one; both work.",

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
+
+from e2e.command import AGENTV
 
 FOUR_GOOD = "contains: h\n      - contains: e\n      - contains: l\n      - contains: o"
 GOOD = "target: echo\ntests:\n  - {id: a, input: hello, assert: [contains: hello]}\n"
@@ -105,6 +109,9 @@ def test_one_bad_line_of_many_stops_all(project):
         ("eval", "a.eval.yaml", "--out", "report.html"),
         ("eval", "a.eval.yaml", "--no-such-flag"),
         ("eval", "a.eval.yaml", "--workers", "0"),
+        ("eval", "a.eval.yaml", "--threshold", "nan"),
+        ("eval", "a.eval.yaml", "--timeout", "inf"),
+        ("eval", "a.eval.yaml", "-t", "echo", "-t", "echo"),
         ("eval", "a.eval.yaml", "--target", "nobody"),
         ("eval", "a.eval.yaml", "--target", "anthropic:claude"),
         ("eval",),
@@ -118,6 +125,48 @@ def test_a_wrong_command_runs_nothing(project, words):
     assert ended.status == 2, ended.stderr
     assert not project.ran
     assert ended.stderr.strip()
+
+
+def test_half_a_character_is_told_at_its_place(project):
+    project.write("a.jsonl", '{"id": "a", "input": "\\ud800", "assert": [{"contains": "x"}]}\n')
+    ended = project.run("eval", "a.jsonl", "-t", "echo")
+    assert ended.status == 2
+    assert "a.jsonl:1:1: error[not-unicode]" in ended.stderr
+
+
+def test_a_resume_knows_the_files_behind_assertions_and_targets(project):
+    project.write(".agentv/assertions/own.py", "def own(ctx):\n    return True\n")
+    project.write("grade.sh", "exit 0\n")
+    project.write("agent.sh", "echo hello\n")
+    project.write("a.eval.yaml", one_case("type: own\n      - script: sh grade.sh", target="'cli:sh agent.sh'"))
+    assert project.run("eval", "a.eval.yaml", "-o", "out").status == 0
+    for name, text in {
+        ".agentv/assertions/own.py": "def own(ctx):\n    return False\n",
+        "grade.sh": "exit 1\n",
+        "agent.sh": "exit 1\n",
+    }.items():
+        before = (project.path / name).read_text()
+        project.write(name, text)
+        assert project.run("eval", "a.eval.yaml", "-o", "out", "--resume=out").status in {1, 3}, name
+        project.write(name, before)
+    assert project.run("eval", "a.eval.yaml", "-o", "out", "--resume=out").status == 0
+
+
+def test_output_that_cannot_be_written_is_no_success(project):
+    project.write("a.eval.yaml", GOOD)
+    for words in ("eval a.eval.yaml --json", "validate a.eval.yaml --json", "schema"):
+        with Path("/dev/full").open("w") as full:
+            process = subprocess.run(
+                [AGENTV, *words.split()],
+                cwd=project.path,
+                env=project.environment,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+        assert process.returncode == 3, words
+        assert "internal error" not in process.stderr
 
 
 def test_failing_exits_1(project):
@@ -136,6 +185,10 @@ TARGETS = {
     "answers an empty text": "def answer(prompt):\n    return ''\n",
     "answers a number": "def answer(prompt):\n    return 7\n",
     "answers too much": "def answer(prompt):\n    return 'x' * 20_000_000\n",
+    "ends the process": "import os\ndef answer(prompt):\n    os._exit(0)\n",
+    "raises KeyboardInterrupt": "def answer(prompt):\n    raise KeyboardInterrupt\n",
+    "holds up the loop and answers late": "import time\nasync def answer(prompt):\n    time.sleep(0.8)\n    return prompt\n",
+    "cancels itself": "import asyncio\nasync def answer(prompt):\n    asyncio.current_task().cancel()\n    await asyncio.sleep(0)\n",
     "does not import": "import nothing_of_the_kind\n",
     "has no such function": "def other(prompt):\n    return prompt\n",
 }
@@ -170,6 +223,9 @@ ASSERTIONS = {
     "returns nothing": "def broken(ctx):\n    return None\n",
     "returns text": "def broken(ctx):\n    return 'yes'\n",
     "returns NaN": "def broken(ctx):\n    return float('nan')\n",
+    "ends the process": "import os\ndef broken(ctx):\n    os._exit(0)\n",
+    "raises KeyboardInterrupt": "def broken(ctx):\n    raise KeyboardInterrupt\n",
+    "holds up the loop": "import time\nasync def broken(ctx):\n    time.sleep(0.8)\n    return True\n",
     "hangs": "import time\ndef broken(ctx):\n    time.sleep(60)\n",
     "hangs when imported": "import time\ntime.sleep(60)\ndef broken(ctx):\n    return True\n",
 }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agentv.app.settings import EvalSettings
+from agentv.app.settings import EvalSettings, check_settings
 from agentv.app.wiring import Connections, redactor_for, registries
 from agentv.engine.plan import Plan, PlanSettings, everyone, without
 from agentv.engine.run import Run
@@ -86,16 +86,30 @@ def prepare(settings: EvalSettings) -> Prepared:
         LoadError: a file is wrong.
         UsageError: the settings ask for what cannot be, such as a filter that selects nothing.
     """
+    check_settings(settings)
     loaded = load(_request(settings), registries())
     warnings = [found for found in loaded.diagnostics if found.severity == "warning"]
     if settings.strict and warnings:
         raise LoadError(loaded.diagnostics)
     suites = loaded.suites
+    for suite in suites:
+        _refuse_twins(suite)
     plan = Plan(suites, _plan_settings(settings))
     counts = plan.counts()
     if not counts[1]:
         raise _nothing_chosen(settings, suites)
     return Prepared(settings, suites, plan, counts, loaded.diagnostics)
+
+
+def _refuse_twins(suite: Suite) -> None:
+    """Rows of two targets of one name could not be told apart."""
+    seen: set[str] = set()
+    for target in suite.targets:
+        if target.name in seen:
+            raise UsageError(
+                f"suite '{suite.name}' names the target '{target.name}' twice", "give each a 'name' of its own"
+            )
+        seen.add(target.name)
 
 
 def evaluate(prepared: Prepared, sink: Sink) -> Outcome:
@@ -114,7 +128,13 @@ async def evaluate_async(prepared: Prepared, sink: Sink, *, signals: bool = Fals
         StoreError: as `evaluate`.
     """
     with _directory(prepared) as directory:
-        return await _Evaluation(prepared, directory, sink).run(signals=signals)
+        evaluation = _Evaluation(prepared, directory, sink)
+        try:
+            return await evaluation.run(signals=signals)
+        except StoreError as error:
+            if evaluation.begun:
+                error.status = ExitStatus.ERRORED  # trials ran, and what they gave could not be kept
+            raise
 
 
 class _Evaluation:
@@ -125,6 +145,7 @@ class _Evaluation:
         self._directory = directory
         self._sink = sink
         self._root = _root_of(prepared)
+        self.begun = False
 
     async def run(self, *, signals: bool) -> Outcome:
         """Run the trials that have no row yet."""
@@ -141,12 +162,10 @@ class _Evaluation:
                 world=connections.world(journal),
                 max_errors=_max_errors(prepared),
             )
+            self.begun = True
             try:
                 with _signals(run) if signals else nullcontext():
                     finished = await self._consume(run, journal)
-            except StoreError as error:
-                error.status = ExitStatus.ERRORED  # trials ran, and what they gave could not be kept
-                raise
             finally:
                 await connections.close()
                 kill_all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -69,6 +70,23 @@ class EvalSettings:
         if self.tags and not set(self.tags) & set(case.tags):
             return False
         return not set(self.exclude_tags) & set(case.tags)
+
+
+def check_settings(settings: EvalSettings) -> None:
+    """Refuse numbers that mean nothing; the command line does so itself, a call of the SDK comes here first.
+
+    Raises:
+        UsageError: one is out of its bounds, or not finite.
+    """
+    for name, least in {"workers": 1, "repeat": 1, "max_errors": 1, "limit": 1}.items():
+        value = getattr(settings, name)
+        if value is not None and (not isinstance(value, int) or value < least):
+            raise UsageError(f"{name} must be a whole number, {least} or more, found {value!r}")
+    threshold, timeout_s = settings.threshold, settings.timeout_s
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise UsageError(f"threshold must lie between 0 and 1, found {threshold!r}")
+    if timeout_s is not None and not 0 < timeout_s < math.inf:
+        raise UsageError(f"timeout_s must be a number of seconds above 0, found {timeout_s!r}")
 
 
 def run_directory_of(outs: tuple[str, ...]) -> str | None:

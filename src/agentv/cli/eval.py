@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import click
@@ -10,6 +11,21 @@ from agentv.app.settings import EvalSettings, run_directory_of
 from agentv.cli.progress import follow
 from agentv.errors import UsageError
 from agentv.model.values import Json
+
+
+class Finite(click.FloatRange):
+    """A number within bounds; `nan` and `inf` are numbers to Python and none to a person."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number.
+
+        Raises:
+            BadParameter: it is none, or not finite.
+        """
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is no finite number", param, ctx)
+        return number
 
 
 @click.command("eval", epilog="Example: agentv eval evals/ --target 'cli:./my-agent {PROMPT}' --workers 20")
@@ -25,8 +41,8 @@ from agentv.model.values import Json
 @click.option("--env-file", type=click.Path(exists=True, dir_okay=False), help="Read this .env instead of those above.")
 @click.option("-j", "--workers", type=click.IntRange(1), metavar="N", help="Trials that run at once.")
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Samples of each case.")
-@click.option("--threshold", type=click.FloatRange(0, 1), metavar="X", help="Pass mark of every case.")
-@click.option("--timeout", "timeout_s", type=click.FloatRange(0, min_open=True), metavar="S", help="For one attempt.")
+@click.option("--threshold", type=Finite(0, 1), metavar="X", help="Pass mark of every case.")
+@click.option("--timeout", "timeout_s", type=Finite(0, min_open=True), metavar="S", help="For one attempt.")
 @click.option("--max-errors", type=click.IntRange(1), metavar="N", help="Stop after N errored trials.")
 @click.option("--resume", is_flag=False, flag_value="last", metavar="RUN", help="Go on with a run.")
 @click.option("--json", "as_json", is_flag=True, help="The results as one JSON object on stdout.")
@@ -49,4 +65,8 @@ def _variable(text: str) -> tuple[str, Json]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise UsageError(f"--var takes NAME=VALUE, found '{text}'")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"the value of --var {name} is not UTF-8") from error
     return name.strip(), value

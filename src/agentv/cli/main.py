@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 import click
@@ -81,6 +82,8 @@ def run(arguments: list[str]) -> int:
 def _run(arguments: list[str]) -> int:
     try:
         status = cli.main(arguments, prog_name="agentv", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -91,11 +94,20 @@ def _run(arguments: list[str]) -> int:
     except AgentvError as error:
         print_error(error)
         return error.status
-    except BrokenPipeError:
+    except OSError as error:
+        return _unwritable(error)
+    return int(status or 0)
+
+
+def _unwritable(error: OSError) -> int:
+    """What was asked for could not be written: never a success, whatever the verdicts were."""
+    if isinstance(error, BrokenPipeError):
         # whoever read our output has gone; Python would complain once more when it flushes at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitStatus.ERRORED
-    return int(status or 0)
+    with suppress(OSError, ValueError):
+        click.echo(f"error: {safe(str(error))}", err=True)
+    return ExitStatus.ERRORED
 
 
 def _interrupted() -> int:

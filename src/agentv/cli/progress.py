@@ -17,6 +17,8 @@ import click
 from agentv.app.evaluate import GRACE_S, Outcome, evaluate, prepare
 from agentv.app.settings import EvalSettings
 from agentv.cli.printing import for_people, print_diagnostics
+from agentv.errors import UsageError
+from agentv.foreign.guard import unable_to_exit
 from agentv.model.events import Event, RunInterrupted, RunStarted, TrialFinished, TrialKept
 from agentv.reports.paths import shown_from
 from agentv.reports.plain import progress_line, render_plain
@@ -37,14 +39,21 @@ class Live(Protocol):
 
 def follow(settings: EvalSettings, *, as_json: bool, quiet: bool, no_progress: bool) -> int:
     """Run what the settings say and show it; the exit status."""
+    here = str(Path.cwd())  # users' code may change it
+    if as_json and sys.stdout is None:
+        raise UsageError("--json has nowhere to write to: stdout is closed")
     prepared = prepare(settings)
     print_diagnostics([found for found in prepared.diagnostics if found.severity == "warning"])
     view = RunView(prepared.counts[1])
     watched = for_people() and not quiet and not no_progress
     progress = _live() if watched else nullcontext(_Lines(silent=quiet or no_progress))
-    with redirect_stdout(sys.stderr), progress as live:  # what users' code prints is for people; stdout is for programs
+    with (
+        redirect_stdout(sys.stderr),
+        unable_to_exit(),
+        progress as live,
+    ):  # what users' code prints is for people; stdout is for programs
         outcome = evaluate(prepared, _sink(view, live))
-    _report(view, outcome, as_json=as_json, quiet=quiet)
+    _report(view, outcome, here, as_json=as_json, quiet=quiet)
     if outcome.interrupted:
         click.echo(f"interrupted; what finished is saved. Go on with:\n  {resuming(outcome, sys.argv)}", err=True)
     return outcome.status
@@ -86,8 +95,7 @@ def _stopping(event: RunInterrupted) -> str:
     return f"\nstopping: {running}; Ctrl-C again stops now"
 
 
-def _report(view: RunView, outcome: Outcome, *, as_json: bool, quiet: bool) -> None:
-    here = str(Path.cwd())
+def _report(view: RunView, outcome: Outcome, here: str, *, as_json: bool, quiet: bool) -> None:
     results = shown_from(str(outcome.directory), here)
     for note in outcome.notes:
         click.echo(f"note: {note}", err=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 
+from agentv.engine.limits import in_time
 from agentv.engine.transform import transformed
-from agentv.foreign.guard import ForeignError, attempt, foreign_code
+from agentv.foreign.guard import attempt
 from agentv.model.assertion import DEFAULTS, AssertionEntry
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Grade
@@ -58,12 +58,5 @@ async def _reshaped(entry: AssertionEntry, context: AssertionContext) -> Grade:
 
 async def _in_time(entry: AssertionEntry, given: Awaitable[Grade]) -> Grade:
     limit = entry.settings.timeout_s or getattr(entry.assertion, "timeout_s", None) or CODE_TIMEOUT_S
-    timer = asyncio.timeout(limit)
-    try:
-        with foreign_code("assertion-raised", entry.type):
-            async with timer:
-                return await given
-    except ForeignError as error:
-        if timer.expired():
-            return Grade.errored("timeout", f"no grade after {limit:g} s")
-        return Grade.errored(error.failure.code, error.failure.message)
+    grade = await in_time(given, limit, code="assertion-raised", what=entry.type, missing="grade")
+    return Grade.errored(grade.code, grade.message) if isinstance(grade, Failure) else grade

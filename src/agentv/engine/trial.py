@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable
 from datetime import datetime
 from functools import lru_cache
 
 from agentv.engine.grading import grade_entries
+from agentv.engine.limits import in_time
 from agentv.engine.services import TrialServices, World
-from agentv.foreign.guard import ForeignError, attempt, foreign_code
+from agentv.foreign.guard import attempt
 from agentv.model.context import AssertionContext
 from agentv.model.message import Message, prompt_text
 from agentv.model.response import Failure, TargetResponse
@@ -70,21 +69,11 @@ async def _ask(trial: Trial, world: World) -> TargetResponse | Failure:
         timeout_s=trial.timeout_s,
         env={**trial.suite.env, **trial.target.env} if trial.target.env else trial.suite.env,
     )
-    given = attempt(world.connect(trial.target).answer, request, "target-raised", f"target '{trial.target.name}'")
-    return given if isinstance(given, TargetResponse | Failure) else await _in_time(given, trial)
-
-
-async def _in_time(given: Awaitable[TargetResponse | Failure], trial: Trial) -> TargetResponse | Failure:
-    limit = trial.timeout_s
-    timer = asyncio.timeout(limit)
-    try:
-        with foreign_code("target-raised", f"target '{trial.target.name}'"):
-            async with timer:
-                return await given
-    except ForeignError as error:
-        if timer.expired():
-            return Failure("timeout", f"no answer after {limit:g} s", retryable=True)
-        return error.failure
+    what = f"target '{trial.target.name}'"
+    given = attempt(world.connect(trial.target).answer, request, "target-raised", what)
+    if isinstance(given, TargetResponse | Failure):
+        return given
+    return await in_time(given, trial.timeout_s, code="target-raised", what=what, missing="answer")
 
 
 def _result(

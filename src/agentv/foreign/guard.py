@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from agentv.model.response import Failure
+
+RAISED = (Exception, SystemExit, KeyboardInterrupt)
+"""What foreign code may raise. A real Ctrl-C is a signal to the loop while it runs, and no exception in here."""
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -37,8 +41,28 @@ def foreign_code(code: str, what: str) -> Iterator[None]:
         yield
     except ForeignError:
         raise
-    except (Exception, SystemExit) as error:
+    except RAISED as error:
         raise ForeignError(Failure(code, f"{what} {describe(error)}")) from error
+
+
+@contextmanager
+def unable_to_exit() -> Iterator[None]:
+    """Code in this process cannot end it by `os._exit`, which would leave any exit status and no results behind.
+
+    It raises SystemExit instead, which the guard turns into a failure. A forked child ends as it wants to.
+    """
+    leave, process = os._exit, os.getpid()  # the name that users' code calls
+
+    def refuse(status: int) -> NoReturn:
+        if os.getpid() != process:
+            leave(status)
+        raise SystemExit(status)
+
+    os._exit = refuse
+    try:
+        yield
+    finally:
+        os._exit = leave
 
 
 def attempt(function: Callable[[A], T], argument: A, code: str, what: str) -> T | Failure:
@@ -48,7 +72,7 @@ def attempt(function: Callable[[A], T], argument: A, code: str, what: str) -> T 
     """
     try:
         return function(argument)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # foreign code may raise anything
+    except RAISED as error:
         return Failure(code, f"{what} {describe(error)}")
 
 

@@ -17,6 +17,7 @@ from agentv.registry.fields import DeclaredAssertion
 from agentv.spec.assertions import AssertionReader
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.defaults import CaseDefaults
+from agentv.spec.fingerprints import digests_behind
 from agentv.spec.judging import Judging, judges, nested
 from agentv.spec.messages import read_files, read_messages, with_files
 from agentv.spec.nearest import nearest
@@ -137,6 +138,12 @@ class CaseReader:
         threshold = authored.threshold if authored.threshold is not None else defaults.threshold
         metadata = {**defaults.metadata, **authored.metadata} if authored.metadata or defaults.metadata else EMPTY
         facts = (authored.id, messages, reference, criteria, variables, metadata, threshold, authored.repeat)
+        try:
+            digest = self._digest(facts, entries)
+        except UnicodeEncodeError:
+            message = "this case holds half of a character (a lone surrogate), which no file and no request can hold"
+            reading.report.error("not-unicode", case.node, message)
+            return None
         return Case(
             id=authored.id or "",
             input=messages,
@@ -152,7 +159,7 @@ class CaseReader:
             timeout_s=authored.timeout_s,
             target=target,
             judge=judge,
-            sha256=self._digest(facts, entries),
+            sha256=digest,
             span=span_of(case.node.at),
         )
 
@@ -306,7 +313,7 @@ def fingerprint(entry: AssertionEntry) -> Any:
     """What determines an entry's grade, without its place in the file."""
     assertion = entry.assertion
     if not hasattr(type(assertion), "assert_"):
-        return (entry.type, assertion, entry.settings)
+        return (entry.type, assertion, entry.settings, digests_behind(assertion))
     options = {
         one.name: getattr(assertion, one.name)
         for one in fields(assertion)  # type: ignore[arg-type]  # what holds entries is a declared dataclass

@@ -11,6 +11,7 @@ from agentv.model.suite import TargetSpec
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
 from agentv.spec.decode import INVALID, Shape, shape_of
+from agentv.spec.fingerprints import digests_behind
 from agentv.spec.kinds import FILE
 from agentv.spec.masking import mask, secrets_in
 from agentv.spec.nearest import did_you_mean
@@ -152,6 +153,8 @@ def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) ->
 
 def _fingerprint(provider: str, shown: Mapping[str, Any], settings: object, reading: Reading) -> str:
     digest = hashlib.sha256(json.dumps([provider, shown], sort_keys=True, default=str).encode())
+    for found in digests_behind(settings):  # a command's own files, such as ./agent.sh
+        digest.update(found.encode())
     for path in _files_in(settings):
         try:
             digest.update(reading.reader.read(path))

@@ -1,0 +1,46 @@
+"""Waiting for code that is not ours, no longer than it may take (SPEC section 10)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TypeVar
+
+from agentv.foreign.guard import ForeignError, foreign_code
+from agentv.model.response import Failure
+
+T = TypeVar("T")
+
+
+async def in_time(given: Awaitable[T], limit_s: float, *, code: str, what: str, missing: str) -> T | Failure:
+    """The value of an awaitable, or why there is none: it raised, was late, or cancelled itself.
+
+    A value that arrives after the limit does not count: code that holds up the loop cannot be stopped in time, and
+    must not pass for having been quick.
+
+    Args:
+        given: runs as a task of its own, so that what it does to its task is not done to ours.
+        limit_s: seconds.
+        code: of the failure where it raises.
+        what: whose code it is.
+        missing: what is not there when the time is up, for the message.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + limit_s
+    timer = asyncio.timeout_at(deadline)
+    task = asyncio.ensure_future(given)
+    try:
+        with foreign_code(code, what):
+            async with timer:
+                value = await task
+        if loop.time() <= deadline:
+            return value
+    except ForeignError as error:
+        if not timer.expired():
+            return error.failure
+    except asyncio.CancelledError:
+        ours = asyncio.current_task()
+        if ours is None or ours.cancelling() or not task.cancelled():
+            raise
+        return Failure(code, f"{what} cancelled itself")
+    return Failure("timeout", f"no {missing} after {limit_s:g} s", retryable=True)

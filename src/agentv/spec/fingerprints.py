@@ -1,0 +1,91 @@
+"""The files behind options: what they hold is part of what determines an answer or a grade, so keys know it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any
+
+from agentv.registry.fields import Command, Document, FunctionRef, Loaded, PythonSource
+
+_BEARERS = (Command, Document, FunctionRef, Loaded, PythonSource)
+_NOWHERE = re.compile(r"[\x00\n]")
+_WORD = 4096
+"""Characters above which a word of a command is no path."""
+
+
+def digests_behind(options: object) -> tuple[str, ...]:
+    """The sha256 of every file that an instance of an options class names; empty for nearly all of them."""
+    names = _bearing(type(options))
+    if not names:
+        return ()
+    paths = (path for name in names for path in _paths(getattr(options, name)))
+    return tuple(digest for path in paths if (digest := _digest(path)) is not None)
+
+
+_known: dict[type, tuple[str, ...]] = {}
+
+
+def _bearing(cls: type) -> tuple[str, ...]:
+    """The fields of a class that may name files."""
+    found = _known.get(cls)
+    if found is None:
+        found = _known[cls] = _looked_up(cls)
+    return found
+
+
+def _looked_up(cls: type) -> tuple[str, ...]:
+    own = ("path",) if hasattr(cls, "path") else ()  # a custom assertion's, of the file that its code is in
+    if not is_dataclass(cls):
+        return own
+    return own + tuple(one.name for one in fields(cls) if one.name != "path" and _may_bear(one.type))
+
+
+def _may_bear(annotation: object) -> bool:
+    """Whether a field's annotation, as written, names a kind that holds a file."""
+    return any(bearer.__name__ in str(annotation) for bearer in _BEARERS)
+
+
+def _paths(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, PythonSource):
+        yield from _paths(value.function)
+    elif isinstance(value, Command):
+        yield from _paths_of_command(value)
+    elif isinstance(value, Document | FunctionRef | Loaded) and value.path is not None:
+        yield value.path
+
+
+def _paths_of_command(command: Command) -> Iterator[str]:
+    """The words of a command that are files, seen from where it runs: `sh grade.sh`, `./agent {PROMPT}`."""
+    words = command.argv
+    if command.shell is not None:
+        try:
+            words = tuple(shlex.split(command.shell, comments=True))
+        except ValueError:
+            words = tuple(command.shell.split())
+    for word in words:
+        if len(word) < _WORD and not _NOWHERE.search(word):
+            yield str(Path(command.cwd) / word)
+
+
+def _digest(path: str) -> str | None:
+    try:
+        state = Path(path).stat()
+        regular = S_ISREG(state.st_mode)  # a device has no end
+        return _digest_of(path, state.st_mtime_ns, state.st_size) if regular else None
+    except (OSError, ValueError):
+        return None  # no file, or a directory
+
+
+@lru_cache(maxsize=4096)
+def _digest_of(path: str, _changed_ns: int, _size: int) -> str:
+    with open(path, "rb") as file:  # noqa: PTH123  # a Path would add nothing
+        return hashlib.file_digest(file, "sha256").hexdigest()
