@@ -30,7 +30,9 @@ def print_error(error: AgentvError) -> None:
 
 
 def source_of(path: str) -> str | None:
-    """The text of an authored file, for an excerpt; None where it cannot be read."""
+    """The text of an authored file, for an excerpt; None where it cannot be read, or where it holds secrets."""
+    if Path(path).name.startswith(".env"):
+        return None
     try:
         return Path(path).read_text(encoding="utf-8-sig", errors="replace")
     except OSError:

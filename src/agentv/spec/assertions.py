@@ -47,7 +47,7 @@ class AssertionReader:
         if not isinstance(node, ListNode):
             report.error("bad-value", node, f"'assert' must be a list of assertions, found {kind_of(node)}")
             return ()
-        errors = report.errors
+        told = report.errors + report.unrendered
         found: list[AssertionEntry | None] = []
         sentences: list[Scalar] = []
         place = 0
@@ -65,7 +65,7 @@ class AssertionReader:
         if sentences:
             found.insert(place, self._sentences(sentences, reading))
         kept = tuple(entry for entry in found if entry is not None)
-        if len(kept) < len(found) and report.errors == errors:
+        if len(kept) < len(found) and report.errors + report.unrendered == told:
             raise RuntimeError(f"an assertion was left out in silence: {span_of(node.at)}")  # a bug: never a green one
         return kept
 
@@ -238,11 +238,13 @@ class AssertionReader:
 
     def _open(self, kind: OpenAssertionType, pairs: Mapping[str, Node], item: MapNode, reading: Reading) -> Any:
         """The assertion of a custom type: its author's own keys, with those under `config` merged in."""
-        nodes = {key: reading.rendered(node) for key, node in pairs.items() if _is_own_option(key)}
+        own = {key: reading.rendered(node) for key, node in pairs.items() if _is_own_option(key)}
+        nodes = {key: node for key, node in own.items() if node is not None}
         keys = item.keys
-        config = pairs.get("config")
+        config = reading.rendered(pairs["config"]) if "config" in pairs else None
+        if len(nodes) < len(own) or (config is None and "config" in pairs):
+            return INVALID
         if config is not None:
-            config = reading.rendered(config)
             if not isinstance(config, MapNode):
                 reading.report.error("bad-value", config, f"'config' must be a mapping, found {kind_of(config)}")
                 return INVALID

@@ -55,6 +55,7 @@ class CaseReader:
     Attributes:
         judging: what the assertions read so far ask of judges.
         untargeted: a case names no target of its own.
+        seen: there is a case, right or wrong.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class CaseReader:
     ) -> None:
         self.judging = Judging()
         self.untargeted = False
+        self.seen = False
         self._defaults = defaults
         self._assertions = assertions
         self._book = book
@@ -90,10 +92,11 @@ class CaseReader:
     def read(self, node: Node, reading: Reading) -> Case | None:
         """The case, or None when anything is wrong with it, all of which is then reported."""
         report = reading.report
+        self.seen = True
         if not isinstance(node, MapNode):
             report.error("bad-case", node, f"a case must be a mapping, found {kind_of(node)}")
             return None
-        errors = report.errors
+        errors, unrendered = report.errors, report.unrendered
         translated = translate(node, CASE, report)
         items = translated.items
         if "target" not in items:
@@ -107,7 +110,7 @@ class CaseReader:
         if is_empty(items.get("id")) and "id" not in meant:
             report.error("missing-key", items.get("id") or node, "a case needs 'id'")
         case = self._build(_Authored(authored, node, translated, meant), reading)
-        return case if report.errors == errors else None
+        return case if report.errors == errors and report.unrendered == unrendered else None
 
     def _meant(self, node: MapNode) -> frozenset[str]:
         """The keys that are not really missing: they were misspelt, or are given by what is not built yet."""
@@ -129,7 +132,7 @@ class CaseReader:
         target = self._book.inline(authored.target, reading) if authored.target is not None else None
         judge = self._book.inline(authored.judge, reading) if authored.judge is not None else None
         if target is not None and target.judge:
-            self.judging.targets.append(target)
+            self.judging.of_cases.setdefault(target.judge, target.name)
         for entry in entries:
             self.judging.look(entry, case_names_one=judge is not None or bool(target and target.judge))
         tags = read_tags(authored.tags, reading)
@@ -189,7 +192,8 @@ class CaseReader:
         if not isinstance(node, Scalar):
             reading.report.error("bad-value", node, f"'criteria' must be text, found {kind_of(node)}")
             return None
-        return reading.render_text(node)
+        rendered = reading.render_text(node)
+        return node.text if rendered is None else rendered  # it is told, and the case is not kept
 
     def _input(self, case: _Authored, reading: Reading) -> tuple[Message, ...] | None:
         given = case.keys.input
@@ -217,7 +221,8 @@ class CaseReader:
     def _entries(self, case: _Authored, criteria: str | None, reading: Reading) -> tuple[AssertionEntry, ...]:
         """In the order of SPEC section 7.4: `rubrics`, the case's own, `default_test`'s, the suite's."""
         authored = case.keys
-        errors = reading.report.errors
+        report = reading.report
+        told = report.errors + report.unrendered
         found: tuple[AssertionEntry, ...] = ()
         if authored.rubrics is not None:
             found = self._rubrics(authored.rubrics, reading)
@@ -225,7 +230,7 @@ class CaseReader:
             found += self._assertions.entries(authored.assert_, reading)
         if not authored.skip_defaults and not self._replaced(case):
             found += self._defaults_for(reading)
-        sound = reading.report.errors == errors and "assert" not in case.meant and not self._broken
+        sound = report.errors + report.unrendered == told and "assert" not in case.meant and not self._broken
         if not found:
             return self._implied(case, criteria, reading) if sound else ()
         self._check(found, case, criteria, reading)

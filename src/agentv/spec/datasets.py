@@ -28,7 +28,7 @@ _NOT_YET = {
     r"\.json$": "cases in one JSON file are",
     GIT_URL.pattern: "files out of a git host are",
 }
-_HELD = (".yaml", ".yml", ".jsonl", ".csv", ".json")
+_HELD = (".yaml", ".yml", ".jsonl", ".csv")
 """Suffixes of files that hold cases: what a pattern selects; other files may lie beside them."""
 
 
@@ -166,7 +166,7 @@ class CaseSources:
 
     def _matching(self, node: Scalar, written: str) -> list[str]:
         places = self._reading.places
-        if not has_magic(written) and any(re.search(pattern, written) for pattern in _NOT_YET):
+        if any(re.search(pattern, written) for pattern in _NOT_YET):
             return [written]  # refused for what it is, whether it exists or not
         literal, _ = places.find(written, span_of(node.at).file)
         if literal is not None or not has_magic(written):

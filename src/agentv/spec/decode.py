@@ -74,9 +74,11 @@ class Shape:
                 continue
             if rule.older:
                 reading.report.older(key, rule.name.rstrip("_"), at.keys.get(key))
-            if reading.renders and not rule.kind.verbatim:
-                node = reading.rendered(node)  # noqa: PLW2901  # the rendered node stands for the authored one
-            value = rule.kind.read(node, reading, called.get(key, key) if called else key)
+            rendered = reading.rendered(node) if reading.renders and not rule.kind.verbatim else node
+            if rendered is None:
+                value = INVALID
+            else:
+                value = rule.kind.read(rendered, reading, called.get(key, key) if called else key)
             if value is INVALID:
                 valid = False
             values[rule.name] = value
@@ -348,13 +350,13 @@ def _bounded(kind: Kind, between: declared.Between) -> Kind:
 
     def read(node: Node, reading: Reading, key: str) -> Any:
         if not kind.accepts(node):
-            return refuse(node, reading, key, wanted)
+            return refuse(node, reading, key, wanted, kind.hint(node))
         value = kind.read(node, reading, key)
         if type(value) in (int, float) and ((low is not None and value < low) or (high is not None and value > high)):
             return refuse(node, reading, key, wanted)
         return value
 
-    return Kind(wanted, kind.accepts, read, kind.verbatim)
+    return Kind(wanted, kind.accepts, read, kind.verbatim, kind.hint)
 
 
 def _bounds(low: float | None, high: float | None) -> str:

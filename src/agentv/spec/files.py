@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+KEPT_PATHS = 4096
+"""Paths that are looked for once; more are looked for again, so that a million cases need no memory."""
+
 
 class DiskReader:
     """The Reader that reads disks. Remembers a digest of all that it has read."""
@@ -107,9 +110,12 @@ class Places:
     def find(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
         """The file or directory that a written path means, and every path that was tried (SPEC section 5)."""
         key = (written, mentioned_in)
-        if key not in self._found:
-            self._found[key] = self._search(written, mentioned_in)
-        return self._found[key]
+        found = self._found.get(key)
+        if found is None:
+            found = self._search(written, mentioned_in)
+            if len(self._found) < KEPT_PATHS:
+                self._found[key] = found
+        return found
 
     def _search(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
         path = written.removeprefix("file://")

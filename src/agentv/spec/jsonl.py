@@ -10,7 +10,7 @@ from typing import Any
 from agentv.errors import Diagnostic, LoadError
 from agentv.model.span import Span
 from agentv.model.suite import Case
-from agentv.spec.nodes import Node, WrittenFloat, node_of, written
+from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, WrittenFloat, node_of, span_of, written
 from agentv.spec.report import Report
 from agentv.spec.yaml import DEPTH_LIMIT, read_yaml
 
@@ -75,6 +75,9 @@ class JsonlCases:
         if bad > SHOWN:
             message = f"{bad:,} lines are wrong; the mistakes of the first {SHOWN} are shown"
             report.error("more-bad-lines", Span(self.path, 1, 1, 1, 2), message)
+        elif noted > SHOWN:
+            message = f"{noted:,} lines are remarked on; the remarks on the first {SHOWN} are shown"
+            report.warning("more-bad-lines", Span(self.path, 1, 1, 1, 2), message)
 
     def _hold(self, case: Case) -> None:
         if self._held is None or len(self._held) >= HELD:
@@ -100,9 +103,9 @@ class JsonlCases:
         node = read_yaml(self.path, line, exact) if _parsed(line, number, self.path, Report()) is not None else None
         if node is None:
             return found
-        self._read_case(node, exact, _holds_placeholder(line))
         for one in exact.diagnostics:
-            moved.add(_moved(one, self.path, number - 1))
+            moved.add(replace(one, span=one.span and _down(one.span, number - 1)))
+        self._read_case(_moved(node, number - 1), moved, _holds_placeholder(line))
         return moved if _errors(moved) == _errors(found) else found
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
@@ -116,11 +119,19 @@ def _errors(report: Report) -> int:
     return sum(one.severity == "error" for one in report.diagnostics)
 
 
-def _moved(found: Diagnostic, path: str, lines: int) -> Diagnostic:
-    span = found.span
-    if span is None or span.file != path:
-        return found
-    return replace(found, span=span._replace(line=span.line + lines, end_line=span.end_line + lines))
+def _moved(node: Node, lines: int) -> Node:
+    """The node so many lines further down."""
+    at = _down(span_of(node.at), lines)
+    if isinstance(node, Scalar):
+        return Scalar(node.value, node.text, at)
+    if isinstance(node, ListNode):
+        return ListNode([_moved(item, lines) for item in node.items], at)
+    items = {key: _moved(item, lines) for key, item in node.items.items()}
+    return MapNode(items, {key: _down(span_of(place), lines) for key, place in node.keys.items()}, at)
+
+
+def _down(span: Span, lines: int) -> Span:
+    return span._replace(line=span.line + lines, end_line=span.end_line + lines)
 
 
 def _parsed(line: bytes, number: int, path: str, report: Report) -> Node | None:

@@ -37,12 +37,12 @@ class Judging:
     """What the entries that need a judge say: the names that they give, and the first place that gives none.
 
     Attributes:
-        targets: the targets of single cases, which may name judges too.
+        of_cases: judge → a target that a case has for itself, and that names this judge.
     """
 
     named: dict[str, Span | None] = field(default_factory=dict)
     unnamed: Span | None = None
-    targets: list[TargetSpec] = field(default_factory=list)
+    of_cases: dict[str, str] = field(default_factory=dict)
     _indifferent: set[type] = field(default_factory=set)
 
     def look(self, entry: AssertionEntry, *, case_names_one: bool) -> None:
@@ -69,9 +69,9 @@ class Judging:
         wanted: dict[str, Node | None] = {
             name: Scalar(name, name, span) if span else None for name, span in self.named.items()
         }
-        for target in (*suite.targets, *self.targets):
-            if target.judge:
-                wanted.setdefault(target.judge, book.judge_of(target.name))
+        of_targets = {target.judge: target.name for target in suite.targets if target.judge}
+        for name, target in {**self.of_cases, **of_targets}.items():
+            wanted.setdefault(name, book.judge_of(target))
         specs = {name: book.resolve(name, at, reading) for name, at in wanted.items()}
         chosen = suite.forced_judge or suite.judge or suite.default_judge
         covered = bool(suite.targets) and all(target.judge for target in suite.targets)

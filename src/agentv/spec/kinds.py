@@ -16,6 +16,7 @@ from agentv.model.values import Json
 from agentv.registry import fields as declared
 from agentv.spec.nodes import ListNode, Node, Scalar, kind_of, plain
 from agentv.spec.reading import Reading
+from agentv.spec.scalars import resolve
 from agentv.templating import LITERAL_HINT, RenderError, undeclared
 
 INVALID: Final = object()
@@ -23,7 +24,11 @@ INVALID: Final = object()
 
 Read = Callable[[Node, Reading, str], Any]
 Accepts = Callable[[Node], bool]
-Hint = Callable[[Scalar], "str | None"]
+Hint = Callable[[Node], "str | None"]
+
+
+def _no_hint(_node: Node) -> str | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +39,14 @@ class Kind:
         wanted: what it must be, in the words of an error message.
         accepts: whether a node looks like one; decides between the members of a union.
         verbatim: placeholders in it are not rendered when the file is loaded.
+        hint: the likely fix of a node that is refused.
     """
 
     wanted: str
     accepts: Accepts
     read: Read
     verbatim: bool = False
+    hint: Hint = _no_hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +65,42 @@ def value_is(*types: type) -> Accepts:
     return lambda node: isinstance(node, Scalar) and type(node.value) in types
 
 
-def _scalar(wanted: str, accepts: Accepts, convert: Callable[[Any], Any], hint: Hint = lambda _node: None) -> Kind:
+def _scalar(wanted: str, accepts: Accepts, convert: Callable[[Any], Any], hint: Hint = _no_hint) -> Kind:
     def read(node: Node, reading: Reading, key: str) -> Any:
         if isinstance(node, Scalar) and accepts(node):
             return convert(node.value)
-        return refuse(node, reading, key, wanted, hint(node) if isinstance(node, Scalar) else None)
+        return refuse(node, reading, key, wanted, hint(node))
 
-    return Kind(wanted, accepts, read)
+    return Kind(wanted, accepts, read, hint=hint)
 
 
 def _as_is(value: Any) -> Any:
     return value
 
 
-def _quoted(node: Scalar) -> str | None:
-    return f'for text write "{node.text}"' if node.value is not None else None
+def _quoted(node: Node) -> str | None:
+    return f'for text write "{node.text}"' if isinstance(node, Scalar) and node.value is not None else None
 
 
-def _boolean(node: Scalar) -> str | None:
+def _boolean(node: Node) -> str | None:
     """YAML 1.1 knew more words for them."""
-    meant = _OLD_BOOLEANS.get(node.value.lower()) if isinstance(node.value, str) else None
+    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        return None
+    meant = _OLD_BOOLEANS.get(node.value.lower())
     return f"in YAML 1.2 '{node.value}' is text: write {meant}" if meant else None
+
+
+def _number(node: Node) -> str | None:
+    """A number in quotes, or out of the environment, is text."""
+    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        return None
+    number = resolve(node.value.strip())
+    if type(number) not in (int, float):
+        return None
+    authored = getattr(node.at, "value", node.value)
+    if authored != node.value:
+        return f"a placeholder gave text: add '| {type(number).__name__}' inside its braces"
+    return f"in quotes it is text: write {number}"
 
 
 def _is_text(node: Node) -> bool:
@@ -252,8 +274,8 @@ FILE = Kind("the path of a file", value_is(str), _read_path(directory=False))
 NODE = Kind("a value", _anything, lambda node, _reading, _key: node, verbatim=True)
 PLAIN: dict[Any, Kind] = {
     bool: _scalar("true or false", value_is(bool), _as_is, _boolean),
-    int: _scalar("a whole number", value_is(int), _as_is),
-    float: _scalar("a number", _is_number, float),
+    int: _scalar("a whole number", value_is(int), _as_is, _number),
+    float: _scalar("a number", _is_number, float, _number),
     str: _scalar("text", value_is(str), _as_is, _quoted),
     NoneType: NOTHING,
     Json: JSON,

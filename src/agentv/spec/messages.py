@@ -35,19 +35,24 @@ def read_messages(node: Node, lone: Role, reading: Reading) -> tuple[Message, ..
     """
     if type(node) is Scalar and not reading.renders and type(node.value) is str:
         return (Message(lone, node.value),)  # by far the most common
-    node = reading.rendered(node)
-    if isinstance(node, Scalar):
-        if node.value is None:
-            reading.report.error("missing-value", node, "a message is expected, found nothing")
-            return None
-        return (Message(lone, node.value if isinstance(node.value, str) else node.text),)
-    if isinstance(node, MapNode):
-        if "role" not in node.items:
-            return (Message(lone, plain(node)),)
-        message = _message(node, reading)
+    found = reading.rendered(node)
+    if found is None:
+        return None
+    if not isinstance(found, ListNode):
+        message = _lone(found, lone, reading)
         return None if message is None else (message,)
-    messages = [_item(item, reading) for item in node.items]
+    messages = [_item(item, reading) for item in found.items]
     return tuple(one for one in messages if one is not None) if None not in messages else None
+
+
+def _lone(node: Scalar | MapNode, role: Role, reading: Reading) -> Message | None:
+    """One message: a text, a message, or an object that is its content."""
+    if isinstance(node, MapNode):
+        return _message(node, reading) if "role" in node.items else Message(role, plain(node))
+    if node.value is None:
+        reading.report.error("missing-value", node, "a message is expected, found nothing")
+        return None
+    return Message(role, node.value if isinstance(node.value, str) else node.text)
 
 
 def with_files(messages: Sequence[Message], files: Iterable[Block]) -> tuple[Message, ...]:
@@ -60,8 +65,10 @@ def with_files(messages: Sequence[Message], files: Iterable[Block]) -> tuple[Mes
 
 def read_files(node: Node, reading: Reading) -> list[Block]:
     """The blocks of an `input_files` list."""
-    node = reading.rendered(node)
-    items = node.items if isinstance(node, ListNode) else [node]
+    found = reading.rendered(node)
+    if found is None:
+        return []
+    items = found.items if isinstance(found, ListNode) else [found]
     blocks = (_file(item, reading) for item in items)
     return [block for block in blocks if block is not None]
 

@@ -148,19 +148,24 @@ class Reading:
             return text
         return None
 
-    def rendered(self, node: Node) -> Node:
-        """The node with its placeholders filled in; the node itself where it has none."""
-        return _render(node, self) if self.renders else node
+    def rendered(self, node: Node) -> Node | None:
+        """The node with its placeholders filled in; the node itself where it has none.
+
+        None where that is impossible, which is reported.
+        """
+        if not self.renders:
+            return node
+        before = self.report.unrendered
+        found = _render(node, self)
+        return found if self.report.unrendered == before else None
 
     def render_text(self, node: Scalar) -> str | None:
         """The text of a scalar, rendered; None where that is impossible, which is reported."""
-        errors = self.report.errors
         found = self.rendered(node)
-        if self.report.errors > errors:
-            return None
         if isinstance(found, Scalar):
             return found.value if isinstance(found.value, str) else found.text
-        self.report.error("bad-value", node, "text is expected; its placeholder stands for a list or mapping")
+        if found is not None:
+            self.report.error("bad-value", node, "text is expected; its placeholder stands for a list or mapping")
         return None
 
 
@@ -171,6 +176,7 @@ def _render(node: Node, reading: Reading) -> Node:
         try:
             value = render(node.value, reading.scope)
         except RenderError as error:
+            reading.report.unrendered += 1
             _report(error, node, reading)
             return node
         if "${{" in node.value:

@@ -16,10 +16,15 @@ class Report:
 
     Args:
         hints: whether to keep what could be written better; for `validate` alone.
+
+    Attributes:
+        unrendered: how many texts have a placeholder that could not be filled in. Nothing else is said of such a
+            text: it is told already, as an error, or as a warning where nothing runs.
     """
 
     def __init__(self, *, hints: bool = False) -> None:
         self.hints = hints
+        self.unrendered = 0
         self._found: dict[tuple[object, ...], Diagnostic] = {}
         self._errors = 0
 

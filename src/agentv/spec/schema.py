@@ -86,7 +86,7 @@ class AuthoredTarget(Declared):
     """What every target takes, whatever its provider."""
 
     name: Annotated[Text | None, Doc("what suites call it")] = None
-    provider: Annotated[Text | None, Doc("what kind of system it is")] = None
+    provider: Annotated[Label, Doc("what kind of system it is")] = None
     judge: Annotated[Text | None, Doc("the target that grades this one's answers")] = None
     env: Annotated[Mapping[str, Text], Doc("environment of this target's own processes")] = field(default_factory=dict)
     workers: Annotated[AtLeastOne | None, Doc("how many calls it may get at once")] = None

@@ -16,7 +16,7 @@ from agentv.spec.datasets import CaseSources
 from agentv.spec.files import DiskReader, Places, repository_root, shown
 from agentv.spec.head import Head, HeadReader
 from agentv.spec.includes import load_template
-from agentv.spec.nodes import ListNode, MapNode, Node, kind_of, node_of
+from agentv.spec.nodes import ListNode, MapNode, Node, holds_placeholder, kind_of, node_of
 from agentv.spec.reading import Chain, Reading
 from agentv.spec.report import Report
 from agentv.spec.request import LoadRequest, Registries
@@ -80,7 +80,7 @@ class SuiteReader:
             self._report.error("too-deep", self._top, "this mapping is nested too deep, or holds itself")
             return None
         assert isinstance(root, MapNode)  # noqa: S101  # it was made of a mapping
-        self._reading = self._reading.rendering(True)
+        self._reading = self._reading.rendering(holds_placeholder(root))
         suite = self._suite(root)
         return suite and replace(suite, path="")
 
@@ -169,7 +169,7 @@ class SuiteReader:
         if sources is None:
             return None
         sources.end()
-        if not len(sources.cases) and not self._report.failed:
+        if not head.cases.seen and not self._report.failed:
             self._report.error("no-tests", tests or self._top, "this file holds no case")
         if not self.request.for_run:
             book.check()
@@ -193,6 +193,7 @@ def _looks_like_template(root: MapNode) -> bool:
 
 
 def _home(path: str) -> str:
-    """Where the paths of a file begin: its directory, or the one that holds the `.agentv` that it is in."""
+    """Where the paths of a file begin: its directory; for a template the directory that holds its `.agentv`."""
     directory = str(Path(path).parent)
-    return directory.partition(f"{os.sep}.agentv{os.sep}")[0] if f"{os.sep}.agentv{os.sep}" in directory else directory
+    home, inside, _ = f"{directory}{os.sep}".partition(os.path.join(os.sep, ".agentv", "templates", ""))  # noqa: PTH118
+    return home if inside else directory

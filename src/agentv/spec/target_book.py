@@ -66,16 +66,13 @@ class TargetBook:
 
     def inline(self, node: Node, reading: Reading) -> TargetSpec | None:
         """The target that a node says: a string to resolve, or a mapping of settings."""
-        if isinstance(node, Scalar):
-            errors = reading.report.errors
-            node = reading.rendered(node)
-            if reading.report.errors > errors:
-                return None
-        if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
-            return self.resolve(node.value.strip(), node, reading)
-        if isinstance(node, MapNode):
-            return read_target(node, self.providers, reading)
-        reading.report.error("bad-value", node, f"a target is a name or a mapping, found {kind_of(node)}")
+        found = reading.rendered(node) if isinstance(node, Scalar) else node
+        if isinstance(found, Scalar) and isinstance(found.value, str) and found.value.strip():
+            return self.resolve(found.value.strip(), found, reading)
+        if isinstance(found, MapNode):
+            return read_target(found, self.providers, reading)
+        if found is not None:
+            reading.report.error("bad-value", found, f"a target is a name or a mapping, found {kind_of(found)}")
         return None
 
     def judge_of(self, name: str) -> Node | None:

@@ -28,7 +28,10 @@ def read_target(node: MapNode, providers: Registry[Provider], reading: Reading) 
     """A target out of its mapping; None when something is wrong, which is reported."""
     errors = reading.report.errors
     translated = translate(flattened(node, providers), TARGET, reading.report)
-    at, items = translated.map, translated.items
+    at = _with_provider(translated.map, reading)
+    if at is None:
+        return None
+    items = at.items
     common = {key: one for key, one in items.items() if key in TARGET.canonical}
     authored = shape_of(AuthoredTarget).decode(common, at, reading, "a target")
     provider = _provider(at, providers, reading)
@@ -56,6 +59,15 @@ def read_target(node: MapNode, providers: Registry[Provider], reading: Reading) 
         public={"provider": provider.name, **public},
         fingerprint=_fingerprint(provider.name, public, settings, reading),
     )
+
+
+def _with_provider(at: MapNode, reading: Reading) -> MapNode | None:
+    """The mapping with its provider's name rendered: all else depends on it. None where that is impossible."""
+    said = at.get("provider")
+    rendered = reading.rendered(said) if said is not None else None
+    if said is rendered:
+        return at
+    return None if rendered is None else MapNode({**at.items, "provider": rendered}, at.keys, at.at)
 
 
 def _settings(items: Mapping[str, Node], at: MapNode, provider: Provider, reading: Reading) -> dict[str, Node]:
@@ -87,7 +99,8 @@ def _settings(items: Mapping[str, Node], at: MapNode, provider: Provider, readin
 
 def _value(key: str, node: Node, shape: Shape, reading: Reading) -> Any:
     rule = shape.rules.get(key)
-    return plain(node if rule is not None and rule.kind.verbatim else reading.rendered(node))
+    verbatim = rule is not None and rule.kind.verbatim
+    return plain(node if verbatim else reading.rendered(node) or node)
 
 
 def _filled(value: Any, scope: Scope) -> Any:

@@ -131,6 +131,8 @@ class _Composer:
                     continue
                 node: Node = self._scalar(event)
                 size = 1
+                if event.anchor is not None:
+                    self._anchors[event.anchor] = (node, 1, 0)
             elif kind is MappingStartEvent or kind is SequenceStartEvent:
                 self._refuse_key(top, event)
                 opened = _Open(event, mapping=kind is MappingStartEvent)
@@ -149,8 +151,6 @@ class _Composer:
                 node, size = self._alias(event, stack)
             else:
                 raise _RefusedError("bad-yaml", event, "nothing stands in this document")
-            if event.__class__ is ScalarEvent and event.anchor is not None:
-                self._anchors[event.anchor] = (node, 1, 0)
             if top is None:
                 return node
             top.size += size
@@ -159,6 +159,9 @@ class _Composer:
                     top.items.append(node)
                 else:
                     self._hand_on(top, node)
+            elif top.merges is None:
+                top.items[top.key] = node
+                top.key = None
             else:
                 self._value(top, node)
 
@@ -203,6 +206,7 @@ class _Composer:
         top.key = key
 
     def _value(self, top: _Open, node: Node) -> None:
+        """A value of a mapping that merges others: what stands under `<<` is none of its own."""
         key = top.key
         top.key = None
         if key == "<<" and top.merges is not None and key not in (top.keys or ()):

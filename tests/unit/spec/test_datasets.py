@@ -66,6 +66,7 @@ def test_placeholders_of_a_file_of_cases_are_its_own(tmp_path):
         ("'notes*'", "missing-file"),
         ("[no.csv]", "not-yet"),
         ("'*.csv'", "not-yet"),
+        ("'*.json'", "not-yet"),
         ("more", "not-yet"),
         ("cases.py:make", "not-yet"),
         ("7", "bad-value"),

@@ -169,6 +169,8 @@ def test_what_is_wrong_says_what_was_found_and_what_is_allowed(tmp_path, text, m
         ("flag: yes", "in YAML 1.2 'yes' is text: write true"),
         ("flag: Off", "in YAML 1.2 'Off' is text: write false"),
         ("strict: 5", 'for text write "5"'),
+        ("number: '0.5'", "in quotes it is text: write 0.5"),
+        ("between: '3'", "in quotes it is text: write 3"),
         ("texts: a", "write ['a']"),
         ("text: bad", "be good"),
     ],
@@ -201,6 +203,21 @@ def test_placeholders_are_rendered_once_and_keep_their_types(tmp_path):
     assert told == []
     assert (made.between, made.text, made.inners) == (3, "{{ n }}", (Inner("{{ n }}"),))
     assert made.inner == Inner("{{ n }}", 3)
+
+
+def test_a_number_out_of_the_environment_is_text_until_a_filter_makes_it_one(tmp_path):
+    reading = reading_of(tmp_path, env={"N": "3"}, renders=True)
+    node = parsed("{between: '{{ env.N }}', number: '{{ env.N | int }}'}")
+    assert shape_of(Options).decode(node.items, node, reading, "it") is INVALID
+    assert [one.hint for one in reading.report.diagnostics] == [
+        "a placeholder gave text: add '| int' inside its braces"
+    ]
+
+
+def test_a_value_that_cannot_be_rendered_is_not_also_of_the_wrong_kind(tmp_path):
+    made, told = read("{between: '{{ nobody }}', flag: '{{ nobody }}'}", tmp_path, renders=True)
+    assert made is INVALID
+    assert {code for code, _, _ in told} == {"undefined-variable"}
 
 
 @dataclass(frozen=True, slots=True)

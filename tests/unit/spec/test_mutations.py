@@ -75,36 +75,9 @@ FILES = {
     ".agentv/assertions/min_words.py": "def assertion(ctx, *, minimum: int = 3):\n    return True\n",
 }
 KEYS = ["assert", "type", "value", "id", "input", "tests", "include", "name", "contains", "role", "nonsense", "", "<<"]
-VALUES = [
-    None,
-    True,
-    0,
-    -1,
-    1.5,
-    10**400,
-    float("inf"),
-    "",
-    " ",
-    "x",
-    "{{ name }}",
-    "{{ nobody }}",
-    "{{",
-    "{% if",
-    "}}",
-]
-VALUES += [
-    [],
-    {},
-    [None],
-    ["x", 1],
-    {"type": "contains"},
-    {"x": 1},
-    [[]],
-    "./guide.md",
-    "no\x1bthing",
-    "a.b:c",
-    "é" * 50,
-]
+SCALARS = [None, True, 0, -1, 1.5, 10**400, float("inf"), "", " ", "x", "./guide.md", "no\x1bthing", "a.b:c", "é" * 50]
+BRACES = ["{{ name }}", "{{ nobody }}", "{{", "{% if", "}}", "${{ NOBODY }}"]
+NESTED = [[], {}, [None], ["x", 1], {"type": "contains"}, {"x": 1}, [[]]]
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +103,7 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
         if mutate == "delete":
             del home[last]
         elif mutate == "replace":
-            home[last] = copy.deepcopy(draw(st.sampled_from(VALUES)))
+            home[last] = copy.deepcopy(draw(st.sampled_from([*SCALARS, *BRACES, *NESTED])))
         elif mutate == "rename" and isinstance(home, dict):
             home[draw(st.sampled_from(KEYS))] = home.pop(last)
         elif mutate == "double" and isinstance(home, list):
@@ -141,7 +114,7 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(document=mutated())
 def test_a_mutated_file_is_right_or_told_where_it_is_wrong(project: Path, document: dict[str, Any]) -> None:
@@ -150,7 +123,7 @@ def test_a_mutated_file_is_right_or_told_where_it_is_wrong(project: Path, docume
     told_within(project)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_a_file_with_bytes_replaced_is_right_or_told_where_it_is_wrong(project: Path, data: st.DataObject) -> None:
     original = yaml.safe_dump(RIGHT, allow_unicode=True, sort_keys=False).encode()
@@ -174,7 +147,8 @@ def told_within(project: Path) -> None:
     suites, found = outcome(project / "suite.eval.yaml")
     errors = [one for one in found if one.severity == "error"]
     assert bool(suites) != bool(errors)
-    for one in found:
+    _, validated = outcome(project / "suite.eval.yaml", for_run=False)
+    for one in (*found, *validated):
         assert one.span is not None
         lines = (
             Path(one.span.file)

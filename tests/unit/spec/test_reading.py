@@ -17,7 +17,7 @@ def rendered(text: str, folder: Path, **more):
     reading = reading_of(folder, renders=True, **more)
     node = reading.rendered(parsed(text, str(path)))
     found = reading.report.diagnostics
-    return plain(node), [(one.code, one.span.line, one.span.column, one.message, one.hint) for one in found]
+    return node and plain(node), [(one.code, one.span.line, one.span.column, one.message, one.hint) for one in found]
 
 
 def test_placeholders_are_filled_in_wherever_they_stand(tmp_path):
@@ -78,6 +78,12 @@ def test_the_same_name_in_the_environment_and_in_the_variables_is_a_warning(tmp_
     )
     assert value == {"a": "x n", "b": "o"}
     assert [(code, line, column) for code, line, column, *_ in told] == [("environment-or-variable", 1, 6)]
+
+
+def test_what_cannot_be_rendered_is_told_and_left_at_that(tmp_path):
+    value, told = rendered("{a: '{{ nobody }}', b: '{{ env.NOBODY }}'}", tmp_path)
+    assert value is None
+    assert [code for code, *_ in told] == ["undefined-variable", "unset-environment"]
 
 
 def test_text_is_needed_where_a_text_is_rendered(tmp_path):

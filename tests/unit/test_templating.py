@@ -1,0 +1,161 @@
+"""Placeholders (SPEC section 6)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.templating import (
+    RenderError,
+    Scope,
+    _compiled,
+    _run,
+    environment_names,
+    evaluate,
+    render,
+    render_text,
+    undeclared,
+)
+
+ENV = {"HOME": "/root", "KEY": "value"}
+
+
+def rendered(text: str, **variables):
+    return render(text, Scope(variables, ENV))
+
+
+@pytest.mark.parametrize(
+    ("text", "variables", "value"),
+    [
+        ("{{ x }}", {"x": 3}, 3),
+        ("{{x}}", {"x": [1, {"a": None}]}, [1, {"a": None}]),
+        ("{{ x }}", {"x": None}, None),
+        ("{{ x }} ", {"x": 3}, "3 "),
+        ("a {{ x }} b {{ y }}", {"x": 1.5, "y": True}, "a 1.5 b True"),
+        ("{{ x.a.b }}", {"x": {"a": {"b": 1}}}, 1),
+        ("{{ x[0] }}", {"x": ["a"]}, "a"),
+        ("{{ vars.x }}", {"x": 1}, 1),
+        ("{{ vars.a.b }}", {"a": {"b": 1}}, 1),
+        ("{{ env.HOME }}", {}, "/root"),
+        ("${{ HOME }}", {}, "/root"),
+        ("in ${{ HOME }}/x", {"HOME": "no"}, "in /root/x"),
+        ("{{ x | upper }}", {"x": "a"}, "A"),
+        ("{{ x | map('upper') }}", {"x": ["a", "b"]}, ["A", "B"]),
+        ("{{ range(3) }}", {}, [0, 1, 2]),
+        ("{{ nobody | default('d') }}", {}, "d"),
+        ("{% for one in x %}{{ one }};{% endfor %}", {"x": [1, 2]}, "1;2;"),
+        ("{{ '{{' }} x }}", {}, "{{ x }}"),
+        ("{# no comment #} {{ x }}", {"x": 1}, "{# no comment #} 1"),
+        ("{{ x }}\n", {"x": "a"}, "a\n"),
+        ("{{ x }} {{ x }}", {"x": "{{ y }}"}, "{{ y }} {{ y }}"),
+        ("a {{- x -}} b", {"x": 1}, "a1b"),
+        ("{{ result }}", {"result": 5}, 5),
+    ],
+)
+def test_what_a_text_becomes(text, variables, value):
+    found = rendered(text, **variables)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize("key", ["items", "keys", "values", "get", "pop", "update", "copy"])
+@pytest.mark.parametrize("text", ["{{ order.%s }}", "{{ order.%s }}!", "{{ vars.order.%s }}"])
+def test_a_key_of_a_variable_is_no_method_of_pythons(text, key):
+    found = rendered(text % key, order={key: ["book"]})
+    assert found == ("['book']!" if text.endswith("!") else ["book"])
+
+
+def test_a_method_is_one_where_no_key_is_called_so():
+    assert rendered("{% for key, value in order.items() %}{{ key }}={{ value }}{% endfor %}", order={"a": 1}) == "a=1"
+
+
+@pytest.mark.parametrize(
+    "text", ["{{ order.items }}", "x {{ order.items }}", "{{ range }}", "x {{ range }}", "{{ env }}", "x {{ env }}"]
+)
+def test_what_is_no_value_is_refused(text):
+    with pytest.raises(RenderError, match="stands for no value") as caught:
+        rendered(text, order={})
+    assert caught.value.code == "bad-template"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "name"),
+    [
+        ("{{ nobody }}", "undefined-variable", "nobody"),
+        ("x {{ nobody }}", "undefined-variable", "nobody"),
+        ("x {{ nobody.a }}", "undefined-variable", "nobody"),
+        ("{{ x.nobody }}", "undefined-variable", "nobody"),
+        ("{% if nobody %}a{% endif %}", "undefined-variable", "nobody"),
+        ("{{ env.NOBODY }}", "unset-environment", "NOBODY"),
+        ("x ${{ NOBODY }}", "unset-environment", "NOBODY"),
+        ("{{ x", "bad-template", None),
+        ("{% if x %}", "bad-template", None),
+        ("{{ x | nofilter }}", "bad-template", None),
+        ("{{ 1 / 0 }}", "bad-template", None),
+        ("x {{ x + 1 }}", "bad-template", None),
+        ("{{ ''.__class__.__mro__ }}", "undefined-variable", "__class__"),
+        ("{{ x.a.append(1) }}", "undefined-variable", "append"),
+    ],
+)
+def test_what_cannot_be_rendered(text, code, name):
+    with pytest.raises(RenderError) as caught:
+        rendered(text, x={"a": [1]})
+    assert caught.value.code == code
+    assert caught.value.name == name
+
+
+NAMES = st.sampled_from(
+    ["a", "b", "items", "vars", "env", "not", "true", "None", "self", "loop", "_x", "range", "nobody"]
+)
+VALUES = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.lists(st.integers(), max_size=2)
+)
+PIECES = st.one_of(
+    NAMES.map(lambda name: "{{ " + name + " }}"),
+    NAMES.map(lambda name: "{{" + name + "}}"),
+    NAMES.map(lambda name: "${{ " + name + " }}"),
+    NAMES.map(lambda name: "{{- " + name + " | string }}"),
+    st.sampled_from(
+        ["x", " ", "\n", "\r\n", "$", "}}", "{", "}", "{#", "{{ '{{' }}", "{% raw %}{{ a }}{% endraw %}", "ü"]
+    ),
+)
+
+
+@given(st.lists(PIECES, min_size=1, max_size=6).map("".join), st.dictionaries(NAMES, VALUES, max_size=6))
+def test_plain_names_are_filled_in_as_the_template_would(text, variables):
+    scope = Scope(variables, {"a": "of the environment"})
+    text = f"{text}."  # never a lone placeholder
+
+    def outcome(function):
+        try:
+            return function()
+        except RenderError as error:
+            return (error.code, error.name)
+
+    assert outcome(lambda: render(text, scope)) == outcome(lambda: _run(_compiled(text), scope, native=False))
+
+
+def test_names_hide_variables_and_vars_do_not():
+    scope = Scope({"prompt": "variable"}, {}, {"prompt": "name"})
+    assert render("{{ prompt }} {{ vars.prompt }}", scope) == "name variable"
+    assert render("{{ prompt }}.", scope) == "name."
+
+
+def test_text_is_always_text():
+    scope = Scope({"x": 3}, {})
+    assert render_text("{{ x }}", scope) == "3"
+    assert render_text("no placeholder", scope) == "no placeholder"
+
+
+def test_an_expression_without_braces():
+    assert evaluate("x + 1", Scope({"x": 3}, {})) == 4
+    with pytest.raises(RenderError):
+        evaluate("nobody", Scope({}, {}))
+
+
+def test_the_names_that_a_text_reads():
+    assert undeclared("{{ a }} {% if b %}{{ c.d }}{% endif %} ${{ E }}") == {"a", "b", "c", "env"}
+    assert environment_names("${{ A }} {{ b }} ${{B}}") == ("A", "B")
+    with pytest.raises(RenderError):
+        undeclared("{{ a")
