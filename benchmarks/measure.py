@@ -110,7 +110,7 @@ def command_of(kind: str, home: Path) -> list[str]:
         "validate": [agentv, "validate", str(home / "bench.eval.yaml")],
         "cases": [agentv, "eval", str(home / "bench.eval.yaml"), *run],
         "jsonl": [agentv, "eval", str(home / "cases.jsonl"), *run],
-        "wait": [agentv, "eval", str(home / "bench.eval.yaml"), *run, "--target", f"python:{home}/waiting.py:answer"],
+        "wait": [agentv, "eval", str(home / "bench.eval.yaml"), *run, "--target", "python:waiting.py:answer"],
     }[kind]
 
 
