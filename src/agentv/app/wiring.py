@@ -121,15 +121,16 @@ class Connections:
         for target in self._targets.values():
             await target.close()
         await self.javascript.close()
-        self.executor.close()
+        await self.executor.aclose()
 
 
-def callable_target(function: Callable[..., Any]) -> TargetSpec:
-    """A target that a function of the caller's is."""
+def callable_target(function: Callable[..., Any], *, on_our_loop: bool = False) -> TargetSpec:
+    """A target that a function of the caller's is; `on_our_loop`: it belongs to the loop that the run is on."""
     from agentv.targets.python import GivenFunction
 
     name = getattr(function, "__name__", type(function).__name__)
-    return TargetSpec(name, "python", GivenFunction(function), public={"provider": "python", "function": name})
+    settings = GivenFunction(function, on_our_loop)
+    return TargetSpec(name, "python", settings, public={"provider": "python", "function": name})
 
 
 def redactor_for(suites: tuple[Suite, ...]) -> Redactor:

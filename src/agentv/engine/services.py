@@ -39,7 +39,7 @@ class TrialServices:
 
     @property
     def executor(self) -> Executor:
-        """Threads for synchronous user code."""
+        """Threads and an event loop for user code."""
         return self.world.executor
 
     @property
