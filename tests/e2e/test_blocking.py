@@ -36,7 +36,7 @@ def test_a_target_that_blocks_for_ever_is_one_errored_case(project):
     errored = {row["test_id"]: row["error"] for row in project.rows() if row["status"] == "errored"}
     assert list(errored) == ["c7"]
     assert errored["c7"]["code"] == "timeout"
-    assert errored["c7"]["message"] == "no answer after 0.5 s: agent.py:6, in answer blocks the event loop"
+    assert errored["c7"]["message"] == "no answer after 0.5 s: the event loop is blocked (agent.py:6, in answer)"
 
 
 def test_its_own_limit_alone_is_enough_to_leave_it(project):
@@ -58,7 +58,7 @@ def test_an_assertion_that_blocks_for_ever_is_one_errored_grade(project):
     assert ended.status == 3, ended.stderr
     assert seconds < 10
     assert [row["test_id"] for row in project.rows() if row["status"] == "errored"] == ["c7"]
-    assert "fine.py:3, in fine blocks the event loop" in ended.stderr
+    assert "the event loop is blocked (fine.py:3, in fine)" in ended.stderr
 
 
 def test_a_transform_that_blocks_for_ever_is_one_errored_grade(project):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -149,3 +150,70 @@ def test_a_target_that_raises_is_errored_and_not_raised():
     assert done.status is ExitStatus.ERRORED
     assert done.results[0].error.code == "target-raised"
     assert done.summary.pass_rate is None
+
+
+def test_a_function_handed_to_evaluate_async_runs_on_the_callers_loop():
+    async def main():
+        here, gate = asyncio.get_running_loop(), asyncio.Event()
+        homes = []
+
+        async def answer(prompt: str) -> str:
+            homes.append(asyncio.get_running_loop())
+            here.call_later(0.01, gate.set)
+            await gate.wait()
+            return prompt
+
+        async def judge(prompt: str) -> str:
+            homes.append(asyncio.get_running_loop())
+            return '{"score": 1, "reason": "polite"}'
+
+        suite = {"tests": [{"id": "a", "input": "hello", "criteria": "is polite"}]}
+        done = await evaluate_async(suite, target=answer, judge=judge)
+        return done.passed, set(homes) == {here}
+
+    assert asyncio.run(main()) == (True, True)
+
+
+def test_a_function_of_a_file_does_not_hold_up_the_callers_loop(tmp_path):
+    (tmp_path / "agent.py").write_text(
+        "import time\nasync def answer(prompt):\n    time.sleep(0.2)\n    return prompt\n"
+    )
+
+    async def main():
+        turns = 0
+
+        async def turn():
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0.01)
+                turns += 1
+
+        turning = asyncio.create_task(turn())
+        done = await evaluate_async({"target": "python:agent.py:answer", "tests": [one()]})
+        turning.cancel()
+        return done.passed, turns
+
+    passed, turns = asyncio.run(main())
+    assert passed
+    assert turns > 5
+
+
+def test_a_function_handed_to_evaluate_may_block_and_only_its_case_is_late():
+    gate = threading.Event()
+
+    async def answer(prompt: str) -> str:
+        if prompt == "hang":
+            gate.wait()
+        return prompt
+
+    tests = [one("hang", input="hang", timeout_s=0.2), one("b"), one("c")]
+    done = evaluate({"tests": tests}, target=answer)
+    gate.set()
+    assert {result.trial.case.id: result.status for result in done.results} == {
+        "hang": "errored",
+        "b": "passed",
+        "c": "passed",
+    }
+    (error,) = [result.error for result in done.results if result.error]
+    assert error.code == "timeout"
+    assert "the event loop is blocked (test_sdk.py:" in error.message

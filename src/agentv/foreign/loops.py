@@ -88,7 +88,7 @@ class UserLoops:
         for call in self._calls:
             call.unwatch()
         for loop in self._loops:
-            loop.close(told)
+            loop.close((lambda: None) if loop.held_up else told)
         self._loops.clear()
 
     def _replies_here(self) -> Mailbox:
@@ -124,7 +124,8 @@ class UserLoops:
         if home is None:
             return
         if call.limit is not None and home.blocked_s() >= call.patience_s:
-            call.limit.reason = f"{home.position() or 'something'} blocks the event loop"
+            position = home.position()
+            call.limit.reason = f"the event loop is blocked{f' ({position})' if position else ''}"
         if call.settle_at(None):  # it has not begun, and now never will
             self._calls.discard(call)
             call.unwatch()
