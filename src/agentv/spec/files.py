@@ -100,11 +100,13 @@ class Places:
         suite: directory of the eval file; of what holds `.agentv`, or the working one, for what is written there.
         root: the repository's root.
         alone: nothing is looked for beside the file that mentions a path, only in `suite`.
+        typed: paths come from the command line, where `/a.py` is the system's before it is the repository's.
     """
 
     suite: str
     root: str
     alone: bool = False
+    typed: bool = False
     _found: dict[tuple[str, str], tuple[str | None, tuple[str, ...]]] = field(default_factory=dict, repr=False)
 
     def find(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
@@ -123,6 +125,8 @@ class Places:
             tried = [os.path.normpath(self.root + path)]
             if written.startswith("file://"):
                 tried.append(os.path.normpath(path))
+            if self.typed:
+                tried = list(dict.fromkeys((os.path.normpath(path), *tried)))
         else:
             beside = self.suite if self.alone else str(Path(mentioned_in).parent)
             tried = [os.path.normpath(str(Path(home) / path)) for home in dict.fromkeys((beside, self.suite))]

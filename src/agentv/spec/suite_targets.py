@@ -67,7 +67,7 @@ class SuiteTargets:
         yield from _one(read_target(node, self.book.providers, reading.rendering(False)))
 
     def _from_command_line(self, name: str, reading: Reading) -> TargetSpec | None:
-        places = Places(str(Path.cwd()), reading.places.root, alone=True)
+        places = Places(str(Path.cwd()), reading.places.root, alone=True, typed=True)
         return self.book.resolve(name, None, replace(reading, places=places, renders=False))
 
 
