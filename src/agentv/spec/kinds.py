@@ -213,9 +213,16 @@ def _read_function(node: Node, reading: Reading, key: str) -> Any:
     if not place.endswith(".py"):
         return declared.FunctionRef(name, module=place)
     found = reading.find(Scalar(place, place, node.at), "file")
-    if found is None or reading.text_of(found, node) is None:  # read, so that the run remembers what it was
+    source = reading.text_of(found, node) if found else None
+    if found is None or source is None or not _defines(found, source, name, node, reading):
         return INVALID
     return declared.FunctionRef(name, path=found)
+
+
+def _defines(path: str, source: str, name: str, node: Scalar, reading: Reading) -> bool:
+    from agentv.spec.python_files import check_function  # few files name a function, and parsing takes an import
+
+    return check_function(path, source, name, node, reading)
 
 
 def _read_python(node: Node, reading: Reading, key: str) -> Any:

@@ -56,7 +56,10 @@ def test_who_judges_a_suite(tmp_path, head, request_, judges):
 
 
 def test_paths_of_the_command_line_begin_in_the_working_directory(tmp_path):
-    repository(tmp_path, {"agent.py": "", "evals/agent.py": "", "suite.eval.yaml": "target: echo\n" + CASE})
+    repository(
+        tmp_path,
+        {"agent.py": "def f(): ...", "evals/agent.py": "def f(): ...", "suite.eval.yaml": "target: echo\n" + CASE},
+    )
     with chdir(tmp_path / "evals"):
         suites, found = outcome(tmp_path / "suite.eval.yaml", targets=("python:agent.py:f",))
     assert not found
