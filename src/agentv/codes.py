@@ -35,7 +35,7 @@ FILES: Mapping[str, str] = {
     "criteria-not-judged": "A case has criteria, and none of its assertions looks at them.",
     "duplicate-id": "Two cases of a suite, or two items of a checklist, have the same id.",
     "duplicate-key": "A key stands twice in one mapping.",
-    "duplicate-target": "Two targets of one file have the same name.",
+    "duplicate-target": "Two targets of one file, or of the command line, have the same name.",
     "empty-file": "A file holds nothing.",
     "environment-or-variable": "`${{ NAME }}` means the environment, and a variable has that name too.",
     "include-cycle": "Templates include each other in a circle.",

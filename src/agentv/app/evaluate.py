@@ -92,24 +92,11 @@ def prepare(settings: EvalSettings) -> Prepared:
     if settings.strict and warnings:
         raise LoadError(loaded.diagnostics)
     suites = loaded.suites
-    for suite in suites:
-        _refuse_twins(suite)
     plan = Plan(suites, _plan_settings(settings))
     counts = plan.counts()
     if not counts[1]:
         raise _nothing_chosen(settings, suites)
     return Prepared(settings, suites, plan, counts, loaded.diagnostics)
-
-
-def _refuse_twins(suite: Suite) -> None:
-    """Rows of two targets of one name could not be told apart."""
-    seen: set[str] = set()
-    for target in suite.targets:
-        if target.name in seen:
-            raise UsageError(
-                f"suite '{suite.name}' names the target '{target.name}' twice", "give each a 'name' of its own"
-            )
-        seen.add(target.name)
 
 
 def evaluate(prepared: Prepared, sink: Sink) -> Outcome:
