@@ -217,3 +217,14 @@ def test_a_function_handed_to_evaluate_may_block_and_only_its_case_is_late():
     (error,) = [result.error for result in done.results if result.error]
     assert error.code == "timeout"
     assert "the event loop is blocked (test_sdk.py:" in error.message
+
+
+def test_a_threshold_of_zero_for_a_run_is_warned_of_unless_a_gate_judges():
+    gated = {**one(), "assert": [{"contains": "hello", "required": True}]}
+    codes = [
+        [found.code for found in evaluate({"target": "echo", "tests": [case]}, threshold=0).diagnostics]
+        for case in (one(), gated)
+    ]
+    assert codes == [["zero-threshold"], []]
+    with pytest.raises(LoadError):
+        evaluate({"target": "echo", "tests": [one()]}, threshold=0, strict=True)

@@ -21,6 +21,7 @@ from agentv.model.events import Event, RunFinished, TrialFinished, TrialKept
 from agentv.model.suite import DEFAULT_WORKERS, Suite
 from agentv.model.summary import Summary
 from agentv.model.values import Json
+from agentv.model.verdict import ZERO_HINT, excludes_nothing
 from agentv.spec.files import repository_root, shown
 from agentv.spec.load import LoadRequest, load
 from agentv.store.directory import INDEX, RUN, RunDirectory, results_directory
@@ -88,15 +89,23 @@ def prepare(settings: EvalSettings) -> Prepared:
     """
     check_settings(settings)
     loaded = load(_request(settings), registries())
-    warnings = [found for found in loaded.diagnostics if found.severity == "warning"]
-    if settings.strict and warnings:
-        raise LoadError(loaded.diagnostics)
     suites = loaded.suites
+    diagnostics = (*_of_settings(settings, suites), *loaded.diagnostics)
+    if settings.strict and any(found.severity == "warning" for found in diagnostics):
+        raise LoadError(diagnostics)
     plan = Plan(suites, _plan_settings(settings))
     counts = plan.counts()
     if not counts[1]:
         raise _nothing_chosen(settings, suites)
-    return Prepared(settings, suites, plan, counts, loaded.diagnostics)
+    return Prepared(settings, suites, plan, counts, diagnostics)
+
+
+def _of_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[Diagnostic]:
+    """What the flags make of files that are right."""
+    zero = settings.threshold
+    if zero is None or not any(excludes_nothing(zero, case.assertions) for suite in suites for case in suite.cases):
+        return
+    yield Diagnostic("zero-threshold", "with --threshold 0 every answer passes", severity="warning", hint=ZERO_HINT)
 
 
 def evaluate(prepared: Prepared, sink: Sink) -> Outcome:

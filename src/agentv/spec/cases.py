@@ -38,6 +38,7 @@ from agentv.spec.report import Report
 from agentv.spec.schema import AuthoredCase
 from agentv.spec.spellings import CASE, Translated, translate
 from agentv.spec.target_book import TargetBook
+from agentv.spec.zero_thresholds import ZeroThresholds
 from agentv.templating import Scope
 
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
@@ -54,6 +55,7 @@ class CaseReader:
 
     Attributes:
         judging: what the assertions read so far ask of judges.
+        zero: whether the cases read so far would pass at a threshold of 0.
         untargeted: a case names no target of its own.
         seen: there is a case, right or wrong.
     """
@@ -62,6 +64,7 @@ class CaseReader:
         self, defaults: CaseDefaults, assertions: AssertionReader, book: TargetBook, env: Mapping[str, str], root: str
     ) -> None:
         self.judging = Judging()
+        self.zero = ZeroThresholds()
         self.untargeted = False
         self.seen = False
         self._defaults = defaults
@@ -138,6 +141,7 @@ class CaseReader:
         tags = read_tags(authored.tags, reading)
         if messages is None or not entries:
             return None
+        self.zero.look(authored.threshold, entries, case.translated.map, reading.report)
         threshold = authored.threshold if authored.threshold is not None else defaults.threshold
         metadata = {**defaults.metadata, **authored.metadata} if authored.metadata or defaults.metadata else EMPTY
         facts = (authored.id, messages, reference, criteria, variables, metadata, threshold, authored.repeat)

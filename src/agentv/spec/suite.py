@@ -174,6 +174,7 @@ class SuiteReader:
         if not self.request.for_run:
             book.check()
         head.targets.need(head.targets_node, suite.span, head.reading, untargeted=head.cases.untargeted)
+        head.cases.zero.close(*head.threshold, self._report)
         judges = head.cases.judging.resolve(suite, book, head.reading, for_run=self.request.for_run)
         if self._report.failed:
             return None
