@@ -228,3 +228,9 @@ def test_a_threshold_of_zero_for_a_run_is_warned_of_unless_a_gate_judges():
     assert codes == [["zero-threshold"], []]
     with pytest.raises(LoadError):
         evaluate({"target": "echo", "tests": [one()]}, threshold=0, strict=True)
+
+
+@pytest.mark.parametrize("given", [{"tags": [""]}, {"tags": ["a", " "]}, {"exclude_tags": [""]}])
+def test_an_empty_tag_is_no_tag(given):
+    with pytest.raises(UsageError, match="empty tag"):
+        evaluate({"target": "echo", "tests": [one()]}, **given)

@@ -125,6 +125,13 @@ class AssertionReader:
             reading.report.error("bad-assertion", item.keys[known[1]], message)
         elif known:
             other = next(key for key in candidates if key not in known)
+            kind, inverted, shape = self._find(known[0])
+            if kind is not None and shape is not None and other in shape.rules and shape.cls.short is not None:
+                name, short = f"not-{kind.name}" if inverted else kind.name, shape.cls.short.rstrip("_")
+                message = f"'{other}' cannot stand beside the short form of '{known[0]}'"
+                hint = f"write 'type: {name}', '{short}: …' and '{other}: …'"
+                reading.report.error("unknown-key", item.keys[other], message, hint=hint)
+                return None
             reading.unknown_key(other, item, (), f"the short form of '{known[0]}'", _OTHERS)
         else:
             self._unknown_short(candidates, item, reading)
