@@ -165,10 +165,12 @@ class _Evaluation:
             finally:
                 await connections.close()
                 kill_all()
-        return self._outcome(finished, journal.mended)
+        return self._outcome(finished, (*journal.mended, *_damage(journal.damaged)))
 
     def _kept(self, journal: Journal) -> frozenset[str]:
         """The keys of the planned trials that have a row; their results are shown with those to come."""
+        for _ in journal.answers():  # so that a damaged one is told
+            pass
         rows = set(journal.finished())
         planned = {trial.key for trial in self._prepared.plan} & rows
         for result in read_results(self._directory.path / INDEX, self._root):
@@ -204,6 +206,14 @@ class _Evaluation:
         )
         write_summary(directory, summary)
         return Outcome(directory.run_id, directory.path, summary, finished.interrupted, mended)
+
+
+def _damage(lines: int) -> Iterator[str]:
+    """What a resumed run found in its journal."""
+    if lines:
+        number = "1 answer" if lines == 1 else f"{lines} answers"
+        what = f"journal.jsonl: {number} passed over, for the checksum does not agree: the file was changed or damaged"
+        yield f"{what}; trials that had finished keep their rows, all others are asked again"
 
 
 def _request(settings: EvalSettings) -> LoadRequest:
