@@ -70,8 +70,8 @@ def _eval_file(words: Vocabulary) -> _Document:
 
 
 def _targets_file(words: Vocabulary) -> _Document:
-    names = TARGET_KEYS.spelled("name")
-    named: Schema = {"if": BY_ID, "then": needed([[key for key in names if key != "id"]]), "else": needed([names])}
+    spelled = TARGET_KEYS.spelled("name")
+    named: Schema = {"if": BY_ID, "then": needed([[key for key in spelled if key != "id"]]), "else": needed([spelled])}
     entry = {"allOf": [{"$ref": "#/$defs/inline-target"}, named]}
     listed: Schema = {"type": "array", "items": entry}
     names = {"target": NAME, "judge": NAME}
