@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 import threading
@@ -234,3 +235,33 @@ def test_a_threshold_of_zero_for_a_run_is_warned_of_unless_a_gate_judges():
 def test_an_empty_tag_is_no_tag(given):
     with pytest.raises(UsageError, match="empty tag"):
         evaluate({"target": "echo", "tests": [one()]}, **given)
+
+
+def test_every_suite_has_an_environment_of_its_own_for_judges_and_javascript():
+    from agentv.app.wiring import Connections
+    from agentv.model.suite import Suite as LoadedSuite
+
+    suites = [LoadedSuite(name, (), env={"A": value}) for name, value in (("a", "1"), ("b", "2"), ("c", "1"))]
+    connections = Connections()
+    first, second, third = (connections.javascript(suite) for suite in suites)
+    assert (first.env, second.env) == ({"A": "1"}, {"A": "2"})
+    assert first is third
+
+
+def test_a_judge_runs_in_the_environment_of_the_suite_that_it_judges(tmp_path):
+    says = 'printf \'{"score": %s, "reason": "so"}\' "$MARK"'
+    judge = {"name": "j", "provider": "cli", "command": says}
+    suites = [
+        {
+            "target": "echo",
+            "judge": judge,
+            "env": {"MARK": mark},
+            "name": mark,
+            "tests": [one(**{"assert": [{"llm-rubric": "is kind"}]})],
+        }
+        for mark in ("1.0", "0.0")
+    ]
+    for number, suite in enumerate(suites):
+        (tmp_path / f"{number}.eval.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    done = evaluate([str(tmp_path / f"{number}.eval.yaml") for number in range(2)])
+    assert sorted((result.trial.suite.name, result.score) for result in done.results) == [("0.0", 0.0), ("1.0", 1.0)]

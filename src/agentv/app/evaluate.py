@@ -149,7 +149,7 @@ class _Evaluation:
         with Journal(directory, self._root) as journal:
             done = self._kept(journal) if prepared.settings.resume else frozenset()
             directory.write(RUN, _record(prepared, directory.run_id))
-            connections = Connections(prepared.suites)
+            connections = Connections()
             run = Run(
                 directory.run_id,
                 without(prepared.plan, done),
