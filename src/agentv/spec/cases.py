@@ -15,6 +15,7 @@ from agentv.model.suite import Case
 from agentv.model.values import EMPTY, Json, JsonObject
 from agentv.registry.fields import DeclaredAssertion
 from agentv.spec.assertions import AssertionReader
+from agentv.spec.consistency import check_entries
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.defaults import CaseDefaults
 from agentv.spec.fingerprints import digests_behind
@@ -278,6 +279,7 @@ class CaseReader:
         if criteria is not None and not any(reads_criteria(entry) for entry in entries):
             at = case.translated.map.keys["criteria"]
             reading.report.warning("criteria-not-judged", at, "nothing judges these criteria: no assertion reads them")
+        check_entries(entries, reading.report)
 
 
 @dataclass(frozen=True, slots=True)

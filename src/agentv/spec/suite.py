@@ -90,6 +90,11 @@ class SuiteReader:
         return head.assertions.entries(node, head.reading)
 
     @property
+    def files(self) -> Mapping[str, str]:
+        """Every file that was read so far, by its absolute path, with its sha256."""
+        return self._disk.digests
+
+    @property
     def _top(self) -> Span:
         return Span(self.path, 1, 1, 1, 2)
 
