@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from agentv.errors import Diagnostic, Severity
 from agentv.spec.nodes import NOWHERE, ListNode, MapNode, Place, Scalar, span_of
@@ -76,7 +77,8 @@ class Report:
         """An older spelling, which is right and could be written better."""
         if self.hints:
             message = f"'{written}' is an older spelling of '{canonical}'"
-            self.add(_diagnostic("older-spelling", at, message, "hint", None, ()))
+            found = _diagnostic("older-spelling", at, message, "hint", None, ())
+            self.add(replace(found, rename=(written, canonical)))
 
     def add(self, found: Diagnostic) -> None:
         """One more."""

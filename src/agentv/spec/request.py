@@ -31,6 +31,7 @@ class LoadRequest:
         env_file: a `.env` file to read instead of those found above the eval file.
         documents: what eval files would hold, as plain data; their paths begin in the working directory.
         given_target, given_judge: made in Python; they win over all others.
+        edits: absolute path → what is read in place of the file, to see what a change would mean.
         for_run: False for `validate`: no target is needed, and an unset environment variable is a warning.
     """
 
@@ -43,4 +44,5 @@ class LoadRequest:
     documents: tuple[Mapping[str, Json], ...] = ()
     given_target: TargetSpec | Mapping[str, Json] | None = None
     given_judge: TargetSpec | Mapping[str, Json] | None = None
+    edits: Mapping[str, bytes] = field(default_factory=dict)
     for_run: bool = True

@@ -41,7 +41,7 @@ class SuiteReader:
         self.request = request
         self._heads = HeadReader(path, request, registries)
         self._report = report
-        self._disk = DiskReader()
+        self._disk = DiskReader(request.edits)
         directory = _home(path)
         places = Places(directory, repository_root(directory))
         nothing = Scope(EMPTY, {})  # until the environment is read
