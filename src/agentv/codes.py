@@ -78,8 +78,8 @@ FILES: Mapping[str, str] = {
     "unknown-tag": "A YAML tag means nothing here.",
     "unknown-target": "No target has this name.",
     "unset-environment": "A placeholder names an environment variable that is not set.",
-    "zero-threshold": "A threshold of 0 lets every answer pass, since no assertion is required.",
     "unused-template": "No eval file includes this template.",
+    "zero-threshold": "A threshold of 0 lets every answer pass, since no assertion is required.",
 }
 """What can be wrong with what people write. Nothing runs until it is mended, warnings aside."""
 

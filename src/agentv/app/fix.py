@@ -7,11 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from agentv.app.meaning import meaning
 from agentv.app.wiring import registries
 from agentv.errors import Diagnostic, LoadError
-from agentv.model.suite import Suite, TargetSpec
 from agentv.spec.fixes import Rename, rewritten
 from agentv.spec.load import Loaded, LoadRequest, load
 
@@ -48,7 +47,7 @@ def fix(paths: tuple[str, ...], process_env: Mapping[str, str]) -> Fixed:
             groups[found.span.file, found.rename].append(Rename(found.span, *found.rename))
     edits = _edits(groups.values())
     if edits and not _agrees(before, edits, request):
-        edits = _edits(_that_keep_the_meaning(before, groups, request))
+        edits = _edits(_that_keep_themeaning(before, groups, request))
     for path, data in edits.items():
         _write(Path(path), data)
     after = load(request, registries())
@@ -57,7 +56,7 @@ def fix(paths: tuple[str, ...], process_env: Mapping[str, str]) -> Fixed:
     return Fixed({path: count for path, count in counts.items() if count}, left)
 
 
-def _that_keep_the_meaning(
+def _that_keep_themeaning(
     before: Loaded, groups: Mapping[tuple[str, tuple[str, str]], list[Rename]], request: LoadRequest
 ) -> list[list[Rename]]:
     """As many groups as can be rewritten together: each is tried on top of those before it."""
@@ -86,23 +85,7 @@ def _agrees(before: Loaded, edits: Mapping[str, bytes], request: LoadRequest) ->
         after = load(replace(request, edits=edits), registries())
     except LoadError:
         return False
-    return [_meaning(suite) for suite in before.suites] == [_meaning(suite) for suite in after.suites]
-
-
-def _meaning(suite: Suite) -> Any:
-    """A suite without its places: equal where two texts say the same."""
-    cases = [
-        replace(case, assertions=(), span=None, target=_placeless(case.target), judge=_placeless(case.judge))
-        for case in suite.cases  # what their assertions say is in the digest
-    ]
-    targets = tuple(_placeless(target) for target in suite.targets)
-    head = replace(suite, cases=(), targets=(), judge=None, default_judge=None, judges={}, files={}, span=None)
-    judges = [_placeless(suite.judge), _placeless(suite.default_judge)]
-    return head, cases, targets, judges, {name: _placeless(judge) for name, judge in suite.judges.items()}
-
-
-def _placeless(target: TargetSpec | None) -> TargetSpec | None:
-    return replace(target, span=None) if target is not None else None
+    return [meaning(suite) for suite in before.suites] == [meaning(suite) for suite in after.suites]
 
 
 def _count(found: Iterable[Diagnostic], path: str) -> int:

@@ -21,12 +21,13 @@ COMMANDS = {
     "eval": "agentv.cli.eval:command",
     "validate": "agentv.cli.validate:command",
     "assert": "agentv.cli.grade:command",
+    "convert": "agentv.cli.convert:command",
     "init": "agentv.cli.init:command",
     "schema": "agentv.cli.schema:command",
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
-NOT_YET = ("explain", "convert", "targets", "prompt", "results", "compare", "trend", "power", "cache", "serve")
+NOT_YET = ("explain", "targets", "prompt", "results", "compare", "trend", "power", "cache", "serve")
 
 
 class LazyCommands(click.Group):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -59,6 +59,7 @@ class CaseReader:
         zero: whether the cases read so far would pass at a threshold of 0.
         untargeted: a case names no target of its own.
         seen: there is a case, right or wrong.
+        witness: gets every case as it is written.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class CaseReader:
         self.zero = ZeroThresholds()
         self.untargeted = False
         self.seen = False
+        self.witness: Callable[[MapNode], None] | None = None
         self._defaults = defaults
         self._assertions = assertions
         self._book = book
@@ -100,6 +102,8 @@ class CaseReader:
         if not isinstance(node, MapNode):
             report.error("bad-case", node, f"a case must be a mapping, found {kind_of(node)}")
             return None
+        if self.witness is not None:
+            self.witness(node)
         errors, unrendered = report.errors, report.unrendered
         translated = translate(node, CASE, report)
         items = translated.items

@@ -44,8 +44,7 @@ def _check_together(entries: Sequence[AssertionEntry], report: Report) -> None:
         if earlier is None:
             by_type[entry.type] = [entry]
         elif len(earlier) < COMPARED:
-            for other in earlier:
-                _compare(other, entry, report)
+            any(_compare(other, entry, report) for other in earlier)  # once is enough for an entry
             earlier.append(entry)
     for exact in by_type.get(_EXACT, ()):
         _try_the_only_answer(exact, entries, report)
@@ -54,18 +53,19 @@ def _check_together(entries: Sequence[AssertionEntry], report: Report) -> None:
         _intersect(counting, report)
 
 
-def _compare(first: AssertionEntry, second: AssertionEntry, report: Report) -> None:
-    """Two entries of one type: the same twice, or the one the complement of the other."""
-    if first.assertion != second.assertion:
-        return
+def _compare(first: AssertionEntry, second: AssertionEntry, report: Report) -> bool:
+    """Two entries of one type: whether they are the same twice, or the one the complement of the other."""
     ours, theirs = first.settings, second.settings
-    if ours.transform != theirs.transform:
-        return
+    if first.assertion != second.assertion or ours.transform != theirs.transform:
+        return False
     if ours.negate != theirs.negate:
         report.warning("contradiction", second.span, f"no answer passes both this and {_named(first, second)}")
-    elif ours.name == theirs.name:
-        message = f"'{second.name}' stands {_where(first, second, 'twice', 'here and')}, so it counts twice"
-        report.warning("duplicate-assertion", second.span, message)
+        return True
+    if ours.name != theirs.name:
+        return False
+    message = f"'{second.name}' stands {_where(first, second, 'twice', 'here and')}, so it counts twice"
+    report.warning("duplicate-assertion", second.span, message)
+    return True
 
 
 def _try_the_only_answer(exact: AssertionEntry, entries: Sequence[AssertionEntry], report: Report) -> None:

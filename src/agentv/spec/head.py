@@ -69,6 +69,7 @@ class HeadReader:
         authored, translated, kept = self._authored(root, reading)
         defaults = read_defaults(authored, root.keys, request.variables, reading)
         cases = CaseReader(defaults, assertions, book, env, reading.places.root)
+        cases.witness = request.witness
         suite = Suite(
             name=authored.name or name_of(self.path),
             cases=(),
