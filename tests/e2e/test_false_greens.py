@@ -203,6 +203,7 @@ def test_a_broken_target_is_errored_and_never_scored(project, name):
     (row,) = project.rows()
     assert row["status"] == "errored"
     assert row["score"] is None
+    assert row["error"]["code"]
 
 
 def test_a_target_without_the_function_is_refused_before_anything_runs(project):
@@ -211,7 +212,6 @@ def test_a_target_without_the_function_is_refused_before_anything_runs(project):
     ended = project.run("eval", "a.eval.yaml")
     assert ended.status == 2
     assert "error[missing-function]: agent.py has no function 'answer'" in ended.stderr
-    assert row["error"]["code"]
 
 
 @pytest.mark.parametrize(
