@@ -45,6 +45,10 @@ class Case:
     timeout_s: float | None = None
     skip_defaults: bool | None = None
 
+    def authored(self) -> dict[str, Any]:
+        """What an eval file with the same meaning would hold."""
+        return _said(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
@@ -61,6 +65,11 @@ class Suite:
     tags: Sequence[str] = ()
     run: Mapping[str, Any] | None = None
     env: Mapping[str, str] | None = None
+
+    def authored(self) -> dict[str, Any]:
+        """What an eval file with the same meaning would hold."""
+        tests = [test.authored() if isinstance(test, Case) else dict(test) for test in self.tests]
+        return {**_said(self), "tests": tests}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +165,7 @@ def _settings(
     documents: tuple[Mapping[str, Json], ...] = ()
     paths: tuple[str, ...] = ()
     if isinstance(source, Suite):
-        documents = (authored(source),)
+        documents = (source.authored(),)
     elif isinstance(source, Mapping):
         documents = (source,)
     elif isinstance(source, str | os.PathLike):
@@ -178,13 +187,6 @@ def _given(asked: AskedTarget | None) -> TargetSpec | Mapping[str, Json] | None:
     if asked is None or isinstance(asked, str):
         return None
     return asked if isinstance(asked, Mapping) else callable_target(asked)
-
-
-def authored(suite: Suite) -> dict[str, Any]:
-    """What an eval file with the same meaning would hold."""
-    mapping = _said(suite)
-    mapping["tests"] = [_said(test) if isinstance(test, Case) else dict(test) for test in suite.tests]
-    return mapping
 
 
 def _said(made: Suite | Case) -> dict[str, Any]:

@@ -78,6 +78,11 @@ class Report:
             message = f"'{written}' is an older spelling of '{canonical}'"
             self.add(_diagnostic("older-spelling", at, message, "hint", None, ()))
 
+    def remark(self, code: str, at: Scalar | ListNode | MapNode | Place | None, message: str) -> None:
+        """Something to know, which is no mistake."""
+        if self.hints:
+            self.add(_diagnostic(code, at, message, "hint", None, ()))
+
     def add(self, found: Diagnostic) -> None:
         """One more."""
         self._found.setdefault((found.code, found.span, found.message), found)

@@ -12,7 +12,7 @@ from agentv.model.assertion import AssertionEntry
 from agentv.model.span import Span
 from agentv.model.suite import Suite
 from agentv.model.values import EMPTY, Json
-from agentv.spec.datasets import CaseSources
+from agentv.spec.datasets import STREAMED, CaseSources
 from agentv.spec.files import DiskReader, Places, repository_root, shown
 from agentv.spec.head import Head, HeadReader
 from agentv.spec.includes import load_template
@@ -51,8 +51,8 @@ class SuiteReader:
 
     def read(self) -> Suite | None:
         """The suite, or None."""
-        if self.path.endswith(".jsonl"):
-            return self._jsonl_suite()
+        if self.path.endswith(STREAMED):
+            return self._streamed_suite()
         data = self._bytes(self.path)
         if data is None:
             return None
@@ -84,6 +84,12 @@ class SuiteReader:
         suite = self._suite(root)
         return suite and replace(suite, path="")
 
+    def read_made(self, root: MapNode) -> Suite | None:
+        """The suite that a mapping holds, which the program in this file made."""
+        self._bytes(self.path)  # so that the run remembers what it was
+        self._reading = self._reading.rendering(holds_placeholder(root))
+        return self._suite(root)
+
     def entries_of(self, node: Node) -> tuple[AssertionEntry, ...]:
         """The assertions of a list that stands in no file, read as this file's would be."""
         head = self._begin(MapNode({}, {}, node.at))
@@ -110,7 +116,9 @@ class SuiteReader:
     def _begin(self, root: MapNode) -> Head:
         """Read everything but the cases."""
         head = self._head = self._heads.read(root, self._reading)
-        self._sources = CaseSources(self.path, head.cases, head.reading, self._disk)
+        self._sources = CaseSources(
+            self.path, head.cases, head.assertions, head.reading, self._disk, for_run=self.request.for_run
+        )
         return head
 
     def _read_root(self, data: bytes) -> Node | None:
@@ -124,10 +132,10 @@ class SuiteReader:
         self._begin(head)
         return self._sources.add if self._sources is not None else None
 
-    def _jsonl_suite(self) -> Suite | None:
+    def _streamed_suite(self) -> Suite | None:
         head = self._begin(self._sidecar())
         if self._sources is not None:
-            self._sources.jsonl(self.path)
+            self._sources.stream(self.path)
         return self._finished(head, None)
 
     def _sidecar(self) -> MapNode:
