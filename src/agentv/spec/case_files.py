@@ -36,12 +36,9 @@ def matching(node: Scalar, reading: Reading, own: str) -> Sequence[str]:
         own: the eval file, which no pattern takes.
     """
     written = node.text.strip().removeprefix("file://")
-    if GIT_URL.search(written):
-        reading.report.error("not-yet", node, "files out of a git host are known and not supported yet")
-        return ()
     places = reading.places
     literal, _ = places.find(written, span_of(node.at).file)
-    if literal is not None or not has_magic(written):
+    if literal is not None or not has_magic(written) or GIT_URL.match(written):
         found = literal or reading.find(node, "file")
         return [found] if found else ()
     base = places.root if written.startswith("/") else str(Path(span_of(node.at).file).parent)

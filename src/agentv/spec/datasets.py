@@ -25,7 +25,7 @@ from agentv.spec.spellings import CASE
 from agentv.spec.streamed import SHOWN, Format, StreamedCases
 
 if TYPE_CHECKING:
-    from agentv.spec.csv_cases import Column
+    from agentv.spec.csv_header import Column
 
 Part: TypeAlias = "list[Case] | StreamedCases[Any]"
 
