@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from glob import glob, has_magic
 from pathlib import Path
@@ -106,7 +105,3 @@ def _with_id(case: MapNode, path: str) -> MapNode:
         return case
     name = file.parent.name
     return MapNode({"id": Scalar(name, name, case.at), **case.items}, {"id": case.at, **case.keys}, case.at)
-
-
-FUNCTION = re.compile(r"(?:file://)?(?P<path>.+\.py)(?::(?P<name>[^:/]*))?", re.DOTALL)
-"""A Python file, and the function in it that makes cases."""

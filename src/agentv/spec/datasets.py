@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from agentv.errors import Diagnostic
 from agentv.model.span import Span
 from agentv.model.suite import Case, Cases
 from agentv.spec.assertions import AssertionReader
-from agentv.spec.case_files import FUNCTION, cases_in, in_directory, matching
+from agentv.spec.case_files import cases_in, in_directory, matching
 from agentv.spec.cases import CaseReader
 from agentv.spec.files import DiskReader, is_directory, shown
 from agentv.spec.ids import IdTable
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from agentv.spec.csv_header import Column
 
 Part: TypeAlias = "list[Case] | StreamedCases[Any]"
+
+_FUNCTION = re.compile(r"(?:file://)?(?P<path>.+\.py)(?::(?P<name>[^:/]*))?", re.DOTALL)
+"""A Python file, and the function in it that makes cases."""
 
 STREAMED = (".jsonl", ".csv")
 """Suffixes of files that hold one case after the other, which are read again when they run."""
@@ -200,7 +204,7 @@ class CaseSources:
     def _elsewhere(self, node: Scalar) -> None:
         """Cases in other files, or made by a function."""
         text = node.text.strip()
-        function = FUNCTION.fullmatch(text)
+        function = _FUNCTION.fullmatch(text)
         if function is not None:
             self._made(function["path"], function["name"], node)
             return

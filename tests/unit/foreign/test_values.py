@@ -79,7 +79,7 @@ def raises():
 
 
 def leaves():
-    os._exit(0)
+    os._exit(3)
 
 
 def exits():
@@ -90,7 +90,7 @@ def exits():
     ("function", "said"),
     [
         (raises, r"raised ValueError: gone \(test_values.py:\d+, in raises\)"),
-        (leaves, "called sys.exit: SystemExit: 0"),
+        (leaves, "called sys.exit: SystemExit: 3"),
         (exits, "called sys.exit: SystemExit: 0"),
         (lambda: 7, "raised TypeError: 'int' object is not iterable"),
     ],

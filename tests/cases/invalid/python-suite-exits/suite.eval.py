@@ -1,4 +1,4 @@
 import os
 
 suite = {}
-os._exit(0)
+os._exit(3)
