@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -84,6 +84,7 @@ class CaseSources:
         self._parts: list[Part] = []
         self._ids = IdTable()
         self._doubled = 0
+        self._doubles: list[tuple[str, Span | None, str]] = []
         self._tables = 0
         self.tally: Counter[tuple[int | None, bool]] = Counter()
 
@@ -133,10 +134,17 @@ class CaseSources:
             reading.report.error("no-tests", _top(path), "this file holds no case")
 
     def end(self) -> None:
-        """All was read: say how many double ids were left out of the report."""
+        """All was read: tell the ids that stand twice, and how many were left out of the report."""
+        report = self._reading.report
+        places = self._places({identity for identity, _, _ in self._doubles}) if self._doubles else {}
+        for identity, span, where in self._doubles:
+            first, count = places.get(identity, (None, 2))
+            if count > 1:  # otherwise it is another id with the same hash
+                other = f"; the first is at {shown(first.file)}:{first.line}" if first and first != span else ""
+                report.error("duplicate-id", span, f"{where}two cases have the id '{identity}'{other}")
         if self._doubled > SHOWN:
             message = f"{self._doubled:,} cases have the id of another one; the first {SHOWN} are shown"
-            self._reading.report.error("duplicate-id", _top(self._path), message)
+            report.error("duplicate-id", _top(self._path), message)
 
     def _format(self, path: str) -> Format[Any]:
         if path.endswith(".jsonl"):
@@ -173,33 +181,23 @@ class CaseSources:
         self._parts[-1].append(case)  # type: ignore[union-attr]  # a list, as the line above sees to
 
     def _register(self, case: Case, where: str = "") -> None:
-        """Count a case, and see that its id is its own. `where` says what its place does not."""
+        """Count a case, and see whether its id was there. `where` says what its place does not."""
         self.tally[case.repeat, case.target is not None] += 1
-        if not self._ids.seen(case.id):
-            return
-        self._doubled += 1
-        if self._doubled > SHOWN:
-            return
-        first = self._first(case)
-        if first is None:
-            self._doubled -= 1  # another id with the same hash
-            return
-        other = f"; the first is at {shown(first.file)}:{first.line}" if first != case.span else ""
-        self._reading.report.error("duplicate-id", case.span, f"{where}two cases have the id '{case.id}'{other}")
+        if self._ids.seen(case.id):
+            self._doubled += 1
+            if self._doubled <= SHOWN:
+                self._doubles.append((case.id, case.span, where))
 
-    def _first(self, case: Case) -> Span | None:
-        """Where the id of a case that is not kept yet stands already."""
+    def _places(self, ids: Collection[str]) -> Mapping[str, tuple[Span | None, int]]:
+        """Where each of these ids stands first, and how often: one pass over all cases, whatever their number."""
+        found: dict[str, tuple[Span | None, int]] = {}
         for part in self._parts:
-            if isinstance(part, StreamedCases):
-                line = part.line_of(case.id)
-                span = Span(part.path, line, 1, line, 2) if line is not None else None
-                if span is not None and span != case.span:
-                    return span
-            else:
-                found = next((one.span for one in part if one.id == case.id), None)
-                if found is not None:
-                    return found
-        return None
+            pairs = part.places() if isinstance(part, StreamedCases) else ((one.id, one.span) for one in part)
+            for identity, span in pairs:
+                if identity is not None and identity in ids:
+                    first, count = found.get(identity, (span, 0))
+                    found[identity] = first, count + 1
+        return found
 
     def _elsewhere(self, node: Scalar) -> None:
         """Cases in other files, or made by a function."""

@@ -117,10 +117,10 @@ class StreamedCases(Generic[R]):
                     report.add(self._source.told(record, one))
         self._say_how_many(noted, bad, report)
 
-    def line_of(self, identity: str) -> int | None:
-        """The first line of the first record with this id."""
-        records = self._source.records(Report())
-        return next((number for number, record in records if self._source.identity(record) == identity), None)
+    def places(self) -> Iterator[tuple[str | None, Span]]:
+        """The id of each record, and where the record begins."""
+        for number, record in self._source.records(Report()):
+            yield self._source.identity(record), Span(self.path, number, 1, number, 2)
 
     def _say_how_many(self, noted: int, bad: int, report: Report) -> None:
         unit, top = self._source.unit, Span(self.path, 1, 1, 1, 2)

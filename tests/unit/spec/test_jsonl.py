@@ -143,5 +143,4 @@ def test_the_file_itself_may_be_read_by_anyone(tmp_path):
     cases = StreamedCases(JsonLines(str(path), ["a"]), lambda node, _report, _renders: seen.append(plain(node)))
     assert list(cases.check(Report())) == []
     assert seen == [{"a": 1}, {"a": 2}]
-    assert cases.line_of("2") == 3
-    assert cases.line_of("3") is None
+    assert [(one, at.line) for one, at in cases.places()] == [("1", 1), ("2", 3)]
