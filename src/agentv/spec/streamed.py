@@ -86,14 +86,15 @@ class StreamedCases(Generic[R]):
         if self._held is not None:
             yield from self._held
             return
-        report = Report()
+        whole = Report()
         number = 1  # where the file went wrong, in the end
-        for number, record in self._source.records(report):
+        for number, record in self._source.records(whole):
+            report = Report()  # of its own, so that remarks do not pile up
             case = self._read(number, record, report)
             if case is None or report.failed:
                 raise self._changed(number)
             yield case
-        if report.failed:
+        if whole.failed:
             raise self._changed(number)
 
     def check(self, report: Report) -> Iterable[Case]:
