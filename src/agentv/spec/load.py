@@ -51,7 +51,7 @@ def load(request: LoadRequest, registries: Registries) -> Loaded:
     suites: list[Suite] = []
     for path in dict.fromkeys(eval_files(request.paths)):
         own = Report(hints=not request.for_run)  # of its own, so that one wrong file does not look like another's fault
-        suites += _kept(_read(path, request, registries, own), own, report)
+        suites += _kept(SuiteReader(path, request, registries, own).read(), own, report)
     for number, document in enumerate(request.documents, 1):
         own = Report(hints=not request.for_run)
         path = str(Path.cwd() / (f"suite-{number}" if len(request.documents) > 1 else "suite"))
@@ -59,14 +59,6 @@ def load(request: LoadRequest, registries: Registries) -> Loaded:
     if report.failed:
         raise LoadError(report.diagnostics)
     return Loaded(tuple(suites), report.diagnostics)
-
-
-def _read(path: str, request: LoadRequest, registries: Registries, report: Report) -> Suite | None:
-    if not path.endswith(".py"):
-        return SuiteReader(path, request, registries, report).read()
-    from agentv.spec.python_suite import read_python_suite  # few suites are written in Python
-
-    return read_python_suite(path, request, registries, report)
 
 
 def _kept(suite: Suite | None, own: Report, report: Report) -> list[Suite]:

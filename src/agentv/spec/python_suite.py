@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,25 +16,31 @@ from agentv.model.suite import CODE_TIMEOUT_S, Suite
 from agentv.spec.authored import as_authored, traced
 from agentv.spec.files import shown
 from agentv.spec.nearest import nearest
-from agentv.spec.nodes import MapNode, node_of
+from agentv.spec.nodes import MapNode, Node, node_of
 from agentv.spec.python_source import read_definitions
 from agentv.spec.report import Report
-from agentv.spec.request import LoadRequest, Registries
-from agentv.spec.suite import SuiteReader
 
 NAME = "suite"
 BAD_SUITE = "bad-eval-file"
 
 
-def read_python_suite(path: str, request: LoadRequest, registries: Registries, report: Report) -> Suite | None:
+ReadMade = Callable[[MapNode, Report], Suite | None]
+"""(what an eval file would hold, where mistakes go) → the suite."""
+
+
+def read_python_suite(path: str, report: Report, read_made: ReadMade, *, for_run: bool) -> Suite | None:
     """The suite of a file, or None where anything is wrong, all of which is then reported.
 
-    Where nothing runs, only the syntax tree is looked at, and there is no suite either.
+    Args:
+        path: of the file.
+        report: gets what is wrong.
+        read_made: reads what the file makes.
+        for_run: make it; otherwise only the syntax tree is looked at, and there is no suite.
     """
     at = _defined(path, report)
     if at is None:
         return None
-    if not request.for_run:
+    if not for_run:
         report.remark("unchecked-cases", at, f"'{NAME}' is not made here: it is checked when it runs")
         return None
     try:
@@ -43,9 +49,9 @@ def read_python_suite(path: str, request: LoadRequest, registries: Registries, r
         report.error(error.failure.code, at, error.failure.message)
         return None
     own = Report(hints=report.hints)
-    suite = SuiteReader(path, request, registries, own).read_made(_mapping(made, at))
+    suite = read_made(_mapping(node_of(made, at)), own)
     if own.count:
-        own = _located(made, own, SuiteReader(path, request, registries, exact := Report(hints=own.hints)), exact, at)
+        own = _located(made, own, read_made, at)
     for one in own.diagnostics:
         report.add(one)
     return suite
@@ -97,17 +103,16 @@ def _document(path: str, value: Any) -> Mapping[str, Any]:
     raise ForeignError(Failure(BAD_SUITE, f"'{NAME}' of {Path(path).name} must be a Suite or a mapping, not {kind}"))
 
 
-def _mapping(made: Mapping[str, Any], at: Span) -> MapNode:
-    node = node_of(made, at)
+def _mapping(node: Node) -> MapNode:
     assert isinstance(node, MapNode)  # noqa: S101  # it was made of a mapping
     return node
 
 
-def _located(made: Mapping[str, Any], found: Report, reader: SuiteReader, exact: Report, at: Span) -> Report:
+def _located(made: Mapping[str, Any], found: Report, read_made: ReadMade, at: Span) -> Report:
     """The same mistakes with the way to what is wrong, `tests[2].input`: read once more, part by part."""
+    exact = Report(hints=found.hints)
     node, paths = traced(made, at.file)
-    assert isinstance(node, MapNode)  # noqa: S101  # as in _mapping
-    reader.read_made(node)
+    read_made(_mapping(node), exact)
     told = Report(hints=found.hints)
     for one in (exact if exact.errors == found.errors else found).diagnostics:
         way = paths.get(one.span)

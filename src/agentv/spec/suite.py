@@ -53,6 +53,9 @@ class SuiteReader:
         """The suite, or None."""
         if self.path.endswith(STREAMED):
             return self._streamed_suite()
+        return self._python_suite() if self.path.endswith(".py") else self._yaml_suite()
+
+    def _yaml_suite(self) -> Suite | None:
         data = self._bytes(self.path)
         if data is None:
             return None
@@ -83,12 +86,6 @@ class SuiteReader:
         self._reading = self._reading.rendering(holds_placeholder(root))
         suite = self._suite(root)
         return suite and replace(suite, path="")
-
-    def read_made(self, root: MapNode) -> Suite | None:
-        """The suite that a mapping holds, which the program in this file made."""
-        self._bytes(self.path)  # so that the run remembers what it was
-        self._reading = self._reading.rendering(holds_placeholder(root))
-        return self._suite(root)
 
     def entries_of(self, node: Node) -> tuple[AssertionEntry, ...]:
         """The assertions of a list that stands in no file, read as this file's would be."""
@@ -137,6 +134,17 @@ class SuiteReader:
         if self._sources is not None:
             self._sources.stream(self.path)
         return self._finished(head, None)
+
+    def _python_suite(self) -> Suite | None:
+        from agentv.spec.python_suite import read_python_suite  # few suites are written in Python
+
+        def read_made(root: MapNode, report: Report) -> Suite | None:
+            made = SuiteReader(self.path, self.request, self._heads.registries, report)
+            made._bytes(self.path)  # so that the run remembers what it was
+            made._reading = made._reading.rendering(holds_placeholder(root))
+            return made._suite(root)
+
+        return read_python_suite(self.path, self._report, read_made, for_run=self.request.for_run)
 
     def _sidecar(self) -> MapNode:
         """The suite's keys, from the YAML file of the same name beside the cases."""
