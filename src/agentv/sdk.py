@@ -46,6 +46,10 @@ class Case:
     timeout_s: float | None = None
     skip_defaults: bool | None = None
 
+    def authored(self) -> dict[str, Any]:
+        """What an eval file with the same meaning would hold."""
+        return _said(self)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
@@ -62,6 +66,11 @@ class Suite:
     tags: Sequence[str] = ()
     run: Mapping[str, Any] | None = None
     env: Mapping[str, str] | None = None
+
+    def authored(self) -> dict[str, Any]:
+        """What an eval file with the same meaning would hold."""
+        tests = [test.authored() if isinstance(test, Case) else dict(test) for test in self.tests]
+        return {**_said(self), "tests": tests}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +176,7 @@ def _settings(source: Source, target: Given, judge: Given, options: Mapping[str,
     documents: tuple[Mapping[str, Json], ...] = ()
     paths: tuple[str, ...] = ()
     if isinstance(source, Suite):
-        documents = (authored(source),)
+        documents = (source.authored(),)
     elif isinstance(source, Mapping):
         documents = (source,)
     elif isinstance(source, str | os.PathLike):
@@ -188,13 +197,6 @@ def _settings(source: Source, target: Given, judge: Given, options: Mapping[str,
 def _given(asked: AskedTarget | None, *, on_our_loop: bool = False) -> Given:
     """What was asked for, a function as the target that it is."""
     return callable_target(asked, on_our_loop=on_our_loop) if callable(asked) else asked
-
-
-def authored(suite: Suite) -> dict[str, Any]:
-    """What an eval file with the same meaning would hold."""
-    mapping = _said(suite)
-    mapping["tests"] = [_said(test) if isinstance(test, Case) else dict(test) for test in suite.tests]
-    return mapping
 
 
 def _said(made: Suite | Case) -> dict[str, Any]:

@@ -18,6 +18,7 @@ PLACES = {
     "error": 0,  # of a Report
     "warning": 0,
     "hint": 0,
+    "remark": 0,
     "errored": 0,  # Grade.errored
     "Failure": 0,
     "JudgeFailure": 0,

@@ -81,7 +81,8 @@ def describe(error: BaseException) -> str:
     said = str(error)
     shown = f"{type(error).__name__}: {said}" if said else type(error).__name__
     verb = "called sys.exit:" if isinstance(error, SystemExit) else "raised"
-    frames = traceback.extract_tb(error.__traceback__)
+    # where `os._exit` is refused, the frame that tells is that of the caller
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename != __file__]
     if not frames:
         return f"{verb} {shown}"
     last = frames[-1]

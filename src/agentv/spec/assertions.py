@@ -75,6 +75,24 @@ class AssertionReader:
         pairs: dict[str, Node] = {} if node is None else {key: node}
         return self._typed(JUDGED, MapNode(pairs, dict.fromkeys(pairs, at.at), at.at), pairs, reading)
 
+    @property
+    def names(self) -> list[str]:
+        """Every name of a type that may be written here, older ones and those to come too."""
+        return self._known()
+
+    def takes(self, name: str, option: str) -> bool:
+        """Whether a type has an option, by any name that the type may be written with."""
+        kind, _, shape = self._find(name)
+        if shape is not None:
+            return option in shape.rules
+        return kind is not None and option in (getattr(kind, "options", None) or ())
+
+    def short(self, name: str) -> str | None:
+        """The option of a type that a lone value fills."""
+        kind, _, shape = self._find(name)
+        found: str | None = shape.cls.short if shape is not None else getattr(kind, "short", None)  # type: ignore[attr-defined]
+        return found and found.rstrip("_")
+
     def _sentences(self, sentences: list[Scalar], reading: Reading) -> AssertionEntry | None:
         entry = self.judged(ListNode(list(sentences), sentences[0].at), sentences[0], reading)
         return entry and replace(entry, settings=replace(entry.settings, weight=float(len(sentences))))

@@ -95,8 +95,24 @@ class CaseReader:
         self._shared, self._broken = shared, own.failed
         return reading
 
-    def read(self, node: Node, reading: Reading) -> Case | None:
-        """The case, or None when anything is wrong with it, all of which is then reported."""
+    @property
+    def prompted(self) -> bool:
+        """Whether the suite says what a case without an input is asked."""
+        return self._defaults.prompted or self._defaults.input is not None
+
+    @property
+    def graded(self) -> bool:
+        """Whether the suite has assertions for its cases."""
+        return not (is_empty(self._defaults.assert_) and is_empty(self._defaults.test_assert))
+
+    def read(self, node: Node, reading: Reading, *, alone: bool = True) -> Case | None:
+        """The case, or None when anything is wrong with it, all of which is then reported.
+
+        Args:
+            node: what was written.
+            reading: of the suite.
+            alone: it brings an input of its own; a row of variables is asked what the suite's `input` says.
+        """
         report = reading.report
         self.seen = True
         if not isinstance(node, MapNode):
@@ -117,7 +133,7 @@ class CaseReader:
             authored = self._shape.unread(items)
         if is_empty(items.get("id")) and "id" not in meant:
             report.error("missing-key", items.get("id") or node, "a case needs 'id'")
-        case = self._build(_Authored(authored, node, translated, meant), reading)
+        case = self._build(_Authored(authored, node, translated, meant, alone=alone), reading)
         return case if report.errors == errors and report.unrendered == unrendered else None
 
     def _meant(self, node: MapNode) -> frozenset[str]:
@@ -206,26 +222,40 @@ class CaseReader:
 
     def _input(self, case: _Authored, reading: Reading) -> tuple[Message, ...] | None:
         given = case.keys.input
+        if given is None and not case.alone and self._defaults.input is not None:
+            return self._suites_input(self._defaults.input, case, reading)
         if given is None or is_empty(given):
             if "input" not in case.meant and not self._defaults.prompted:
                 reading.report.error("missing-input", given or case.node, "a case needs 'input'")
             return None
-        own = read_messages(given, "user", reading)
+        own = self._asked(given, given, reading)
         if own is None:
-            return None
-        if reading.renders and not any(message.content for message in own):
-            reading.report.error("missing-input", given, "'input' is empty once its placeholders are filled in")
             return None
         return own if case.keys.skip_defaults else self._with_defaults(own, given, reading)
 
+    def _suites_input(self, node: Node, case: _Authored, reading: Reading) -> tuple[Message, ...] | None:
+        """What a case is asked that brings nothing but variables."""
+        own = self._asked(node, case.node, reading)
+        return None if own is None else self._with_files(own, node, reading)
+
+    def _asked(self, node: Node, at: Node, reading: Reading) -> tuple[Message, ...] | None:
+        own = read_messages(node, "user", reading)
+        if own is not None and reading.renders and not any(message.content for message in own):
+            reading.report.error("missing-input", at, "'input' is empty once its placeholders are filled in")
+            return None
+        return own
+
     def _with_defaults(self, own: tuple[Message, ...], given: Node, reading: Reading) -> tuple[Message, ...] | None:
-        defaults = self._defaults
-        if defaults.input_files is not None and isinstance(given, Scalar):
-            own = with_files(own, read_files(defaults.input_files, reading))
-        if defaults.input is None:
+        own = self._with_files(own, given, reading)
+        if self._defaults.input is None:
             return own
-        before = read_messages(defaults.input, "user", reading)
+        before = read_messages(self._defaults.input, "user", reading)
         return None if before is None else (*before, *own)
+
+    def _with_files(self, own: tuple[Message, ...], given: Node, reading: Reading) -> tuple[Message, ...]:
+        if self._defaults.input_files is not None and isinstance(given, Scalar):
+            return with_files(own, read_files(self._defaults.input_files, reading))
+        return own
 
     def _entries(self, case: _Authored, criteria: str | None, reading: Reading) -> tuple[AssertionEntry, ...]:
         """In the order of SPEC section 7.4: `rubrics`, the case's own, `default_test`'s, the suite's."""
@@ -293,12 +323,14 @@ class _Authored:
     Attributes:
         keys: by their canonical names; only those that are handed on unread where another one is wrong.
         meant: keys whose absence is not to be reported.
+        alone: it brings its own input.
     """
 
     keys: AuthoredCase
     node: MapNode
     translated: Translated
     meant: frozenset[str]
+    alone: bool
 
 
 def reads_criteria(entry: AssertionEntry) -> bool:

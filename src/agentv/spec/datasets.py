@@ -1,41 +1,46 @@
-"""Where the cases of a suite are: in the eval file, in YAML and JSONL files, or in a mix of them (SPEC section 3)."""
+"""Where the cases of a suite are: in the eval file, in other files, in Python, or in a mix of them (SPEC section 3)."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from glob import glob, has_magic
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from agentv.errors import Diagnostic
 from agentv.model.span import Span
 from agentv.model.suite import Case, Cases
+from agentv.spec.assertions import AssertionReader
+from agentv.spec.case_files import cases_in, in_directory, matching
 from agentv.spec.cases import CaseReader
-from agentv.spec.files import DiskReader, shown
+from agentv.spec.files import DiskReader, is_directory, shown
 from agentv.spec.ids import IdTable
-from agentv.spec.jsonl import SHOWN, JsonlCases
-from agentv.spec.nodes import ListNode, Node, Scalar, holds_placeholder, is_empty, kind_of, span_of
-from agentv.spec.reading import GIT_URL, Reading
+from agentv.spec.jsonl import JsonLines
+from agentv.spec.nodes import ListNode, Node, Scalar, kind_of
+from agentv.spec.reading import Reading
 from agentv.spec.report import Report
 from agentv.spec.spellings import CASE
-from agentv.spec.yaml import read_yaml
+from agentv.spec.streamed import SHOWN, Format, StreamedCases
 
-_NOT_YET = {
-    r"\.csv$": "CSV files are",
-    r"\.py(?::\w+)?$": "cases out of Python are",
-    r"\.json$": "cases in one JSON file are",
-    GIT_URL.pattern: "files out of a git host are",
-}
-_HELD = (".yaml", ".yml", ".jsonl", ".csv")
-"""Suffixes of files that hold cases: what a pattern selects; other files may lie beside them."""
+if TYPE_CHECKING:
+    from agentv.spec.csv_header import Column
+
+Part: TypeAlias = "list[Case] | StreamedCases[Any]"
+
+_FUNCTION = re.compile(r"(?:file://)?(?P<path>.+\.py)(?::(?P<name>[^:/]*))?", re.DOTALL)
+"""A Python file, and the function in it that makes cases."""
+
+STREAMED = (".jsonl", ".csv")
+"""Suffixes of files that hold one case after the other, which are read again when they run."""
 
 
 class ManyCases:
     """Cases out of several sources, in their order."""
 
-    def __init__(self, parts: list[list[Case] | JsonlCases]) -> None:
+    def __init__(self, parts: list[Part]) -> None:
         self._parts = parts
 
     def __len__(self) -> int:
@@ -51,21 +56,36 @@ class CaseSources:
     Args:
         path: of the eval file.
         reader: turns nodes into cases.
+        assertions: knows the names of assertion types.
         reading: of the suite.
         disk: remembers what was read.
+        for_run: functions that make cases are called; otherwise only looked for.
 
     Attributes:
         tally: how many cases have which `repeat` of their own, and whether they have a target of their own.
     """
 
-    def __init__(self, path: str, reader: CaseReader, reading: Reading, disk: DiskReader) -> None:
+    def __init__(
+        self,
+        path: str,
+        reader: CaseReader,
+        assertions: AssertionReader,
+        reading: Reading,
+        disk: DiskReader,
+        *,
+        for_run: bool,
+    ) -> None:
         self._path = path
         self._reader = reader
+        self._assertions = assertions
         self._reading = reading
         self._disk = disk
-        self._parts: list[list[Case] | JsonlCases] = []
+        self._for_run = for_run
+        self._parts: list[Part] = []
         self._ids = IdTable()
         self._doubled = 0
+        self._doubles: list[tuple[str, Span | None, str]] = []
+        self._tables = 0
         self.tally: Counter[tuple[int | None, bool]] = Counter()
 
     @property
@@ -91,114 +111,129 @@ class CaseSources:
         else:
             self._keep(self._reader.read(node, self._reading))
 
-    def jsonl(self, path: str) -> None:
-        """All cases of a JSONL file, which is read in one pass now and again when they run."""
+    def stream(self, path: str) -> None:
+        """All cases of a JSONL or CSV file, which is read in one pass now and again when they run."""
         reading = self._reading
+        alone = not path.endswith(".csv")
 
         def read_case(node: Node, report: Report, renders: bool) -> Case | None:
-            return self._reader.read(node, replace(reading, report=report, renders=renders or reading.renders))
+            own = replace(reading, report=report, renders=renders or reading.renders)
+            return self._reader.read(node, own, alone=alone)
 
         try:
             self._disk.remember(path)
         except OSError as error:
             reading.report.error("missing-file", _top(path), f"cannot read {shown(path)}: {error.strerror}")
             return
-        cases = JsonlCases(path, read_case)
+        cases = StreamedCases(self._format(path), read_case)
         self._parts.append(cases)
+        errors = reading.report.errors
         for case in cases.check(reading.report):
             self._register(case)
-        if not len(cases):
+        if not len(cases) and reading.report.errors == errors:
             reading.report.error("no-tests", _top(path), "this file holds no case")
 
     def end(self) -> None:
-        """All was read: say how many double ids were left out of the report."""
+        """All was read: tell the ids that stand twice, and how many were left out of the report."""
+        report = self._reading.report
+        places = self._places({identity for identity, _, _ in self._doubles}) if self._doubles else {}
+        for identity, span, where in self._doubles:
+            first, count = places.get(identity, (None, 2))
+            if count > 1:  # otherwise it is another id with the same hash
+                other = f"; the first is at {shown(first.file)}:{first.line}" if first and first != span else ""
+                report.error("duplicate-id", span, f"{where}two cases have the id '{identity}'{other}")
         if self._doubled > SHOWN:
             message = f"{self._doubled:,} cases have the id of another one; the first {SHOWN} are shown"
-            self._reading.report.error("duplicate-id", _top(self._path), message)
+            report.error("duplicate-id", _top(self._path), message)
 
-    def _keep(self, case: Case | None) -> None:
+    def _format(self, path: str) -> Format[Any]:
+        if path.endswith(".jsonl"):
+            return JsonLines(path, CASE.spelled("id"))
+        from agentv.spec.csv_cases import CsvCases  # most suites have none
+        from agentv.spec.csv_expected import Expectations
+
+        self._tables += 1
+        # the rows of a second file are told apart from those of the first by the file's name
+        prefix = f"{Path(path).stem}-" if self._tables > 1 else ""
+        return CsvCases(path, Expectations(self._assertions), prefix, self._unfit)
+
+    def _unfit(self, columns: Sequence[Column]) -> Diagnostic | None:
+        """Rows are variables: the suite must say what is asked with them, and somebody what is expected."""
+        plain = [column for column in columns if column.kind == "vars"]
+        suite = Path(self._path)
+        where = suite.with_suffix(".yaml").name if suite.suffix == ".csv" else suite.name
+        top = columns[0].at._replace(end_column=columns[0].at.column + 1)
+        if not self._reader.prompted:
+            name = plain[0].name if plain else "NAME"
+            message = "the rows bring variables, and nothing says what is asked with them"
+            return Diagnostic("missing-input", message, top, hint=f"write \"input: '{{{{ {name} }}}}'\" into {where}")
+        if not self._reader.graded and not any(column.kind == "expected" for column in columns):
+            message = "these rows check nothing: no column '__expected', and no 'assert' for all of them"
+            return Diagnostic("checks-nothing", message, top, hint=f"add the column, or 'assert' to {where}")
+        return None
+
+    def _keep(self, case: Case | None, where: str = "") -> None:
         if case is None:
             return
-        self._register(case)
+        self._register(case, where)
         if not self._parts or not isinstance(self._parts[-1], list):
             self._parts.append([])
         self._parts[-1].append(case)  # type: ignore[union-attr]  # a list, as the line above sees to
 
-    def _register(self, case: Case) -> None:
+    def _register(self, case: Case, where: str = "") -> None:
+        """Count a case, and see whether its id was there. `where` says what its place does not."""
         self.tally[case.repeat, case.target is not None] += 1
-        if not self._ids.seen(case.id):
-            return
-        self._doubled += 1
-        if self._doubled > SHOWN:
-            return
-        first = self._first(case)
-        if first is None:
-            self._doubled -= 1  # another id with the same hash
-            return
-        where = f"; the first is at {shown(first.file)}:{first.line}" if first != case.span else ""
-        self._reading.report.error("duplicate-id", case.span, f"two cases have the id '{case.id}'{where}")
+        if self._ids.seen(case.id):
+            self._doubled += 1
+            if self._doubled <= SHOWN:
+                self._doubles.append((case.id, case.span, where))
 
-    def _first(self, case: Case) -> Span | None:
-        """Where the id of a case that is not kept yet stands already."""
+    def _places(self, ids: Collection[str]) -> Mapping[str, tuple[Span | None, int]]:
+        """Where each of these ids stands first, and how often: one pass over all cases, whatever their number."""
+        found: dict[str, tuple[Span | None, int]] = {}
         for part in self._parts:
-            if isinstance(part, JsonlCases):
-                line = part.line_of(case.id, CASE.spelled("id"))
-                span = Span(part.path, line, 1, line, 2) if line is not None else None
-                if span is not None and span != case.span:
-                    return span
-            else:
-                found = next((one.span for one in part if one.id == case.id), None)
-                if found is not None:
-                    return found
-        return None
+            pairs = part.places() if isinstance(part, StreamedCases) else ((one.id, one.span) for one in part)
+            for identity, span in pairs:
+                if identity is not None and identity in ids:
+                    first, count = found.get(identity, (span, 0))
+                    found[identity] = first, count + 1
+        return found
 
     def _elsewhere(self, node: Scalar) -> None:
-        """Cases in other files: a path or a glob of YAML and JSONL."""
-        for path in self._matching(node, node.text.strip().removeprefix("file://")):
-            unbuilt = next((what for pattern, what in _NOT_YET.items() if re.search(pattern, path)), None)
-            if unbuilt is not None or Path(path).is_dir():
-                what = unbuilt or "a directory of cases is"
-                self._reading.report.error("not-yet", node, f"{what} known and not supported yet")
-            elif path.endswith(".jsonl"):
-                self.jsonl(path)
+        """Cases in other files, or made by a function."""
+        text = node.text.strip()
+        function = _FUNCTION.fullmatch(text)
+        if function is not None:
+            self._made(function["path"], function["name"], node)
+            return
+        for path in matching(node, self._reading, self._path):
+            if is_directory(path):
+                for file in in_directory(path, node, self._reading):
+                    self._file(file, node)
             else:
-                self._yaml_cases(path, node)
+                self._file(path, node)
 
-    def _matching(self, node: Scalar, written: str) -> list[str]:
-        places = self._reading.places
-        if any(re.search(pattern, written) for pattern in _NOT_YET):
-            return [written]  # refused for what it is, whether it exists or not
-        literal, _ = places.find(written, span_of(node.at).file)
-        if literal is not None or not has_magic(written):
-            found = literal or self._reading.find(node, "file")
-            if found == self._path:
-                message = f"'{node.text}' is this very file; 'tests' names another one, or is a list"
-                self._reading.report.error("bad-value", node, message)
-                return []
-            return [found] if found else []
-        base = places.root if written.startswith("/") else str(Path(span_of(node.at).file).parent)
-        matched = sorted(glob(written.lstrip("/"), root_dir=base, recursive=True))  # noqa: PTH207  # Path.glob raises
-        paths = [str(Path(base) / path) for path in matched if path.endswith(_HELD)]
-        paths = [path for path in paths if path != self._path]
-        if not paths:
-            self._reading.report.error("missing-file", node, f"no file matches '{written}' in {shown(base)}")
-        return paths
-
-    def _yaml_cases(self, path: str, node: Scalar) -> None:
-        reading = self._reading
-        text = reading.text_of(path, node)
-        if text is None:
+    def _file(self, path: str, node: Scalar) -> None:
+        if path.endswith(STREAMED):
+            self.stream(path)
             return
-        errors = reading.report.errors
-        root = read_yaml(path, text.encode(), reading.report)
-        if root is None and reading.report.errors > errors:
-            return
-        if root is None or is_empty(root) or isinstance(root, Scalar):
-            reading.report.error("no-tests", node, f"'{node.text}' holds no case")
-            return
-        reading = reading.rendering(reading.renders or holds_placeholder(root))
-        for item in root.items if isinstance(root, ListNode) else [root]:
+        for item, reading in cases_in(path, node, self._reading):
             self._keep(self._reader.read(item, reading))
+
+    def _made(self, path: str, name: str | None, node: Scalar) -> None:
+        """Cases that a function of a Python file gives."""
+        from agentv.spec.generators import checked_function, made_cases
+
+        function = checked_function(path, name, node, self._reading)
+        if function is None:
+            return
+        if not self._for_run:
+            self._reader.seen = True  # whether there is any is known only when it runs
+            message = f"'{name}' is not called here: its cases are checked when they run"
+            self._reading.report.remark("unchecked-cases", node, message)
+            return
+        for number, case in made_cases(function, self._reader, self._reading):
+            self._keep(case, f"case {number}: ")
 
 
 def _top(path: str) -> Span:

@@ -186,7 +186,7 @@ def name_of(path: str) -> str:
     file = Path(path)
     if file.name in {"EVAL.yaml", "EVAL.yml"}:
         return file.parent.name
-    for suffix in (".eval.yaml", ".eval.yml", ".eval.jsonl"):
+    for suffix in (".eval.yaml", ".eval.yml", ".eval.jsonl", ".eval.csv", ".eval.py"):
         if file.name.endswith(suffix):
             return file.name.removesuffix(suffix)
     return file.stem

@@ -25,6 +25,9 @@ __all__ = ["LoadRequest", "Loaded", "Registries", "eval_files", "load", "load_as
 COLLECTED = ("*.eval.yaml", "*.eval.yml", "*.eval.py", "EVAL.yaml", "EVAL.yml")
 """What a directory is searched for (SPEC section 2)."""
 
+SUFFIXES = (".yaml", ".yml", ".jsonl", ".csv", ".json")
+"""Of files that may be given by name, beside those that a directory is searched for."""
+
 EXAMS = ("eval.yml", "eval.yaml")
 PASSED_OVER = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".venv"})
 """Directories that are not searched: no project keeps its eval files there."""
@@ -95,7 +98,7 @@ def _in_directory(directory: Path, written: str) -> Iterator[str]:
     except OSError as error:
         raise UsageError(f"{written} cannot be searched: {error.strerror}: {error.filename}") from None
     if not found:
-        patterns = "*.eval.yaml, *.eval.yml or EVAL.yaml"
+        patterns = "*.eval.yaml, *.eval.yml, *.eval.py or EVAL.yaml"
         raise UsageError(f"{written} holds no eval file", f"eval files are called {patterns}; others are given by name")
     for path in found:
         _refuse_unbuilt(path, shown(str(path)))
@@ -117,12 +120,10 @@ def _is_exam(path: Path) -> bool:
 
 
 def _refuse_unbuilt(path: Path, written: str) -> None:
-    unbuilt = {".py": "eval files in Python", ".csv": "CSV files"}.get(path.suffix)
-    unbuilt = "prompt exams" if _is_exam(path) else unbuilt
-    if unbuilt:
-        raise UsageError(f"{written}: {unbuilt} are known and not supported yet [not-yet]")
-    if path.suffix not in {".yaml", ".yml", ".jsonl", ".json"}:
-        raise UsageError(f"{written} is no eval file", "eval files end in .yaml, .yml or .jsonl")
+    if _is_exam(path):
+        raise UsageError(f"{written}: prompt exams are known and not supported yet [not-yet]")
+    if path.suffix not in SUFFIXES and not path.name.endswith(".eval.py"):
+        raise UsageError(f"{written} is no eval file", f"eval files end in {', '.join(SUFFIXES)} or .eval.py")
 
 
 def load_assertion(

@@ -80,6 +80,11 @@ class Report:
             found = _diagnostic("older-spelling", at, message, "hint", None, ())
             self.add(replace(found, rename=(written, canonical)))
 
+    def remark(self, code: str, at: Scalar | ListNode | MapNode | Place | None, message: str) -> None:
+        """Something to know, which is no mistake."""
+        if self.hints:
+            self.add(_diagnostic(code, at, message, "hint", None, ()))
+
     def add(self, found: Diagnostic) -> None:
         """One more."""
         self._found.setdefault((found.code, found.span, found.message), found)

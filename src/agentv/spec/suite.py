@@ -12,7 +12,7 @@ from agentv.model.assertion import AssertionEntry
 from agentv.model.span import Span
 from agentv.model.suite import Suite
 from agentv.model.values import EMPTY, Json
-from agentv.spec.datasets import CaseSources
+from agentv.spec.datasets import STREAMED, CaseSources
 from agentv.spec.files import DiskReader, Places, repository_root, shown
 from agentv.spec.head import Head, HeadReader
 from agentv.spec.includes import load_template
@@ -51,8 +51,11 @@ class SuiteReader:
 
     def read(self) -> Suite | None:
         """The suite, or None."""
-        if self.path.endswith(".jsonl"):
-            return self._jsonl_suite()
+        if self.path.endswith(STREAMED):
+            return self._streamed_suite()
+        return self._python_suite() if self.path.endswith(".py") else self._yaml_suite()
+
+    def _yaml_suite(self) -> Suite | None:
         data = self._bytes(self.path)
         if data is None:
             return None
@@ -115,7 +118,9 @@ class SuiteReader:
     def _begin(self, root: MapNode) -> Head:
         """Read everything but the cases."""
         head = self._head = self._heads.read(root, self._reading)
-        self._sources = CaseSources(self.path, head.cases, head.reading, self._disk)
+        self._sources = CaseSources(
+            self.path, head.cases, head.assertions, head.reading, self._disk, for_run=self.request.for_run
+        )
         return head
 
     def _read_root(self, data: bytes) -> Node | None:
@@ -129,11 +134,22 @@ class SuiteReader:
         self._begin(head)
         return self._sources.add if self._sources is not None else None
 
-    def _jsonl_suite(self) -> Suite | None:
+    def _streamed_suite(self) -> Suite | None:
         head = self._begin(self._sidecar())
         if self._sources is not None:
-            self._sources.jsonl(self.path)
+            self._sources.stream(self.path)
         return self._finished(head, None)
+
+    def _python_suite(self) -> Suite | None:
+        from agentv.spec.python_suite import read_python_suite  # few suites are written in Python
+
+        def read_made(root: MapNode, report: Report) -> Suite | None:
+            made = SuiteReader(self.path, self.request, self._heads.registries, report)
+            made._bytes(self.path)  # so that the run remembers what it was
+            made._reading = made._reading.rendering(holds_placeholder(root))
+            return made._suite(root)
+
+        return read_python_suite(self.path, self._report, read_made, for_run=self.request.for_run)
 
     def _sidecar(self) -> MapNode:
         """The suite's keys, from the YAML file of the same name beside the cases."""

@@ -16,12 +16,16 @@ CASES = {
     "b.jsonl": '{"id": "b", "input": "x"}\n',
     "notes.md": "- {id: no, input: x}\n",
     "more/c.yml": "- {id: c, input: x}\n",
+    "d.csv": "n\nx\n",
+    "e.json": '[{"id": "e", "input": "x"}]',
+    "gen.py": "def cases():\n    yield {'id': 'g', 'input': 'x'}\n",
+    "each/one/case.yaml": "input: x\n",
 }
 HEAD = "target: echo\nassert: [{contains: x}]\n"
 
 
 def ids(folder, tests: str, files=CASES) -> list[str]:
-    return [case.id for case in suite_of(folder, f"{HEAD}tests: {tests}\n", files).cases]
+    return [case.id for case in suite_of(folder, f"{HEAD}input: x\ntests: {tests}\n", files).cases]
 
 
 @pytest.mark.parametrize(
@@ -31,8 +35,16 @@ def ids(folder, tests: str, files=CASES) -> list[str]:
         ("./b.jsonl", ["b"]),
         ("file://a.yaml", ["a"]),
         ("'*.yaml'", ["a"]),
-        ("'*'", ["a", "b"]),
-        ("'**/*'", ["a", "b", "c"]),
+        ("'*'", ["a", "b", "row-1"]),
+        ("'*.json'", ["e"]),
+        ("'**/*'", ["a", "b", "row-1", "one", "c"]),
+        ("d.csv", ["row-1"]),
+        ("e.json", ["e"]),
+        ("gen.py:cases", ["g"]),
+        ("file://gen.py:cases", ["g"]),
+        ("each", ["one"]),
+        ("each/one", ["one"]),
+        ("each/*/case.yaml", ["one"]),
         ("/more/*.yml", ["c"]),
         ("[b.jsonl, {id: i, input: x}, a.yaml]", ["b", "i", "a"]),
         ("[{id: i, input: x}, {id: j, input: x}]", ["i", "j"]),
@@ -64,11 +76,13 @@ def test_placeholders_of_a_file_of_cases_are_its_own(tmp_path):
         ("no.yaml", "missing-file"),
         ("'no/*.yaml'", "missing-file"),
         ("'notes*'", "missing-file"),
-        ("[no.csv]", "not-yet"),
-        ("'*.csv'", "not-yet"),
-        ("'*.json'", "not-yet"),
-        ("more", "not-yet"),
-        ("cases.py:make", "not-yet"),
+        ("[no.csv]", "missing-file"),
+        ("'no*.csv'", "missing-file"),
+        ("more", "no-tests"),
+        ("gen.py:make", "bad-generator"),
+        ("gen.py", "bad-generator"),
+        ("no.py:make", "missing-file"),
+        ("https://github.com/o/r/blob/main/a.csv", "not-yet"),
         ("7", "bad-value"),
         ("''", "bad-value"),
         ("['']", "bad-case"),

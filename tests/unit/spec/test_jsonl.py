@@ -10,9 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentv.errors import LoadError
-from agentv.spec.jsonl import HELD, SHOWN, JsonlCases, nested_too_deep
+from agentv.spec.json_text import nested_too_deep
+from agentv.spec.jsonl import JsonLines
 from agentv.spec.nodes import plain
 from agentv.spec.report import Report
+from agentv.spec.streamed import HELD, SHOWN, StreamedCases
 from agentv.spec.yaml import DEPTH_LIMIT
 from doubles.loading import outcome, repository
 
@@ -138,8 +140,7 @@ def test_the_file_itself_may_be_read_by_anyone(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('{"a": 1}\n\n{"a": 2}\n', encoding="utf-8")
     seen: list[object] = []
-    cases = JsonlCases(str(path), lambda node, _report, _renders: seen.append(plain(node)))
+    cases = StreamedCases(JsonLines(str(path), ["a"]), lambda node, _report, _renders: seen.append(plain(node)))
     assert list(cases.check(Report())) == []
     assert seen == [{"a": 1}, {"a": 2}]
-    assert cases.line_of("2", ["a"]) == 3
-    assert cases.line_of("3", ["a"]) is None
+    assert [(one, at.line) for one, at in cases.places()] == [("1", 1), ("2", 3)]

@@ -41,8 +41,9 @@ def test_a_directory_is_searched_for_eval_files(tmp_path):
 
 
 def test_a_file_is_itself_whatever_it_is_called(tmp_path):
-    root = repository(tmp_path, {"cases.yaml": SUITE, "more.jsonl": ""})
-    assert names(root, "cases.yaml", "more.jsonl") == ["cases.yaml", "more.jsonl"]
+    given = ["cases.yaml", "more.jsonl", "rows.csv", "made.eval.py"]
+    root = repository(tmp_path, dict.fromkeys(given, SUITE))
+    assert names(root, *given) == given
 
 
 @pytest.mark.parametrize(
@@ -50,8 +51,7 @@ def test_a_file_is_itself_whatever_it_is_called(tmp_path):
     [
         (["refunds.eval.yaml"], "refund.eval.yaml", "does not exist", "did you mean 'refunds.eval.yaml'?"),
         (["notes.md"], ".", "holds no eval file", "eval files are called"),
-        (["a.eval.py"], ".", "eval files in Python are known and not supported yet", None),
-        (["a.csv"], "a.csv", "CSV files are known and not supported yet", None),
+        (["a.py"], "a.py", "is no eval file", "or .eval.py"),
         (["notes.md"], "notes.md", "is no eval file", "eval files end in"),
         (["p/prompt.md", "p/eval.yml"], ".", "prompt exams are known and not supported yet", None),
         (["p/prompt.xml", "p/eval.yml"], "p/eval.yml", "prompt exams are known", None),

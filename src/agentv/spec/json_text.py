@@ -1,0 +1,107 @@
+"""JSON as nodes: what cannot be read, or says a thing twice, is told at its place."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from agentv.model.span import Span
+from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, WrittenFloat, node_of
+from agentv.spec.report import Report
+from agentv.spec.yaml import DEPTH_LIMIT, read_yaml
+
+_ESCAPE = re.compile(r"\\(?:(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)")
+
+
+def parse_json(text: str, at: Span, report: Report) -> Node | None:
+    """What a JSON text says, all of it standing at one place, where it begins; None where it is not JSON."""
+    if nested_too_deep(text):
+        report.error("too-deep", at, f"nested more than {DEPTH_LIMIT} levels deep")
+        return None
+    try:
+        value = json.loads(text, object_pairs_hook=_Once(at, report), parse_constant=_refuse, parse_float=WrittenFloat)
+    except json.JSONDecodeError as error:
+        line = at.line + error.lineno - 1
+        place = Span(at.file, line, error.colno, line, error.colno + 1)
+        report.error("bad-json", place, f"not JSON: {error.msg[:1].lower()}{error.msg[1:]}")
+        return None
+    except ValueError as error:
+        report.error("bad-json", at, f"not JSON: {error}")
+        return None
+    return node_of(value, at)
+
+
+def read_json(path: str, text: str, report: Report) -> Node | None:
+    """A JSON text as nodes with the place of every part; None where it cannot be read, which is reported.
+
+    JSON is YAML, which is read with its places, but for two things that are put aside here in as many letters: tabs
+    between the parts, and the escapes of halves of characters.
+    """
+    loose, exact = Report(), Report()
+    node = parse_json(text, Span(path, 1, 1, 1, 2), loose)
+    alike = _ESCAPE.sub(_harmless, text).replace("\t", " ")
+    located = None if node is None else read_yaml(path, alike.encode(errors="surrogatepass"), exact)
+    for one in (loose if located is None else exact).diagnostics:
+        report.add(one)
+    return node if node is None or located is None else _placed(node, located)
+
+
+def _harmless(escape: re.Match[str]) -> str:
+    return "x" * len(escape.group()) if escape["half"] else escape.group()
+
+
+def _placed(node: Node, located: Node) -> Node:
+    """What one says, at the places of the other."""
+    if isinstance(node, MapNode) and isinstance(located, MapNode):
+        pairs = zip(node.items.items(), located.items.values(), located.keys.values(), strict=True)
+        found = {key: (_placed(item, there), place) for (key, item), there, place in pairs}
+        items, keys = ({key: pair[one] for key, pair in found.items()} for one in (0, 1))
+        return MapNode(items, keys, located.at)  # type: ignore[arg-type]  # nodes first, then places
+    if isinstance(node, ListNode) and isinstance(located, ListNode):
+        pairs_of_items = zip(node.items, located.items, strict=True)
+        return ListNode([_placed(item, there) for item, there in pairs_of_items], located.at)
+    assert isinstance(node, Scalar)  # noqa: S101  # both are the same text
+    return Scalar(node.value, node.text, located.at)
+
+
+def nested_too_deep(text: str) -> bool:
+    """Whether JSON text holds more levels than what walks the nodes can bear; parsed, it would be too late."""
+    if text.count("[") + text.count("{") <= DEPTH_LIMIT:
+        return False
+    depth = deepest = 0
+    quoted = escaped = False
+    for letter in text:
+        if quoted:
+            quoted = escaped or letter != '"'
+            escaped = letter == "\\" and not escaped
+        elif letter == '"':
+            quoted = True
+        elif letter in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif letter in "]}":
+            depth -= 1
+    return deepest > DEPTH_LIMIT
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+class _Once:
+    """Makes dicts of pairs, and reports a key that stands twice."""
+
+    def __init__(self, at: Span, report: Report) -> None:
+        self._at = at
+        self._report = report
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen:
+                    self._report.error("duplicate-key", self._at, f"'{key}' stands twice in one object")
+                seen.add(key)
+        return made

@@ -1,0 +1,170 @@
+"""Cases of a file that holds one after the other: checked in one pass, and read again when the run needs them.
+
+So memory stays flat, however long the file is. What a record looks like (a line of JSON, a row of CSV) is said by a
+`Format`; what is done with records, and how their mistakes are told and counted, is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Generic, Protocol, TypeVar
+
+from agentv.errors import Diagnostic, LoadError
+from agentv.model.span import Span
+from agentv.model.suite import Case
+from agentv.spec.nodes import Node
+from agentv.spec.report import Report
+
+SHOWN = 100
+"""Records whose mistakes are reported one by one; the rest are counted."""
+
+HELD = 20_000
+"""Cases of one file that are held in memory; a longer file is read again instead."""
+
+ReadCase = Callable[[Node, Report, bool], Case | None]
+"""(node, where mistakes go, whether it holds placeholders) → the case."""
+
+R = TypeVar("R")
+
+
+class Format(Protocol[R]):
+    """How a file holds its records.
+
+    Attributes:
+        path: of the file.
+        unit: what a record is called in a message.
+    """
+
+    path: str
+    unit: str
+
+    def records(self, report: Report) -> Iterator[tuple[int, R]]:
+        """A fresh pass: each record with its first line, counted from 1. What ends the file early is reported."""
+        ...
+
+    def node(self, number: int, record: R, report: Report) -> Node | None:
+        """What a record says, all of it standing at the record's first line; None where it cannot be read."""
+        ...
+
+    def exact(self, number: int, record: R, report: Report) -> Node | None:
+        """The same with the place of every part, which takes longer; None where that is impossible."""
+        ...
+
+    def renders(self, record: R) -> bool:
+        """Whether it may hold placeholders."""
+        ...
+
+    def identity(self, record: R) -> str | None:
+        """The id of the case, if there is one, with no word about mistakes."""
+        ...
+
+    def told(self, record: R, found: Diagnostic) -> Diagnostic:
+        """A mistake in the words of people who look at such a file."""
+        ...
+
+
+class StreamedCases(Generic[R]):
+    """The cases of one file. A long one is read anew at each pass."""
+
+    def __init__(self, source: Format[R], read_case: ReadCase) -> None:
+        self.path = source.path
+        self._source = source
+        self._read_case = read_case
+        self._count = 0
+        self._held: list[Case] | None = []
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Case]:
+        """The cases, in the order of the file.
+
+        Raises:
+            LoadError: the file was changed since it was checked, and a record is wrong now.
+        """
+        if self._held is not None:
+            yield from self._held
+            return
+        whole = Report()
+        number = 1  # where the file went wrong, in the end
+        for number, record in self._source.records(whole):
+            report = Report()  # of its own, so that remarks do not pile up
+            case = self._read(number, record, report)
+            if case is None or report.failed:
+                raise self._changed(number)
+            yield case
+        if whole.failed:
+            raise self._changed(number)
+
+    def check(self, report: Report) -> Iterable[Case]:
+        """One pass over all records: reports what is wrong, yields what is right."""
+        noted = bad = 0
+        for number, record in self._source.records(report):
+            self._count += 1
+            found = Report()
+            case = self._read(number, record, found)
+            if case is not None:
+                self._hold(case)
+                yield case
+            if not found.count:
+                continue
+            noted += 1
+            bad += found.failed
+            if noted <= SHOWN:
+                found = self._located(number, record, found)
+            if noted <= SHOWN or (found.failed and bad <= SHOWN):
+                for one in found.diagnostics:
+                    report.add(self._source.told(record, one))
+        self._say_how_many(noted, bad, report)
+
+    def places(self) -> Iterator[tuple[str | None, Span]]:
+        """The id of each record, and where the record begins."""
+        for number, record in self._source.records(Report()):
+            yield self._source.identity(record), Span(self.path, number, 1, number, 2)
+
+    def _say_how_many(self, noted: int, bad: int, report: Report) -> None:
+        unit, top = self._source.unit, Span(self.path, 1, 1, 1, 2)
+        if bad > SHOWN:
+            message = f"{bad:,} {unit}s are wrong; the mistakes of the first {SHOWN} are shown"
+            report.error("more-bad-lines", top, message)
+        elif noted > SHOWN:
+            message = f"{noted:,} {unit}s are remarked on; the remarks on the first {SHOWN} are shown"
+            report.warning("more-bad-lines", top, message)
+
+    def _changed(self, number: int) -> LoadError:
+        message = f"this {self._source.unit} was changed while the run went on, and is wrong now"
+        return LoadError([Diagnostic("file-changed", message, Span(self.path, number, 1, number, 2))])
+
+    def _hold(self, case: Case) -> None:
+        if self._held is None or len(self._held) >= HELD:
+            self._held = None
+        else:
+            self._held.append(case)
+
+    def _read(self, number: int, record: R, found: Report) -> Case | None:
+        node = self._source.node(number, record, found)
+        return None if node is None else self._read_case(node, found, self._source.renders(record))
+
+    def _located(self, number: int, record: R, found: Report) -> Report:
+        """The same mistakes with their columns, where they can be had: read once more, part by part."""
+        exact = Report()
+        node = self._source.exact(number, record, exact)
+        if node is None:
+            return found
+        self._read_case(node, exact, self._source.renders(record))
+        return exact if _errors(exact) == _errors(found) else found
+
+
+def at_line(found: Diagnostic, lines: int) -> Diagnostic:
+    """The diagnostic so many lines further down."""
+    return replace(found, span=found.span and down(found.span, lines))
+
+
+def down(span: Span, lines: int) -> Span:
+    """The span so many lines further down."""
+    return span._replace(line=span.line + lines, end_line=span.end_line + lines)
+
+
+def _errors(report: Report) -> int:
+    return sum(one.severity == "error" for one in report.diagnostics)

@@ -1,0 +1,4 @@
+import os
+
+suite = {}
+os._exit(3)

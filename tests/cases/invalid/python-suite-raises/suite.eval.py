@@ -1,0 +1,2 @@
+def suite():
+    return {"tests": [1 / 0]}

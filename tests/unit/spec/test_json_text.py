@@ -1,0 +1,33 @@
+"""JSON as nodes with places."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.spec.json_text import read_json
+from agentv.spec.nodes import plain, span_of
+from agentv.spec.report import Report
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-10, 10**20) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(JSON, st.booleans(), st.sampled_from([None, 2, "\t"]))
+def test_it_says_what_json_says(value, ascii_only, indent):
+    report = Report()
+    node = read_json("a.json", json.dumps(value, ensure_ascii=ascii_only, indent=indent), report)
+    assert node is not None
+    assert plain(node) == value
+    assert report.diagnostics == ()
+
+
+def test_parts_know_their_places_behind_tabs_and_escapes():
+    node = read_json("a.json", '{\n\t"a": "\\ud83d\\ude00 \\\\ud83d",\n\t"b":\t1\n}', Report())
+    assert plain(node) == {"a": "😀 \\ud83d", "b": 1}
+    assert [span_of(item.at)[1:3] for item in node.items.values()] == [(2, 7), (3, 7)]
