@@ -5,11 +5,13 @@
     benchmarks/measure.py cases-10000 --rounds 5
     benchmarks/measure.py wait-1000
     benchmarks/measure.py validate-1000
+    benchmarks/measure.py checkjsonl-1000000 --rounds 1
 
 Works: version, cases-N and jsonl-N (N cases × 5 deterministic assertions on `echo`), wait-N (a Python function that
-takes 100 ms, 50 workers), validate-N. Beside agentv runs plain pytest with the same assertions by hand, once a round
-each, so that drift hits both alike. Prints medians, and our time over pytest's. A run counts only if every case
-passed, as read from what it wrote.
+takes 100 ms, 50 workers), validate-N and checkjsonl-N (nothing runs), wrong-N (validate a YAML file whose first case
+holds a mistake: to the first line that is printed). Beside agentv runs plain pytest with the same assertions by hand,
+once a round each, so that drift hits both alike. Prints medians, and our time over pytest's. A run counts only if every
+case passed, as read from what it wrote.
 """
 
 from __future__ import annotations
@@ -46,6 +48,14 @@ def test_case(row):
     assert re.search(row["regex"], output)
     assert output.startswith(row["start"])
     json.loads(output)
+"""
+WRONG = """
+name: wrong
+target: echo
+tests:
+  - id: wrong
+    input: a
+    assert: [{contians: a}]
 """
 WAITING_TARGET = f"""
 import asyncio
@@ -88,6 +98,7 @@ def write_suites(home: Path, count: int) -> None:
     (home / "test_suite.py").write_text(PYTEST_SUITE)
     (home / "waiting.py").write_text(WAITING_TARGET)
     (home / "cases.yaml").write_text("name: bench\ntarget: echo\n")
+    (home / "wrong.eval.yaml").write_text(WRONG)
     with (
         (home / "rows.jsonl").open("w") as plain,
         (home / "cases.jsonl").open("w") as lines,
@@ -100,6 +111,8 @@ def write_suites(home: Path, count: int) -> None:
             lines.write(json.dumps(case) + "\n")
             yaml.write(f"  - id: {row['id']}\n    input: {json.dumps(row['input'])}\n    assert:\n")
             yaml.writelines(f"      - {json.dumps(one)}\n" for one in assertions(row))
+    with (home / "wrong.eval.yaml").open("a") as wrong, (home / "bench.eval.yaml").open() as right:
+        wrong.writelines(line for number, line in enumerate(right) if number > 2)  # without its head
 
 
 def command_of(kind: str, home: Path) -> list[str]:
@@ -108,20 +121,27 @@ def command_of(kind: str, home: Path) -> list[str]:
     return {
         "version": [agentv, "--version"],
         "validate": [agentv, "validate", str(home / "bench.eval.yaml")],
+        "checkjsonl": [agentv, "validate", str(home / "cases.jsonl")],
+        "wrong": [agentv, "validate", str(home / "wrong.eval.yaml")],
         "cases": [agentv, "eval", str(home / "bench.eval.yaml"), *run],
         "jsonl": [agentv, "eval", str(home / "cases.jsonl"), *run],
         "wait": [agentv, "eval", str(home / "bench.eval.yaml"), *run, "--target", "python:waiting.py:answer"],
     }[kind]
 
 
-def measure(command: list[str], home: Path) -> Measured:
+def measure(command: list[str], home: Path, *, wrong: bool = False) -> Measured:
     shutil.rmtree(home / "out", ignore_errors=True)
     started = time.perf_counter()
-    process = subprocess.Popen(command, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
+    process = subprocess.Popen(
+        command, cwd=home, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE if wrong else subprocess.DEVNULL
+    )
+    if process.stderr is not None:
+        process.stderr.readline()
     wall = time.perf_counter() - started
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = wall if wrong else time.perf_counter() - started
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
+    if process.returncode != (2 if wrong else 0):
         sys.exit(f"exit status {process.returncode}: {' '.join(command)}")
     return Measured(wall, usage.ru_maxrss / 1024)
 
@@ -147,10 +167,10 @@ def table(runs: dict[str, list[Measured]]) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("work", help="version, cases-N, jsonl-N, wait-N or validate-N")
+    parser.add_argument("work", help="version, or KIND-N with a kind out of the list above")
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
-    match = re.fullmatch(r"(version|cases|jsonl|wait|validate)(?:-(\d+))?", args.work)
+    match = re.fullmatch(r"(version|cases|jsonl|wait|validate|checkjsonl|wrong)(?:-(\d+))?", args.work)
     if not match:
         parser.error(f"no work '{args.work}'")
     kind, count = match[1], int(match[2] or 1000)
@@ -163,8 +183,8 @@ def main() -> None:
         runs: dict[str, list[Measured]] = {name: [] for name in commands}
         for _ in range(args.rounds):
             for name, command in commands.items():
-                runs[name].append(measure(command, home))
-                if name == "agentv" and kind not in ("version", "validate"):
+                runs[name].append(measure(command, home, wrong=kind == "wrong"))
+                if name == "agentv" and kind in ("cases", "jsonl", "wait"):
                     check(home, count)
     print(f"{args.work}: {args.rounds} rounds")
     print(*table(runs), sep="\n")
