@@ -27,6 +27,7 @@ PUBLIC = [
     "TargetResponse",
     "TokenUsage",
     "TrialResult",
+    "Turn",
     "UsageError",
     "__version__",
     "define_assertion",

@@ -68,6 +68,7 @@ class Redactor:
             error=self._failure(result.error),
             messages=tuple(self._message(message) for message in result.messages),
             metadata=self._object(result.metadata),
+            turns=tuple(self.redact_answer(answer) for answer in result.turns),
         )
 
     def redact_json(self, value: Json) -> Json:

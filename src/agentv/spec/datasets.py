@@ -10,9 +10,11 @@ from glob import glob, has_magic
 from itertools import chain
 from pathlib import Path
 
+from agentv.model.conversation import Link
 from agentv.model.span import Span
 from agentv.model.suite import Case, Cases
 from agentv.spec.cases import CaseReader
+from agentv.spec.dependencies import Links
 from agentv.spec.files import DiskReader, shown
 from agentv.spec.ids import IdTable
 from agentv.spec.jsonl import SHOWN, JsonlCases
@@ -56,6 +58,7 @@ class CaseSources:
 
     Attributes:
         tally: how many cases have which `repeat` of their own, and whether they have a target of their own.
+        links: the cases that hang on others, once all were read.
     """
 
     def __init__(self, path: str, reader: CaseReader, reading: Reading, disk: DiskReader) -> None:
@@ -67,6 +70,8 @@ class CaseSources:
         self._ids = IdTable()
         self._doubled = 0
         self.tally: Counter[tuple[int | None, bool]] = Counter()
+        self.links: dict[str, Link] = {}
+        self._links = Links()
 
     @property
     def cases(self) -> Cases:
@@ -105,16 +110,23 @@ class CaseSources:
             return
         cases = JsonlCases(path, read_case)
         self._parts.append(cases)
+        kept, unread = 0, len(self._reader.unread)
         for case in cases.check(reading.report):
             self._register(case)
+            kept += 1
+        self._links.lost |= kept + len(self._reader.unread) - unread < len(cases)  # a line that is no object
         if not len(cases):
             reading.report.error("no-tests", _top(path), "this file holds no case")
 
     def end(self) -> None:
-        """All was read: say how many double ids were left out of the report."""
+        """All was read: say how many double ids were left out of the report, and which links lead nowhere."""
         if self._doubled > SHOWN:
             message = f"{self._doubled:,} cases have the id of another one; the first {SHOWN} are shown"
             self._reading.report.error("duplicate-id", _top(self._path), message)
+        if not self._links.empty:
+            self._links.unread, self._links.lost = self._reader.unread, self._links.lost or self._reader.lost
+            ids = self._ids.__contains__
+            self.links = self._links.checked(ids, lambda: (one.id for one in self.cases), self._reading.report)
 
     def _keep(self, case: Case | None) -> None:
         if case is None:
@@ -126,6 +138,8 @@ class CaseSources:
 
     def _register(self, case: Case) -> None:
         self.tally[case.repeat, case.target is not None] += 1
+        if case.depends_on or case.conversation_id is not None:
+            self._links.note(case, self._reading.report)
         if not self._ids.seen(case.id):
             return
         self._doubled += 1
