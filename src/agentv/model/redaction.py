@@ -99,6 +99,7 @@ class Redactor:
                 id=self.redact(case.id),
                 metadata=self._object(case.metadata),
                 tags=tuple(self.redact(tag) for tag in case.tags),
+                conversation_id=self._maybe(case.conversation_id),
             ),
             target=replace(trial.target, name=self.redact(trial.target.name)),
         )

@@ -104,6 +104,7 @@ def _trial(row: Row, root: str) -> Trial:
         tags=tuple(row.get("tags", ())),
         metadata=row.get("metadata", {}),
         sha256=row.get("case_sha256", ""),
+        conversation_id=row.get("conversation_id"),
     )
     return Trial(
         suite=Suite(row.get("suite", ""), (case,), path=_absolute(path, root) if path else ""),

@@ -140,9 +140,7 @@ def test_a_conversation_goes_on_after_a_bad_answer_and_not_after_none():
     found, _ = ran(linked(*talk), target)
     assert statuses(found) == {"a": "failed", "b": "errored", "c": "skipped"}
     assert target.asked == [("a", ["a?"]), ("b", ["a?", "a!1", "b?"])]
-    assert found["t", "c", 1].error == Failure(
-        "broken-conversation", "'b', before it in the conversation 'x', errored"
-    )
+    assert found["t", "c", 1].error == Failure("broken-conversation", "'b', before it in the conversation 'x', errored")
 
 
 def test_conversations_run_beside_each_other():
