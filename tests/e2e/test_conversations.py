@@ -160,6 +160,10 @@ def test_what_failed_holds_back_what_depends_on_it_and_is_exit_1(project):
         ("profile", "failed"),
         ("mail", "skipped"),
     ]
+    resumed = project.run("eval", "a.eval.yaml", "--resume")
+    assert resumed.status == 1
+    assert "5 cases: 3 passed, 1 failed, 0 errored, 1 not run" in resumed.stderr
+    assert len(asked(project)) == 4
 
 
 def test_chosen_cases_bring_with_them_what_they_need(project):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from agentv.model.conversation import Dependency, Link
 from agentv.model.span import Span
@@ -14,6 +14,9 @@ from agentv.spec.nearest import did_you_mean
 from agentv.spec.nodes import ListNode, Node, Scalar, is_empty, kind_of, span_of
 from agentv.spec.reading import Reading
 from agentv.spec.report import Report
+
+SHOWN = 100
+"""Unknown ids, and circles, that are reported one by one."""
 
 COMPARED = 20_000
 """Ids among which the nearest one is looked for."""
@@ -76,18 +79,27 @@ class Links:
             ids: all of them, for the hint at an unknown one.
             report: gets the unknown ids, and every circle once.
         """
-        for dependency in (one for several in self._depends_on.values() for one in several):
-            if not known(dependency.id) and dependency.id not in self.unread and not self.lost:
-                message = f"no case of this suite has the id '{dependency.id}'"
-                near = did_you_mean(dependency.id, [one for one, _ in zip(ids(), range(COMPARED), strict=False)])
-                report.error("unknown-case", dependency.span, message, hint=near)
+        self._tell_unknown(known, ids, report)
         links = {
             case: Link(tuple(one.id for one in self._depends_on.get(case, ())), *self._follows.get(case, (None, "")))
             for case in {**self._follows, **self._depends_on}
         }
-        for circle in circles(links):
+        for circle in islice(circles(links), SHOWN):
             self._tell(circle, report)
         return links
+
+    def _tell_unknown(self, known: Callable[[str], bool], ids: Callable[[], Iterable[str]], report: Report) -> None:
+        if self.lost:
+            return
+        named = (one for several in self._depends_on.values() for one in several)
+        unknown = [one for one in named if not known(one.id) and one.id not in self.unread]
+        near = list(islice(ids(), COMPARED)) if unknown else []
+        for dependency in unknown[:SHOWN]:
+            message = f"no case of this suite has the id '{dependency.id}'"
+            report.error("unknown-case", dependency.span, message, hint=did_you_mean(dependency.id, near))
+        if len(unknown) > SHOWN:
+            message = f"'depends_on' names {len(unknown):,} ids that no case has; the first {SHOWN} are shown"
+            report.error("unknown-case", unknown[0].span, message)
 
     def _tell(self, circle: list[str], report: Report) -> None:
         """Report a circle at a `depends_on` that is part of it: conversations alone never close one."""

@@ -50,6 +50,12 @@ def test_an_id_of_a_case_that_is_wrong_itself_is_not_unknown_too(given):
     assert [one.code for one in links_of(case("a", "gone"))[1].diagnostics] == ["unknown-case"]
 
 
+def test_many_unknown_ids_are_counted():
+    _, report = links_of(*[case(str(number), f"gone-{number}") for number in range(150)])
+    assert len(report.diagnostics) == 101
+    assert any("names 150 ids that no case has; the first 100 are shown" in one.message for one in report.diagnostics)
+
+
 def test_a_circle_of_thousands_is_found():
     names = [str(number) for number in range(5000)]
     around = {case: Link((needed,)) for case, needed in pairwise([*names, names[0]])}
