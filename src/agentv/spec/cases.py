@@ -143,9 +143,10 @@ class CaseReader:
         if variables is not defaults.vars:
             reading = reading.within(Scope(variables, self._env))
         criteria = read_criteria(authored.criteria, reading)
-        turns = () if authored.turns is None and authored.mode is None else self._turns(case, reading)
+        several = authored.turns is not None or authored.mode is not None
+        turns = self._turns(case, reading) if several else ()
         entries = self._entries(case, criteria, turns, reading)
-        messages = self._input(case, reading) if authored.turns is None else self._opening(case, reading)
+        messages = self._opening(case, reading) if several else self._input(case, reading)
         expected = authored.expected_output
         reference = () if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading)
         target = self._book.inline(authored.target, reading) if authored.target is not None else None
@@ -161,10 +162,11 @@ class CaseReader:
             return None
         threshold = authored.threshold if authored.threshold is not None else defaults.threshold
         metadata = {**defaults.metadata, **authored.metadata} if authored.metadata or defaults.metadata else EMPTY
+        preamble = self._preamble(case, reading) if authored.conversation_id is not None else 0
         facts: tuple[Any, ...]
         facts = (authored.id, messages, reference, criteria, variables, metadata, threshold, authored.repeat)
         if turns or authored.conversation_id is not None:
-            facts = (*facts, authored.conversation_id, *conversation_facts(turns or ()))
+            facts = (*facts, authored.conversation_id, preamble, *_turn_facts(turns or ()))
         try:
             digest = self._digest(facts, graded)
         except UnicodeEncodeError:
@@ -189,7 +191,7 @@ class CaseReader:
             sha256=digest,
             span=span_of(case.node.at),
             turns=turns or (),
-            preamble=self._preamble(case, reading) if authored.conversation_id is not None else 0,
+            preamble=preamble,
             conversation_id=authored.conversation_id,
             depends_on=depends_on,
         )
@@ -358,7 +360,7 @@ def _of_turns(turns: tuple[Turn, ...]) -> tuple[AssertionEntry, ...]:
     return tuple(entry for turn in turns for entry in turn.assertions)
 
 
-def conversation_facts(turns: tuple[Turn, ...]) -> list[Any]:
+def _turn_facts(turns: tuple[Turn, ...]) -> list[Any]:
     """What was authored for turns, but for what their assertions are: that is hashed with the case's."""
     return [(turn.input, turn.criteria, turn.expected_output, len(turn.assertions)) for turn in turns]
 

@@ -138,7 +138,7 @@ class CaseSources:
 
     def _register(self, case: Case) -> None:
         self.tally[case.repeat, case.target is not None] += 1
-        if case.depends_on or case.conversation_id is not None:
+        if (case.depends_on or case.conversation_id is not None) and case.id not in self._ids:
             self._links.note(case, self._reading.report)
         if not self._ids.seen(case.id):
             return
