@@ -28,7 +28,7 @@ from agentv.codes import FILES, RUNS
 from agentv.spec.decode import Shape, shape_of
 from agentv.spec.json_kinds import doc_of
 from agentv.spec.schema import AuthoredSettings, AuthoredTarget
-from agentv.spec.spellings import ASSERTION_TYPES, CASE, DEFAULT_TEST, RUN, SETTINGS, SUITE, TARGET, Spellings
+from agentv.spec.spellings import ASSERTION_TYPES, CASE, DEFAULT_TEST, RUN, SETTINGS, SUITE, TARGET, TURN, Spellings
 
 PAGES = Path(__file__).parent / "reference"
 BLOCK = re.compile(r"<!-- generated: (?P<name>[^>]+?) -->\n.*?<!-- end -->", re.DOTALL)
@@ -262,6 +262,7 @@ def blocks() -> dict[str, str]:
         "suite keys to come": not_yet(SUITE.not_yet),
         "case keys": keys(CASE, root["$defs"]["case"]),
         "case keys to come": not_yet(CASE.not_yet),
+        "turn keys": keys(TURN, root["$defs"]["turn"]),
         "default_test keys": keys(DEFAULT_TEST, root["$defs"]["default_test"]),
         "run keys": run_keys(),
         "run keys to come": not_yet(RUN.not_yet),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agentv.model.scored import AssertionScore
     from agentv.model.summary import Summary
     from agentv.model.trial import TrialResult
-    from agentv.sdk import Case, Evaluation, Suite, evaluate, evaluate_async
+    from agentv.sdk import Case, Evaluation, Suite, Turn, evaluate, evaluate_async
 
 _PLACES = {
     "AgentvError": "agentv.errors",
@@ -40,6 +40,7 @@ _PLACES = {
     "TargetResponse": "agentv.model.response",
     "TokenUsage": "agentv.model.response",
     "TrialResult": "agentv.model.trial",
+    "Turn": "agentv.sdk",
     "UsageError": "agentv.errors",
     "define_assertion": "agentv.assertions.authoring",
     "define_script_grader": "agentv.assertions.authoring",
@@ -65,6 +66,7 @@ __all__ = [
     "TargetResponse",
     "TokenUsage",
     "TrialResult",
+    "Turn",
     "UsageError",
     "__version__",
     "define_assertion",

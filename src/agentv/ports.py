@@ -31,6 +31,7 @@ class TargetRequest:
         env: the environment that processes of this call get, complete.
         timeout_s: seconds that the call may take; the engine stops waiting then, a target may stop earlier.
         expected_output: the reference answer as text, for recordings; never shown to the system under test.
+        turn: which turn of its case this is, from 1; None for a case without `turns`.
         temperature: what a judge's rubric asks for; None: the target's own setting.
     """
 
@@ -45,6 +46,7 @@ class TargetRequest:
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     workspace_path: str | None = None
     temperature: float | None = None
+    turn: int | None = None
 
 
 class Target(Protocol):

@@ -28,16 +28,33 @@ AskedTarget: TypeAlias = "str | Callable[..., Any] | Mapping[str, Any]"
 """A name or `provider:rest`, a function that answers a prompt, or the settings of a target."""
 
 
+Said: TypeAlias = "str | Mapping[str, Any] | Sequence[Mapping[str, Any]]"
+"""What somebody says: a text, a message, or several messages."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One question of a case that has several, and what grades its answer."""
+
+    input: Said
+    assertions: Sequence[Authored] = ()
+    criteria: str | None = None
+    expected_output: Said | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One test, as in `tests:` of an eval file; the names are those of SPEC section 4."""
+    """One test, as in `tests:` of an eval file; the names are those of SPEC section 4.
+
+    Either `input` or `turns` says what is asked.
+    """
 
     id: str
-    input: str | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+    input: Said | None = None
     assertions: Sequence[Authored] = ()
     criteria: str | None = None
     description: str | None = None
-    expected_output: str | Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    expected_output: Said | None = None
     vars: Mapping[str, Any] | None = None
     metadata: Mapping[str, Any] | None = None
     tags: Sequence[str] = ()
@@ -45,6 +62,9 @@ class Case:
     repeat: int | None = None
     timeout_s: float | None = None
     skip_defaults: bool | None = None
+    turns: Sequence[Turn | Mapping[str, Any]] = ()
+    conversation_id: str | None = None
+    depends_on: str | Sequence[str] = ()
 
     def authored(self) -> dict[str, Any]:
         """What an eval file with the same meaning would hold."""
@@ -79,7 +99,8 @@ class Evaluation:
 
     Attributes:
         summary: its totals, computed from the rows on disk.
-        results: one a finished trial, in the order in which they finished; those of a resumed run come first.
+        results: one a finished trial, in the order in which they finished; those of a resumed run come first. A
+            trial that was held back, because of what became of another, has one too, with the status `skipped`.
         status: what `agentv eval` would have exited with.
         directory: where the rows, the journal and the summary are.
         diagnostics: warnings of the files.
@@ -199,8 +220,10 @@ def _given(asked: AskedTarget | None, *, on_our_loop: bool = False) -> Given:
     return callable_target(asked, on_our_loop=on_our_loop) if callable(asked) else asked
 
 
-def _said(made: Suite | Case) -> dict[str, Any]:
+def _said(made: Suite | Case | Turn) -> dict[str, Any]:
     """The fields that were given, by their names in a file."""
     given = {one.name: getattr(made, one.name) for one in fields(made)}
+    if given.get("turns"):
+        given["turns"] = [_said(turn) if isinstance(turn, Turn) else dict(turn) for turn in given["turns"]]
     renamed = {"assert" if name == "assertions" else name: value for name, value in given.items()}
     return {name: value for name, value in renamed.items() if value is not None and value != ()}

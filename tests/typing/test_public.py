@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, assert_type
 
@@ -16,7 +16,9 @@ from agentv import (
     Message,
     Suite,
     Summary,
+    TargetResponse,
     TrialResult,
+    Turn,
     define_assertion,
 )
 
@@ -38,6 +40,8 @@ def answer(prompt: str) -> Mapping[str, Any]:
 def check_types() -> None:
     suite = Suite(name="s", tests=[Case(id="a", input="hi", assertions=["is polite", {"contains": "hi"}])])
     done = agentv.evaluate(suite, target=answer, workers=2)
+    talk = Case(id="b", turns=[Turn(input="hi", assertions=["is polite"]), {"input": "bye"}], depends_on=["a"])
+    assert_type(talk.turns, Sequence[Turn | Mapping[str, Any]])
     assert_type(done, Evaluation)
     assert_type(done.summary, Summary)
     assert_type(done.results, tuple[TrialResult, ...])
@@ -45,6 +49,7 @@ def check_types() -> None:
     assert_type(done.directory, Path)
     assert_type(done.results[0].input, tuple[Message, ...])
     assert_type(done.results[0].score, float | None)
+    assert_type(done.results[0].turns, tuple[TargetResponse, ...])
     assert_type(done.summary.pass_rate_interval, tuple[float, float] | None)
 
 

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 import agentv
-from agentv import Case, ExitStatus, LoadError, Suite, UsageError, evaluate, evaluate_async
+from agentv import Case, ExitStatus, LoadError, Suite, Turn, UsageError, evaluate, evaluate_async
 
 PUBLIC = [
     "AgentvError",
@@ -29,6 +29,7 @@ PUBLIC = [
     "TargetResponse",
     "TokenUsage",
     "TrialResult",
+    "Turn",
     "UsageError",
     "__version__",
     "define_assertion",
@@ -265,3 +266,44 @@ def test_a_judge_runs_in_the_environment_of_the_suite_that_it_judges(tmp_path):
         (tmp_path / f"{number}.eval.yaml").write_text(json.dumps(suite), encoding="utf-8")
     done = evaluate([str(tmp_path / f"{number}.eval.yaml") for number in range(2)])
     assert sorted((result.trial.suite.name, result.score) for result in done.results) == [("0.0", 0.0), ("1.0", 1.0)]
+
+
+def test_a_case_with_turns_and_one_that_depends_on_it():
+    asked = []
+
+    def answer(messages: list, case_id: str) -> str:
+        asked.append((case_id, [message["content"] for message in messages]))
+        return f"answer {len(messages)}"
+
+    suite = Suite(
+        name="talk",
+        assertions=[{"contains": "answer"}],
+        tests=[
+            Case(id="later", input="hi", depends_on="talk"),
+            Case(
+                id="talk",
+                turns=[
+                    Turn(input="one", assertions=[{"contains": "1"}]),
+                    Turn(input="two", assertions=[{"contains": "3"}], expected_output="answer 3"),
+                    {"input": "three"},
+                ],
+            ),
+            Case(id="a", input="first", conversation_id="x"),
+            Case(id="b", input="second", conversation_id="x", depends_on=["talk", "later"]),
+        ],
+    )
+    done = evaluate(suite, target=answer, workers=1)
+    assert done.passed, done.results
+    assert [case for case, _ in asked if case != "a"] == ["talk", "talk", "talk", "later", "b"]
+    assert dict(asked)["talk"] == ["one", "answer 1", "two", "answer 3", "three"]
+    assert dict(asked)["b"] == ["first", "answer 1", "second"]
+    (talk,) = [result for result in done.results if result.trial.case.id == "talk"]
+    assert [turn.output for turn in talk.turns] == ["answer 1", "answer 3", "answer 5"]
+
+
+def test_what_was_held_back_is_among_the_results():
+    tests = [one("a", **{"assert": [{"contains": "bye"}]}), one("b", depends_on=["a"])]
+    done = evaluate({"name": "s", "target": "mock:hello", "tests": tests})
+    assert done.status is ExitStatus.FAILED
+    assert {result.trial.case.id: result.status for result in done.results} == {"a": "failed", "b": "skipped"}
+    assert done.summary.cases.skipped == 1

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import platform
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from agentv.app.settings import EvalSettings, check_settings
 from agentv.app.wiring import Connections, redactor_for, registries
+from agentv.engine.order import Order, standing
 from agentv.engine.plan import Plan, PlanSettings, everyone, without
 from agentv.engine.run import Run
 from agentv.errors import Diagnostic, ExitStatus, LoadError, StoreError, UsageError
@@ -20,8 +21,10 @@ from agentv.foreign.processes import kill_all
 from agentv.model.events import Event, RunFinished, TrialFinished, TrialKept
 from agentv.model.suite import DEFAULT_WORKERS, Suite
 from agentv.model.summary import Summary
+from agentv.model.trial import Trial, TrialResult
 from agentv.model.values import Json
 from agentv.model.verdict import ZERO_HINT, excludes_nothing
+from agentv.reports.totals import plural
 from agentv.spec.files import repository_root, shown
 from agentv.spec.load import LoadRequest, load
 from agentv.store.directory import INDEX, RUN, RunDirectory, results_directory
@@ -34,6 +37,9 @@ from agentv.version import __version__
 GRACE_S = 10.0
 """Seconds that running trials get after the first Ctrl-C."""
 
+ADDED_SHOWN = 10
+"""Cases that run because others need them, and that are named."""
+
 Sink = Callable[[Event], None]
 
 
@@ -44,6 +50,7 @@ class Prepared:
     Attributes:
         diagnostics: warnings and hints of the files.
         counts: how many cases (on their targets) and trials the plan holds.
+        notes: what people should know of the plan, such as cases that run because others need them.
     """
 
     settings: EvalSettings
@@ -51,6 +58,7 @@ class Prepared:
     plan: Plan
     counts: tuple[int, int]
     diagnostics: tuple[Diagnostic, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,7 @@ class Outcome:
         directory: where the results are.
         interrupted: Ctrl-C or a signal ended it early.
         notes: what people should know of the directory, such as a torn line that was cut.
+        held_back: cases that were not run because of what became of those that they hang on.
     """
 
     run_id: str
@@ -68,16 +77,20 @@ class Outcome:
     summary: Summary
     interrupted: bool
     notes: tuple[str, ...] = ()
+    held_back: int = 0
 
     @property
     def status(self) -> ExitStatus:
-        """The exit status (SPEC section 12). Only judged, good enough answers make it 0."""
+        """The exit status (SPEC section 12). Only judged, good enough answers make it 0.
+
+        A case that was held back adds nothing to what the one says that it hangs on: that one failed, or errored.
+        """
         cases = self.summary.cases
         if self.interrupted:
             return ExitStatus.INTERRUPTED
-        if cases.errored or cases.skipped:
+        if cases.errored or cases.skipped > self.held_back:
             return ExitStatus.ERRORED
-        return ExitStatus.FAILED if cases.failed or not cases.passed else ExitStatus.PASSED
+        return ExitStatus.FAILED if cases.failed or cases.skipped or not cases.passed else ExitStatus.PASSED
 
 
 def prepare(settings: EvalSettings) -> Prepared:
@@ -97,7 +110,14 @@ def prepare(settings: EvalSettings) -> Prepared:
     counts = plan.counts()
     if not counts[1]:
         raise _nothing_chosen(settings, suites)
-    return Prepared(settings, suites, plan, counts, diagnostics)
+    return Prepared(settings, suites, plan, counts, diagnostics, tuple(_notes(plan)))
+
+
+def _notes(plan: Plan) -> Iterator[str]:
+    added = list(plan.added())
+    if added:
+        named = ", ".join(added[:ADDED_SHOWN]) + (", …" if len(added) > ADDED_SHOWN else "")
+        yield f"{plural(len(added), 'case')} more, since chosen ones need them: {named}"
 
 
 def _of_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[Diagnostic]:
@@ -141,19 +161,20 @@ class _Evaluation:
         self._directory = directory
         self._sink = sink
         self._root = _root_of(prepared)
+        self._held_back: set[tuple[int, str, str]] = set()
         self.begun = False
 
     async def run(self, *, signals: bool) -> Outcome:
         """Run the trials that have no row yet."""
         prepared, directory = self._prepared, self._directory
         with Journal(directory, self._root) as journal:
-            done = self._kept(journal) if prepared.settings.resume else frozenset()
+            kept = self._kept(journal) if prepared.settings.resume else {}
             directory.write(RUN, _record(prepared, directory.run_id))
             connections = Connections()
             run = Run(
                 directory.run_id,
-                without(prepared.plan, done),
-                prepared.counts[1] - len(done),
+                self._trials(kept),
+                prepared.counts[1] - len(kept),
                 workers=_workers(prepared),
                 world=connections.world(journal),
                 max_errors=_max_errors(prepared),
@@ -167,16 +188,34 @@ class _Evaluation:
                 kill_all()
         return self._outcome(finished, (*journal.mended, *_damage(journal.damaged)))
 
-    def _kept(self, journal: Journal) -> frozenset[str]:
-        """The keys of the planned trials that have a row; their results are shown with those to come."""
+    def _kept(self, journal: Journal) -> dict[str, TrialResult | None]:
+        """The keys of the planned trials that stand; their results are shown with those to come.
+
+        The results themselves are held only where trials to come hang on them.
+        """
         for _ in journal.answers():  # so that a damaged one is told
             pass
-        rows = set(journal.finished())
-        planned = {trial.key for trial in self._prepared.plan} & rows
+        linked = any(suite.links for suite in self._prepared.suites)
+        kept: dict[str, TrialResult | None] = dict.fromkeys(standing(self._prepared.plan, set(journal.finished())))
         for result in read_results(self._directory.path / INDEX, self._root):
-            if result.trial.key in planned:
+            if result.trial.key in kept:
                 self._sink(TrialKept(result))
-        return frozenset(planned)
+                if linked:
+                    kept[result.trial.key] = result
+        return kept
+
+    def _trials(self, kept: Mapping[str, TrialResult | None]) -> Iterable[Trial] | Order:
+        """What is to do, in order where cases hang on each other."""
+        plan = self._prepared.plan
+        to_do = without(plan, kept)
+        if not any(suite.links for suite in self._prepared.suites):
+            return to_do
+        order = Order(plan, to_do)
+        for trial in plan if kept else ():
+            result = kept.get(trial.key)
+            if result is not None:
+                order.keep(replace(result, trial=trial))
+        return order
 
     async def _consume(self, run: Run, journal: Journal) -> RunFinished:
         """Keep every row, then show it: the order that a crash cannot turn into a lie."""
@@ -185,6 +224,9 @@ class _Evaluation:
         async for event in run.events():
             if isinstance(event, TrialFinished):
                 journal.finish(event.result)
+                if event.result.status == "skipped":
+                    trial = event.result.trial
+                    self._held_back.add((id(trial.suite), trial.target.name, trial.case.id))
                 if redactor:
                     event = TrialFinished(redactor.redact_result(event.result))  # noqa: PLW2901  # what is shown holds no secret
             elif isinstance(event, RunFinished):
@@ -205,7 +247,8 @@ class _Evaluation:
             current={trial.key for trial in prepared.plan} if resumed else None,
         )
         write_summary(directory, summary)
-        return Outcome(directory.run_id, directory.path, summary, finished.interrupted, mended)
+        interrupted, held_back = finished.interrupted, len(self._held_back)
+        return Outcome(directory.run_id, directory.path, summary, interrupted, mended, held_back)
 
 
 def _damage(lines: int) -> Iterator[str]:

@@ -19,6 +19,7 @@ def meaning(suite: Suite) -> tuple[Any, dict[str, Any]]:
         default_judge=_placeless(suite.default_judge),
         judges={name: _placeless(judge) for name, judge in suite.judges.items()},
         files={},
+        links={},
         tally=None,
         span=None,
     )
@@ -26,8 +27,16 @@ def meaning(suite: Suite) -> tuple[Any, dict[str, Any]]:
 
 
 def _placeless_case(case: Case) -> Case:
-    """A case without its assertions too: what they say is in its digest."""
-    return replace(case, assertions=(), span=None, target=_placeless(case.target), judge=_placeless(case.judge))
+    """A case without its assertions and turns too: what they say is in its digest."""
+    return replace(
+        case,
+        assertions=(),
+        turns=(),
+        depends_on=tuple(replace(one, span=None) for one in case.depends_on),
+        span=None,
+        target=_placeless(case.target),
+        judge=_placeless(case.judge),
+    )
 
 
 def _placeless(target: TargetSpec | None) -> Any:

@@ -22,6 +22,7 @@ from agentv.foreign.guard import unable_to_exit
 from agentv.model.events import Event, RunInterrupted, RunStarted, TrialFinished, TrialKept
 from agentv.reports.paths import shown_from
 from agentv.reports.plain import progress_line, render_plain
+from agentv.reports.text import one_line
 from agentv.reports.totals import totals
 from agentv.reports.view import RunView
 
@@ -44,6 +45,8 @@ def follow(settings: EvalSettings, *, as_json: bool, quiet: bool, no_progress: b
         raise UsageError("--json has nowhere to write to: stdout is closed")
     prepared = prepare(settings)
     print_diagnostics([found for found in prepared.diagnostics if found.severity == "warning"])
+    for note in prepared.notes:
+        click.echo(f"note: {one_line(note)}", err=True)
     view = RunView(prepared.counts[1])
     watched = for_people() and not quiet and not no_progress
     progress = _live() if watched else nullcontext(_Lines(silent=quiet or no_progress))

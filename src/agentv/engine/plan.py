@@ -83,6 +83,24 @@ class Plan:
         return self.settings.repeat or own or suite.run.repeat or 1
 
     def _cases(self, suite: Suite) -> Iterator[Case]:
+        if not suite.links or not self._chooses:
+            yield from self._chosen(suite)
+            return
+        taking_part = _with_needed((case.id for case in self._chosen(suite)), suite)
+        yield from (case for case in suite.cases if case.id in taking_part)
+
+    @property
+    def _chooses(self) -> bool:
+        return self.settings.chosen is not everyone or self.settings.limit is not None
+
+    def added(self) -> Iterator[str]:
+        """The ids of cases that were not chosen and take part all the same, since a chosen one needs them."""
+        for suite in self.suites:
+            if suite.links and self._chooses:
+                chosen = {case.id for case in self._chosen(suite)}
+                yield from (case.id for case in self._cases(suite) if case.id not in chosen)
+
+    def _chosen(self, suite: Suite) -> Iterator[Case]:
         taken = 0
         for case in suite.cases:
             if self.settings.limit is not None and taken >= self.settings.limit:
@@ -111,6 +129,19 @@ class Plan:
             yield replace(first, sample=sample, key=f"{key}-{sample}")
 
 
+def _with_needed(chosen: Iterable[str], suite: Suite) -> set[str]:
+    """The chosen cases of a suite, and all those without which they could not run."""
+    found = set(chosen)
+    to_do = list(found)
+    while to_do:
+        link = suite.links.get(to_do.pop())
+        for case in link.needs if link is not None else ():
+            if case not in found:
+                found.add(case)
+                to_do.append(case)
+    return found
+
+
 def judge_of(suite: Suite, case: Case, target: TargetSpec) -> TargetSpec | None:
     """The judge of a trial's assertions that name none (SPEC section 9's order)."""
     of_target = suite.judges.get(target.judge) if target.judge else None
@@ -128,6 +159,9 @@ def trial_key(trial: Trial) -> str:
         f"{suite.name}\0{trial.case.sha256}\0{target.name}\0{target.fingerprint}\0{judged_by}"
         f"\0{trial.threshold}\0{trial.repeat}\0{trial.aggregate}"
     )
+    link = suite.links.get(trial.case.id) if suite.links else None
+    if link is not None and link.story:
+        facts += f"\0{link.story}"
     return hashlib.sha256(facts.encode(errors="surrogatepass")).hexdigest()
 
 

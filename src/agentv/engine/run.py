@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Literal
 
+from agentv.engine.conversation import is_conversation, run_conversation
+from agentv.engine.order import Order
 from agentv.engine.services import World
-from agentv.engine.trial import run_trial
+from agentv.engine.trial import not_run, run_trial
 from agentv.model.events import Event, RunFinished, RunInterrupted, RunStarted, TrialFinished
 from agentv.model.trial import Trial, TrialResult
 
@@ -17,12 +20,15 @@ TURN = 16
 
 
 class Run:
-    """One run of many trials. `events` drives it; `stop` and `abort` end it early, from the same thread."""
+    """One run of many trials. `events` drives it; `stop` and `abort` end it early, from the same thread.
+
+    Trials in an `Order` may have to wait for each other; all others start as soon as a worker is free.
+    """
 
     def __init__(
         self,
         run_id: str,
-        trials: Iterable[Trial],
+        trials: Iterable[Trial] | Order,
         total: int,
         *,
         workers: int,
@@ -30,7 +36,8 @@ class Run:
         max_errors: int | None = None,
     ) -> None:
         self.run_id = run_id
-        self._trials: Iterator[Trial] = iter(trials)
+        self._order = trials if isinstance(trials, Order) else None
+        self._trials: Iterator[Trial] = iter(()) if isinstance(trials, Order) else iter(trials)
         self._total = total
         self._workers = workers
         self._world = world
@@ -97,6 +104,9 @@ class Run:
                 raise error
 
     async def _work(self) -> None:
+        if self._order is not None:
+            await self._work_in_order(self._order)
+            return
         for turns, trial in enumerate(self._trials, 1):
             if self._is_stopped():
                 return
@@ -111,16 +121,39 @@ class Run:
             if self._is_stopped():
                 return
 
+    async def _work_in_order(self, order: Order) -> None:
+        """As `_work`, where some trials wait for others."""
+        try:
+            while (trial := await order.take()) is not None and not self._is_stopped():
+                self._running += 1
+                try:
+                    result = await self._limited(trial)
+                finally:
+                    self._running -= 1
+                order.finish(result)
+                self._note(result)
+                self._note_skipped(order)
+                await asyncio.sleep(0)
+        finally:
+            if self._is_stopped() or sys.exception() is not None:
+                order.close()  # whoever waits for what this worker did not finish waits in vain
+        self._note_skipped(order)
+
+    def _note_skipped(self, order: Order) -> None:
+        while order.skipped:
+            self._note(not_run(*order.skipped.popleft(), self._world))
+
     def _is_stopped(self) -> bool:
         return self._stopped is not None
 
     async def _limited(self, trial: Trial) -> TrialResult:
         at_once = trial.target.workers
+        run = run_conversation if is_conversation(trial) else run_trial
         if at_once is None:
-            return await run_trial(trial, self._world)
+            return await run(trial, self._world)
         limit = self._limits.setdefault(trial.target.name, asyncio.Semaphore(at_once))
         async with limit:
-            return await run_trial(trial, self._world)
+            return await run(trial, self._world)
 
     def _note(self, result: TrialResult) -> None:
         self._finished.append(result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 
@@ -16,21 +17,27 @@ from agentv.model.trial import Score, Status, Trial, TrialResult
 from agentv.model.verdict import combined
 from agentv.ports import TargetRequest
 
+EMPTY = Failure("empty-output", "the target answered with nothing; `allow_empty: true` would accept that")
+
 
 async def run_trial(trial: Trial, world: World) -> TrialResult:
     """The result of one trial. Nothing that a target, a judge or an assertion does is raised from here."""
     clock = world.clock
     started = clock.monotonic()
-    answer = await _ask(trial, world)
+    answer = await ask(trial, world, trial.case.input)
     measured = (clock.monotonic() - started) * 1000
     if isinstance(answer, Failure):
-        return _result(trial, world, measured, None, (), error=answer)
+        return result_of(trial, world, measured, None, (), error=answer)
     world.store.answer(trial.key, answer)
-    if not trial.target.allow_empty and not (answer.output or "").strip():
-        empty = Failure("empty-output", "the target answered with nothing; `allow_empty: true` would accept that")
-        return _result(trial, world, measured, answer, (), error=empty)
+    if is_empty(answer, trial):
+        return result_of(trial, world, measured, answer, (), error=EMPTY)
     scores = await grade_entries(trial.case.assertions, context_of(trial, answer, measured, world), clock)
-    return _result(trial, world, measured, answer, scores)
+    return result_of(trial, world, measured, answer, scores)
+
+
+def is_empty(answer: TargetResponse, trial: Trial) -> bool:
+    """Whether an answer is none, though its target must give one."""
+    return not trial.target.allow_empty and not (answer.output or "").strip()
 
 
 def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, world: World) -> AssertionContext:
@@ -57,17 +64,21 @@ def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, world: 
     )
 
 
-async def _ask(trial: Trial, world: World) -> TargetResponse | Failure:
+async def ask(
+    trial: Trial, world: World, messages: tuple[Message, ...], turn: int | None = None
+) -> TargetResponse | Failure:
+    """The target's answer to the messages, or why there is none."""
     case = trial.case
     request = TargetRequest(
         case_id=case.id,
-        prompt=prompt_text(case.input),
-        messages=case.input,
+        prompt=prompt_text(messages),
+        messages=messages,
         vars=case.vars,
         metadata=case.metadata,
         sample=trial.sample,
         timeout_s=trial.timeout_s,
         env={**trial.suite.env, **trial.target.env} if trial.target.env else trial.suite.env,
+        turn=turn,
     )
     what = f"target '{trial.target.name}'"
     given = attempt(world.connect(trial.target).answer, request, "target-raised", what)
@@ -76,7 +87,7 @@ async def _ask(trial: Trial, world: World) -> TargetResponse | Failure:
     return await in_time(given, trial.timeout_s, code="target-raised", what=what, missing="answer")
 
 
-def _result(
+def result_of(
     trial: Trial,
     world: World,
     duration_ms: float,
@@ -85,6 +96,7 @@ def _result(
     *,
     error: Failure | None = None,
 ) -> TrialResult:
+    """The result of a trial whose answer has these scores, or which ended with an error."""
     score: float | None = None
     status: Status = "errored"
     if error is None:
@@ -109,6 +121,11 @@ def _result(
         judge_cost_usd=sum(spent) if spent else None,
         metadata=trial.case.metadata,
     )
+
+
+def not_run(trial: Trial, why: Failure, world: World) -> TrialResult:
+    """The result of a trial that will not run."""
+    return replace(result_of(trial, world, 0.0, None, (), error=why), status="skipped", attempts=0)
 
 
 def _stamp(world: World) -> str:

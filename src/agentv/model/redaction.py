@@ -68,6 +68,7 @@ class Redactor:
             error=self._failure(result.error),
             messages=tuple(self._message(message) for message in result.messages),
             metadata=self._object(result.metadata),
+            turns=tuple(self.redact_answer(answer) for answer in result.turns),
         )
 
     def redact_json(self, value: Json) -> Json:
@@ -98,6 +99,7 @@ class Redactor:
                 id=self.redact(case.id),
                 metadata=self._object(case.metadata),
                 tags=tuple(self.redact(tag) for tag in case.tags),
+                conversation_id=self._maybe(case.conversation_id),
             ),
             target=replace(trial.target, name=self.redact(trial.target.name)),
         )

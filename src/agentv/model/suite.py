@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from agentv.model.assertion import AssertionEntry
+from agentv.model.conversation import Dependency, Link, Turn
 from agentv.model.message import Message
 from agentv.model.span import Span
 from agentv.model.values import EMPTY, JsonObject
@@ -78,6 +79,10 @@ class Case:
         expected_output: the reference answer as messages; passive, it grades nothing by itself.
         assertions: in merge order (SPEC section 7.4), includes expanded.
         target, judge: this case's own; None: the suite's.
+        turns: questions that are asked one after the other; `input` is then what comes before the first.
+        preamble: how many messages of `input` are the suite's; a conversation holds them once.
+        conversation_id: cases that share one continue each other.
+        depends_on: cases that must pass first.
         sha256: hash of all that was authored for this case, its assertions included.
     """
 
@@ -97,6 +102,10 @@ class Case:
     judge: TargetSpec | None = None
     sha256: str = ""
     span: Span | None = None
+    turns: tuple[Turn, ...] = ()
+    preamble: int = 0
+    conversation_id: str | None = None
+    depends_on: tuple[Dependency, ...] = ()
 
 
 class Cases(Protocol):
@@ -125,6 +134,7 @@ class Suite:
         secrets: values out of its targets and judges that must never be written.
         tally: (own repeat, whether it has a target of its own) → how many cases; None: count them.
         files: path → sha256 of every file that was read for this suite.
+        links: the cases that hang on others, by id; empty for most suites, which then run in any order.
         env: what `{{ env.NAME }}`, targets and scripts of this suite see over the process environment.
     """
 
@@ -146,3 +156,4 @@ class Suite:
     tally: Mapping[tuple[int | None, bool], int] | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     span: Span | None = None
+    links: Mapping[str, Link] = field(default_factory=dict)

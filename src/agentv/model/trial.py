@@ -8,7 +8,7 @@ from typing import Literal
 from agentv.model.assertion import AssertionEntry
 from agentv.model.grade import Grade
 from agentv.model.message import Message
-from agentv.model.response import Failure, TokenUsage
+from agentv.model.response import Failure, TargetResponse, TokenUsage
 from agentv.model.suite import Aggregate, Case, Suite, TargetSpec
 from agentv.model.values import EMPTY, JsonObject
 
@@ -27,6 +27,7 @@ class Trial:
         key: content hash of all that determines the outcome.
         repeat: how many samples its case gets on this target.
         aggregate: how the verdicts of those samples become the case's.
+        history: the transcript of the earlier cases of its conversation.
     """
 
     suite: Suite
@@ -39,6 +40,7 @@ class Trial:
     key: str = ""
     repeat: int = 1
     aggregate: Aggregate = "mean"
+    history: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class TrialResult:
     Attributes:
         score: 0..1; None when errored or skipped: errors never count as quality.
         error: why there is no verdict; None otherwise.
+        input: what the target got, at its last call where there were several.
+        turns: the answer to each turn, of a case with `turns` or `conversation_id`.
         attempts: how many times the target was called.
         timestamp: when it finished, ISO 8601 in UTC.
         judge_cost_usd: what its judges cost, apart from the target's `cost_usd`.
@@ -77,3 +81,4 @@ class TrialResult:
     cost_usd: float | None = None
     judge_cost_usd: float | None = None
     metadata: JsonObject = field(default=EMPTY)
+    turns: tuple[TargetResponse, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from typing import get_args
 
 from agentv.model.summary import Summary
 from agentv.model.values import Json
@@ -22,12 +23,12 @@ def render_json(view: RunView, summary: Summary, *, here: str, results: str) -> 
         "results": results,
         "not_passed": [_trial(trial, here) for kind in _NOT_PASSED for trial in view.trials(kind)],
         "passed_with_failed_checks": [_trial(trial, here) for trial in view.trials("noted")],
-        "omitted": sum(view.omitted(kind) for kind in (*_NOT_PASSED, "noted")),
+        "omitted": sum(view.omitted(kind) for kind in get_args(Kind)),
     }
     return json.dumps(shown, indent=2)  # ASCII, so that nothing in it steers a terminal
 
 
-_NOT_PASSED: tuple[Kind, Kind] = ("failed", "errored")
+_NOT_PASSED: tuple[Kind, ...] = ("failed", "errored", "skipped")
 
 
 def _trial(trial: TrialView, here: str) -> Json:

@@ -11,7 +11,7 @@ from agentv.reports.totals import money, totals
 from agentv.reports.view import Finding, Kind, RunView, TrialView
 from agentv.reports.words import LONGEST, check, label, reason, source
 
-_VERDICTS: dict[Kind, str] = {"failed": "FAILED", "errored": "ERRORED", "noted": "PASSED"}
+_VERDICTS: dict[Kind, str] = {"failed": "FAILED", "errored": "ERRORED", "skipped": "NOT RUN", "noted": "PASSED"}
 
 
 def render_plain(view: RunView, summary: Summary, *, here: str, results: str) -> str:

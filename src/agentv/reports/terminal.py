@@ -30,7 +30,14 @@ REFRESHES = 8
 SHOWN = 100
 """Trials of one kind that are listed: laying out a thousand takes seconds, and nobody reads them in a terminal."""
 
-_STYLES: dict[str, str] = {"passed": "green", "failed": "red", "errored": "magenta", "noted": "yellow", "dim": "dim"}
+_STYLES: dict[str, str] = {
+    "passed": "green",
+    "failed": "red",
+    "errored": "magenta",
+    "skipped": "cyan",
+    "noted": "yellow",
+    "dim": "dim",
+}
 _MARKS = {"failed": "✗", "errored": "!"}
 
 

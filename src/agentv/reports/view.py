@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import isnan
-from typing import Literal
+from typing import Literal, get_args
 
 from agentv.model.cases import Gate, Sample, case_verdict
 from agentv.model.grade import Grade, reaches
@@ -22,8 +22,8 @@ KEPT = 1000
 OUTPUT_KEPT = 2000
 """Characters of an answer that are held."""
 
-Kind = Literal["failed", "errored", "noted"]
-"""Why a trial needs a look: it failed, it errored, or it passed with a check that did not pass."""
+Kind = Literal["failed", "errored", "skipped", "noted"]
+"""Why a trial needs a look: it failed, it errored, it was held back, or it passed with a check that did not pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +113,7 @@ class RunView:
     Attributes:
         planned: trials that there are to do.
         passed, failed, errored: trials that ended so; a passed one with a failed check is also `noted`.
+        skipped: trials that were held back, because of what became of others.
         earlier: trials among them that an interrupted run had finished before this one went on.
         cost_usd: US dollars spent on targets and judges; None as long as no call said.
     """
@@ -121,17 +122,18 @@ class RunView:
     passed: int = 0
     failed: int = 0
     errored: int = 0
+    skipped: int = 0
     noted: int = 0
     earlier: int = 0
     cost_usd: float | None = None
-    _kept: dict[Kind, list[TrialView]] = field(default_factory=lambda: {"failed": [], "errored": [], "noted": []})
+    _kept: dict[Kind, list[TrialView]] = field(default_factory=lambda: {kind: [] for kind in get_args(Kind)})
     _targets: set[str] = field(default_factory=set)
     _samples: dict[tuple[object, ...], _Samples] = field(default_factory=dict)
 
     @property
     def done(self) -> int:
-        """Trials that ended."""
-        return self.passed + self.failed + self.errored
+        """Trials that ended, or will not begin."""
+        return self.passed + self.failed + self.errored + self.skipped
 
     @property
     def several_targets(self) -> bool:
@@ -139,7 +141,7 @@ class RunView:
         return len(self._targets) > 1
 
     def add(self, result: TrialResult) -> None:
-        """Take in a finished trial. A skipped one did not happen."""
+        """Take in a finished trial, or one that was held back."""
         self._targets.add(result.trial.target.name)
         if result.trial.repeat > 1:
             trial = result.trial
@@ -158,6 +160,9 @@ class RunView:
         elif result.status == "errored":
             self.errored += 1
             self._keep("errored", result)
+        else:
+            self.skipped += 1
+            self._keep("skipped", result)
 
     def add_earlier(self, result: TrialResult) -> None:
         """Take in a trial that an earlier run finished: it counts, and says nothing of how fast this one is."""
@@ -174,7 +179,7 @@ class RunView:
 
     def omitted(self, kind: Kind) -> int:
         """How many trials of a kind are not held."""
-        counted = {"failed": self.failed, "errored": self.errored, "noted": self.noted}
+        counted = {"failed": self.failed, "errored": self.errored, "skipped": self.skipped, "noted": self.noted}
         return counted[kind] - len(self._kept[kind])
 
     def _keep(self, kind: Kind, result: TrialResult) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from agentv.reports.paths import shown_from
 from agentv.reports.text import one_line
 from agentv.reports.view import Finding, Kind, TrialView
@@ -12,6 +14,7 @@ LONGEST = 300
 HEADINGS: dict[Kind, str] = {
     "failed": "Failed: judged, and not good enough",
     "errored": "Errored: not judged, because something broke",
+    "skipped": "Not run, because of others",
     "noted": "Passed, with a check that did not pass",
 }
 
@@ -48,12 +51,19 @@ def _reason(trial: TrialView) -> str:
 def check(finding: Finding) -> str:
     """What was looked for, or why an assertion could not judge."""
     text, name = one_line(finding.text, LONGEST), one_line(finding.name, LONGEST)
+    turn, own = _turn(name)
     said = f"{name}: {text}"
     if text == finding.type:  # a verdict without a word: the name says what was asked
         said = name
-    elif name.replace(": ", " ", 1) == text:
-        said = text
+    elif own.replace(": ", " ", 1) == text:
+        said = f"{turn}{text}"
     return f"{said} (required)" if finding.required else said
+
+
+def _turn(name: str) -> tuple[str, str]:
+    """`turn 2: contains: 'x'` → `turn 2: `, and the name without it."""
+    found = re.match(r"turn \d+: ", name)
+    return (found[0], name[found.end() :]) if found else ("", name)
 
 
 def source(finding: Finding, here: str) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from agentv.model.assertion import AssertionEntry
+from agentv.model.conversation import Turn
 from agentv.model.message import Message
 from agentv.model.suite import Case
 from agentv.model.values import EMPTY, Json, JsonObject
@@ -18,9 +19,10 @@ from agentv.spec.assertions import AssertionReader
 from agentv.spec.consistency import check_entries
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.defaults import CaseDefaults
+from agentv.spec.dependencies import read_dependencies
 from agentv.spec.fingerprints import digests_behind
 from agentv.spec.judging import Judging, judges, nested
-from agentv.spec.messages import read_files, read_messages, with_files
+from agentv.spec.messages import read_criteria, read_files, read_messages, with_files
 from agentv.spec.nearest import nearest
 from agentv.spec.nodes import (
     ListNode,
@@ -39,6 +41,7 @@ from agentv.spec.report import Report
 from agentv.spec.schema import AuthoredCase
 from agentv.spec.spellings import CASE, Translated, translate
 from agentv.spec.target_book import TargetBook
+from agentv.spec.turns import TurnReader
 from agentv.spec.zero_thresholds import ZeroThresholds
 from agentv.templating import Scope
 
@@ -47,7 +50,7 @@ _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 READS_CRITERIA = frozenset({"llm-rubric", "script", "python"})
 """Types that look at a case's criteria; custom ones do too."""
 
-_GIVES_INPUT = frozenset({"turns", "mode", "inputs", "inputs_from"})
+_GIVES_INPUT = frozenset({"inputs", "inputs_from"})
 """Keys that stand where `input` would, and are not built yet."""
 
 
@@ -60,6 +63,8 @@ class CaseReader:
         untargeted: a case names no target of its own.
         seen: there is a case, right or wrong.
         witness: gets every case as it is written.
+        unread: ids of the cases that are wrong.
+        lost: a case is wrong whose id cannot be read.
     """
 
     def __init__(
@@ -70,8 +75,11 @@ class CaseReader:
         self.untargeted = False
         self.seen = False
         self.witness: Callable[[MapNode], None] | None = None
+        self.unread: set[str] = set()
+        self.lost = False
         self._defaults = defaults
         self._assertions = assertions
+        self._turn_reader = TurnReader(assertions, reads_criteria)
         self._book = book
         self._env = env
         self._root = _encode(root)[1:-1] if root != "/" else b"\x00"
@@ -117,6 +125,7 @@ class CaseReader:
         self.seen = True
         if not isinstance(node, MapNode):
             report.error("bad-case", node, f"a case must be a mapping, found {kind_of(node)}")
+            self.lost = True
             return None
         if self.witness is not None:
             self.witness(node)
@@ -134,13 +143,22 @@ class CaseReader:
         if is_empty(items.get("id")) and "id" not in meant:
             report.error("missing-key", items.get("id") or node, "a case needs 'id'")
         case = self._build(_Authored(authored, node, translated, meant, alone=alone), reading)
-        return case if report.errors == errors and report.unrendered == unrendered else None
+        if report.errors == errors and report.unrendered == unrendered:
+            return case
+        identity = items.get("id")
+        if isinstance(identity, Scalar) and not is_empty(identity):
+            self.unread.add(identity.text)
+        else:
+            self.lost = True
+        return None
 
     def _meant(self, node: MapNode) -> frozenset[str]:
         """The keys that are not really missing: they were misspelt, or are given by what is not built yet."""
         unknown = [key for key in node.items if key not in self._shape.rules and key not in CASE.known]
         near = (nearest(key, CASE.known) for key in unknown)
         meant = {CASE.older.get(key, key) for key in near if key}
+        if "turns" in meant:
+            meant |= {"input", "assert"}  # which a case with turns may lack
         return frozenset(meant | {"input"} if node.items.keys() & _GIVES_INPUT else meant)
 
     def _build(self, case: _Authored, reading: Reading) -> Case | None:
@@ -148,26 +166,34 @@ class CaseReader:
         variables = self._variables(authored, reading)
         if variables is not defaults.vars:
             reading = reading.within(Scope(variables, self._env))
-        criteria = self._criteria(authored, reading)
-        entries = self._entries(case, criteria, reading)
-        messages = self._input(case, reading)
+        criteria = read_criteria(authored.criteria, reading)
+        several = authored.turns is not None or authored.mode is not None
+        turns = self._turns(case, reading) if several else ()
+        entries = self._entries(case, criteria, turns, reading)
+        messages = self._opening(case, reading) if several else self._input(case, reading)
         expected = authored.expected_output
         reference = () if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading)
         target = self._book.inline(authored.target, reading) if authored.target is not None else None
         judge = self._book.inline(authored.judge, reading) if authored.judge is not None else None
         if target is not None and target.judge:
             self.judging.of_cases.setdefault(target.judge, target.name)
-        for entry in entries:
+        graded = (*entries, *_of_turns(turns)) if turns else entries
+        for entry in graded:
             self.judging.look(entry, case_names_one=judge is not None or bool(target and target.judge))
         tags = read_tags(authored.tags, reading)
-        if messages is None or not entries:
+        depends_on = () if authored.depends_on is None else read_dependencies(authored.depends_on, reading)
+        if messages is None or not graded:
             return None
         self.zero.look(authored.threshold, entries, case.translated.map, reading.report)
         threshold = authored.threshold if authored.threshold is not None else defaults.threshold
         metadata = {**defaults.metadata, **authored.metadata} if authored.metadata or defaults.metadata else EMPTY
+        preamble = self._preamble(case, reading) if authored.conversation_id is not None else 0
+        facts: tuple[Any, ...]
         facts = (authored.id, messages, reference, criteria, variables, metadata, threshold, authored.repeat)
+        if turns or authored.conversation_id is not None:
+            facts = (*facts, authored.conversation_id, preamble, *_turn_facts(turns or ()))
         try:
-            digest = self._digest(facts, entries)
+            digest = self._digest(facts, graded)
         except UnicodeEncodeError:
             message = "this case holds half of a character (a lone surrogate), which no file and no request can hold"
             reading.report.error("not-unicode", case.node, message)
@@ -178,7 +204,7 @@ class CaseReader:
             assertions=entries,
             criteria=criteria,
             description=authored.description,
-            expected_output=reference or (),
+            expected_output=turns[-1].expected_output if turns else reference or (),
             vars=variables,
             metadata=metadata,
             tags=tags,
@@ -189,6 +215,10 @@ class CaseReader:
             judge=judge,
             sha256=digest,
             span=span_of(case.node.at),
+            turns=turns or (),
+            preamble=preamble,
+            conversation_id=authored.conversation_id,
+            depends_on=depends_on,
         )
 
     def _digest(self, facts: tuple[Any, ...], entries: tuple[AssertionEntry, ...]) -> str:
@@ -209,16 +239,6 @@ class CaseReader:
             return defaults.vars
         own: dict[str, Json] = plain(authored.vars)
         return {**defaults.vars, **own, **defaults.fixed}
-
-    def _criteria(self, authored: AuthoredCase, reading: Reading) -> str | None:
-        node = authored.criteria
-        if node is None or is_empty(node):
-            return None
-        if not isinstance(node, Scalar):
-            reading.report.error("bad-value", node, f"'criteria' must be text, found {kind_of(node)}")
-            return None
-        rendered = reading.render_text(node)
-        return node.text if rendered is None else rendered  # it is told, and the case is not kept
 
     def _input(self, case: _Authored, reading: Reading) -> tuple[Message, ...] | None:
         given = case.keys.input
@@ -245,6 +265,42 @@ class CaseReader:
             return None
         return own
 
+    def _turns(self, case: _Authored, reading: Reading) -> tuple[Turn, ...] | None:
+        """The turns of a case that has some; None when something is wrong, which is reported."""
+        authored, report = case.keys, reading.report
+        told = report.errors + report.unrendered
+        if authored.mode is not None:
+            report.older("mode: conversation", "turns", case.translated.map.keys["mode"])
+        if authored.turns is None:
+            at = case.translated.map.keys["mode"]
+            if "turns" not in case.meant:
+                report.error("missing-key", at, "'mode: conversation' needs 'turns', the list of its questions")
+            return None
+        if not is_empty(authored.expected_output):
+            at = case.translated.map.keys["expected_output"]
+            message = "a case with 'turns' has one answer a turn, so its 'expected_output' says not which is meant"
+            report.error("reference-beside-turns", at, message, hint="give it to the turn whose answer it is")
+        shared = None if authored.skip_defaults else self._defaults.input_files
+        files = [] if shared is None else read_files(shared, reading)
+        turns = self._turn_reader.read(authored.turns, files, reading)
+        return turns if report.errors + report.unrendered == told else None
+
+    def _opening(self, case: _Authored, reading: Reading) -> tuple[Message, ...] | None:
+        """What stands before the first turn: the suite's `input`, then the case's own."""
+        given = case.keys.input
+        own = () if given is None or is_empty(given) else read_messages(given, "user", reading)
+        before = self._defaults.input if not case.keys.skip_defaults else None
+        if before is None or own is None:
+            return own
+        shared = read_messages(before, "user", reading)
+        return None if shared is None else (*shared, *own)
+
+    def _preamble(self, case: _Authored, reading: Reading) -> int:
+        """How many messages the suite puts before this case's own."""
+        if case.keys.skip_defaults or self._defaults.input is None:
+            return 0
+        return len(read_messages(self._defaults.input, "user", reading) or ())
+
     def _with_defaults(self, own: tuple[Message, ...], given: Node, reading: Reading) -> tuple[Message, ...] | None:
         own = self._with_files(own, given, reading)
         if self._defaults.input is None:
@@ -257,7 +313,9 @@ class CaseReader:
             return with_files(own, read_files(self._defaults.input_files, reading))
         return own
 
-    def _entries(self, case: _Authored, criteria: str | None, reading: Reading) -> tuple[AssertionEntry, ...]:
+    def _entries(
+        self, case: _Authored, criteria: str | None, turns: tuple[Turn, ...] | None, reading: Reading
+    ) -> tuple[AssertionEntry, ...]:
         """In the order of SPEC section 7.4: `rubrics`, the case's own, `default_test`'s, the suite's."""
         authored = case.keys
         report = reading.report
@@ -270,9 +328,10 @@ class CaseReader:
         if not authored.skip_defaults and not self._replaced(case):
             found += self._defaults_for(reading)
         sound = report.errors + report.unrendered == told and "assert" not in case.meant and not self._broken
-        if not found:
-            return self._implied(case, criteria, reading) if sound else ()
-        self._check(found, case, criteria, reading)
+        of_turns = _of_turns(turns) if turns else ()
+        if not found and not (of_turns and not (criteria or "").strip()):
+            return self._implied(case, criteria, reading) if sound and turns is not None else ()
+        self._check(found, of_turns, case, criteria, reading)
         return found
 
     def _rubrics(self, node: Node, reading: Reading) -> tuple[AssertionEntry, ...]:
@@ -305,12 +364,17 @@ class CaseReader:
         return ()
 
     def _check(
-        self, entries: tuple[AssertionEntry, ...], case: _Authored, criteria: str | None, reading: Reading
+        self,
+        entries: tuple[AssertionEntry, ...],
+        of_turns: tuple[AssertionEntry, ...],
+        case: _Authored,
+        criteria: str | None,
+        reading: Reading,
     ) -> None:
-        if all(entry.settings.weight == 0 and entry.settings.required is False for entry in entries):
+        if all(entry.settings.weight == 0 and entry.settings.required is False for entry in (*entries, *of_turns)):
             message = "this case checks nothing: every assertion weighs 0 and none is required"
             reading.report.error("checks-nothing", case.node, message)
-        if criteria is not None and not any(reads_criteria(entry) for entry in entries):
+        if criteria is not None and entries and not any(reads_criteria(entry) for entry in entries):
             at = case.translated.map.keys["criteria"]
             reading.report.warning("criteria-not-judged", at, "nothing judges these criteria: no assertion reads them")
         check_entries(entries, reading.report)
@@ -331,6 +395,16 @@ class _Authored:
     translated: Translated
     meant: frozenset[str]
     alone: bool
+
+
+def _of_turns(turns: tuple[Turn, ...]) -> tuple[AssertionEntry, ...]:
+    """The assertions of all turns, in their order."""
+    return tuple(entry for turn in turns for entry in turn.assertions)
+
+
+def _turn_facts(turns: tuple[Turn, ...]) -> list[Any]:
+    """What was authored for turns, but for what their assertions are: that is hashed with the case's."""
+    return [(turn.input, turn.criteria, turn.expected_output, len(turn.assertions)) for turn in turns]
 
 
 def reads_criteria(entry: AssertionEntry) -> bool:

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agentv.errors import Diagnostic
+from agentv.model.conversation import Link
 from agentv.model.span import Span
 from agentv.model.suite import Case, Cases
 from agentv.spec.assertions import AssertionReader
 from agentv.spec.case_files import cases_in, in_directory, matching
 from agentv.spec.cases import CaseReader
+from agentv.spec.dependencies import Links
 from agentv.spec.files import DiskReader, is_directory, shown
 from agentv.spec.ids import IdTable
 from agentv.spec.jsonl import JsonLines
@@ -63,6 +65,7 @@ class CaseSources:
 
     Attributes:
         tally: how many cases have which `repeat` of their own, and whether they have a target of their own.
+        links: the cases that hang on others, once all were read.
     """
 
     def __init__(
@@ -87,6 +90,8 @@ class CaseSources:
         self._doubles: list[tuple[str, Span | None, str]] = []
         self._tables = 0
         self.tally: Counter[tuple[int | None, bool]] = Counter()
+        self.links: dict[str, Link] = {}
+        self._links = Links()
 
     @property
     def cases(self) -> Cases:
@@ -128,13 +133,16 @@ class CaseSources:
         cases = StreamedCases(self._format(path), read_case)
         self._parts.append(cases)
         errors = reading.report.errors
+        kept, unread = 0, len(self._reader.unread)
         for case in cases.check(reading.report):
             self._register(case)
+            kept += 1
+        self._links.lost |= kept + len(self._reader.unread) - unread < len(cases)  # a line that is no object
         if not len(cases) and reading.report.errors == errors:
             reading.report.error("no-tests", _top(path), "this file holds no case")
 
     def end(self) -> None:
-        """All was read: tell the ids that stand twice, and how many were left out of the report."""
+        """All was read: tell the ids that stand twice, how many were left out of the report, and loose links."""
         report = self._reading.report
         places = self._places({identity for identity, _, _ in self._doubles}) if self._doubles else {}
         for identity, span, where in self._doubles:
@@ -145,6 +153,10 @@ class CaseSources:
         if self._doubled > SHOWN:
             message = f"{self._doubled:,} cases have the id of another one; the first {SHOWN} are shown"
             report.error("duplicate-id", _top(self._path), message)
+        if not self._links.empty:
+            self._links.unread, self._links.lost = self._reader.unread, self._links.lost or self._reader.lost
+            ids = self._ids.__contains__
+            self.links = self._links.checked(ids, lambda: (one.id for one in self.cases), report)
 
     def _format(self, path: str) -> Format[Any]:
         if path.endswith(".jsonl"):
@@ -183,6 +195,8 @@ class CaseSources:
     def _register(self, case: Case, where: str = "") -> None:
         """Count a case, and see whether its id was there. `where` says what its place does not."""
         self.tally[case.repeat, case.target is not None] += 1
+        if (case.depends_on or case.conversation_id is not None) and case.id not in self._ids:
+            self._links.note(case, self._reading.report)
         if self._ids.seen(case.id):
             self._doubled += 1
             if self._doubled <= SHOWN:

@@ -20,13 +20,21 @@ class IdTable:
 
     def seen(self, identity: str) -> bool:
         """Whether the id was there already; it is from now on."""
-        digest = int.from_bytes(blake2b(identity.encode(errors="surrogatepass"), digest_size=8).digest()) or 1
+        digest = _digest(identity)
         if self._put(self._slots, digest):
             return True
         self._count += 1
         if self._count * 2 > len(self._slots):
             self._grow()
         return False
+
+    def __contains__(self, identity: str) -> bool:
+        digest, slots = _digest(identity), self._slots
+        mask = len(slots) - 1
+        at = digest & mask
+        while slots[at] not in (0, digest):
+            at = (at + 1) & mask
+        return slots[at] == digest
 
     @staticmethod
     def _put(slots: array[int], digest: int) -> bool:
@@ -45,3 +53,8 @@ class IdTable:
             if digest:
                 self._put(larger, digest)
         self._slots = larger
+
+
+def _digest(identity: str) -> int:
+    """64 bits of an id; 0 marks an empty slot, so it never is one."""
+    return int.from_bytes(blake2b(identity.encode(errors="surrogatepass"), digest_size=8).digest()) or 1

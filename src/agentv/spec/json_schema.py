@@ -16,8 +16,8 @@ from agentv.spec.json_kinds import ASSERTIONS, FREE_KEYS, NAME, PLACEHOLDER_DEF,
 from agentv.spec.json_messages import MESSAGE_DEFS, MESSAGES
 from agentv.spec.json_spellings import older_spelling, spelled_mapping
 from agentv.spec.json_targets import BY_ID, TARGET, target_defs
-from agentv.spec.schema import AuthoredCase, AuthoredRun, AuthoredSuite
-from agentv.spec.spellings import CASE, DEFAULT_TEST, RUN, SUITE, TEMPLATE
+from agentv.spec.schema import AuthoredCase, AuthoredRun, AuthoredSuite, AuthoredTurn
+from agentv.spec.spellings import CASE, DEFAULT_TEST, RUN, SUITE, TEMPLATE, TURN
 from agentv.spec.spellings import TARGET as TARGET_KEYS
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -60,7 +60,11 @@ def _eval_file(words: Vocabulary) -> _Document:
     defs = {
         "case": {
             **spelled_mapping(properties_of(AuthoredCase, _CASE_VALUES), CASE, "#/$defs/case"),
-            **needed(CASE.spelled(key) for key in ("id", "input")),
+            **needed([CASE.spelled("id"), [*CASE.spelled("input"), "turns"]]),
+        },
+        "turn": {
+            **spelled_mapping(properties_of(AuthoredTurn, _TURN_VALUES), TURN, "#/$defs/turn"),
+            **needed([TURN.spelled("input")]),
         },
         "default_test": spelled_mapping(_DEFAULT_TEST_VALUES, DEFAULT_TEST, "#/$defs/default_test"),
         "run": spelled_mapping(properties_of(AuthoredRun), RUN, "#/$defs/run", _RUN_VALUES),
@@ -113,6 +117,7 @@ _OBJECT: Schema = {"type": "object"}
 _OBJECT_OR_NOTHING: Schema = {"type": ["object", "null"]}
 _TAGS: Schema = {"anyOf": [TEXT, {"type": "array", "items": TEXT}, _OBJECT]}
 _NOTHING: Schema = {"type": "null"}
+_ID: Schema = {"type": ["string", "number", "boolean"], "pattern": r"\S"}
 
 _SUITE_VALUES: Mapping[str, Schema] = {
     "author": {},
@@ -148,7 +153,12 @@ _CASE_VALUES: Mapping[str, Schema] = {
     "tags": _TAGS,
     "target": TARGET,
     "judge": TARGET,
+    "turns": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/turn"}},
+    "depends_on": {"anyOf": [_ID, {"type": "array", "items": _ID}]},
 }
+
+_TURN_KEYS = ("input", "criteria", "expected_output", "assert_")
+_TURN_VALUES: Mapping[str, Schema] = {key: _CASE_VALUES[key] for key in _TURN_KEYS}
 
 _DEFAULT_TEST_VALUES: dict[str, Schema] = {
     "vars": {"description": "values for {{ name }}; a case's own win key by key", **_OBJECT_OR_NOTHING},

@@ -1,4 +1,4 @@
-"""`input`, `expected_output` and the files in them, as messages (SPEC sections 4 and 5)."""
+"""`input`, `expected_output` and the files in them, as messages, and `criteria` (SPEC sections 4 and 5)."""
 
 from __future__ import annotations
 
@@ -71,6 +71,17 @@ def read_files(node: Node, reading: Reading) -> list[Block]:
     items = found.items if isinstance(found, ListNode) else [found]
     blocks = (_file(item, reading) for item in items)
     return [block for block in blocks if block is not None]
+
+
+def read_criteria(node: Node | None, reading: Reading) -> str | None:
+    """What a right answer does, as text; None where nothing is said of it."""
+    if node is None or is_empty(node):
+        return None
+    if not isinstance(node, Scalar):
+        reading.report.error("bad-value", node, f"'criteria' must be text, found {kind_of(node)}")
+        return None
+    rendered = reading.render_text(node)
+    return node.text if rendered is None else rendered  # it is told, and the case is not kept
 
 
 def _item(node: Node, reading: Reading) -> Message | None:

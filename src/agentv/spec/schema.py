@@ -11,13 +11,15 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from agentv.model.assertion import Transform
 from agentv.model.values import EMPTY, JsonObject
-from agentv.registry.fields import Between, Declared, Doc, Fraction, Older, Seconds, Text, Verbatim
+from agentv.registry.fields import Between, Declared, Doc, Fraction, Nonempty, Older, Seconds, Text, Verbatim
 from agentv.spec.decode import AsNode
 
 Unread: TypeAlias = Annotated[Any, AsNode()]
 AtLeastOne: TypeAlias = Annotated[int, Between(1)]
 Label: TypeAlias = Annotated[Text | None, Verbatim()]
 """Text that no placeholder changes: SPEC section 6 lists what is rendered, and this is not in it."""
+Name: TypeAlias = Annotated[Text | None, Nonempty(), Verbatim()]
+"""A label that must hold something where it is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,20 @@ class AuthoredCase(Declared):
     tags: Annotated[Unread, Doc("labels to choose cases by")] = None
     target: Annotated[Unread, Doc("the target of this case alone")] = None
     judge: Annotated[Unread, Doc("the judge of this case alone")] = None
+    turns: Annotated[Unread, Doc("questions that are asked one after the other, each with its own assertions")] = None
+    mode: Annotated[Literal["conversation"] | None, Verbatim(), Doc("older: `turns` says it already")] = None
+    conversation_id: Annotated[Name, Doc("cases that share one continue each other, in the order of the file")] = None
+    depends_on: Annotated[Unread, Doc("the id of a case that must pass first, or a list of ids")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredTurn(Declared):
+    """One entry of `turns:`."""
+
+    input: Annotated[Unread, Doc("a text, a message, or a list of messages")] = None
+    criteria: Annotated[Unread, Doc("what a right answer to this turn does")] = None
+    expected_output: Annotated[Unread, Doc("the reference for this turn's answer")] = None
+    assert_: Annotated[Unread, Doc("assertions that grade this turn's answer")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,4 +123,4 @@ class AuthoredSettings(Declared):
     transform: Annotated[Transform | None, Doc("reshapes the output for this assertion")] = None
 
 
-__all__ = ["AuthoredCase", "AuthoredRun", "AuthoredSettings", "AuthoredSuite", "AuthoredTarget"]
+__all__ = ["AuthoredCase", "AuthoredRun", "AuthoredSettings", "AuthoredSuite", "AuthoredTarget", "AuthoredTurn"]

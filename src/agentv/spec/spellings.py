@@ -147,6 +147,10 @@ CASE = Spellings(
             "tags",
             "target",
             "judge",
+            "turns",
+            "mode",
+            "conversation_id",
+            "depends_on",
         ]
     ),
     older={
@@ -175,8 +179,21 @@ CASE = Spellings(
             "timeout_seconds": "timeout_s",
         }
     },
-    not_yet=frozenset({"depends_on", "conversation_id", "turns", "mode", "inputs", "inputs_from"}),
+    not_yet=frozenset({"inputs", "inputs_from"}),
     equal=frozenset(f"execution.{key}" for key in ("target", "judge", "assert", "threshold", "repeat", "timeout_s")),
+)
+
+TURN = Spellings(
+    canonical=frozenset({"input", "criteria", "expected_output", "assert"}),
+    older={
+        "expected_outcome": "criteria",
+        "outcome": "criteria",
+        "input_messages": "input",
+        "expected_messages": "expected_output",
+        "reference_answer": "expected_output",
+        "assertions": "assert",
+        "evaluators": "assert",
+    },
 )
 
 DEFAULT_TEST = Spellings(

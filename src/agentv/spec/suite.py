@@ -203,6 +203,7 @@ class SuiteReader:
             suite,
             cases=sources.cases,
             tally=sources.tally,
+            links=sources.links,
             judges=judges,
             secrets=frozenset(self._reading.secrets),
             files=dict(self._disk.digests),

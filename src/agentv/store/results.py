@@ -13,7 +13,7 @@ from agentv.model.assertion import AssertionEntry, AssertionSettings
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Check, Grade
 from agentv.model.message import messages_from_json
-from agentv.model.response import Failure, TokenUsage
+from agentv.model.response import Failure, TargetResponse, TokenUsage
 from agentv.model.span import Span
 from agentv.model.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
 from agentv.model.trial import Score, Trial, TrialResult
@@ -80,6 +80,18 @@ def _result(row: Row, root: str) -> TrialResult:
         cost_usd=row.get("cost_usd"),
         judge_cost_usd=row.get("judge_cost_usd"),
         metadata=row.get("metadata", {}),
+        turns=tuple(_turn(turn) for turn in row.get("turns", ())),
+    )
+
+
+def _turn(row: Row) -> TargetResponse:
+    usage = row["token_usage"]
+    return TargetResponse(
+        row["output"],
+        messages_from_json(row.get("messages", ())),
+        TokenUsage(**usage) if usage else None,
+        row["cost_usd"],
+        row["duration_ms"],
     )
 
 
@@ -92,6 +104,7 @@ def _trial(row: Row, root: str) -> Trial:
         tags=tuple(row.get("tags", ())),
         metadata=row.get("metadata", {}),
         sha256=row.get("case_sha256", ""),
+        conversation_id=row.get("conversation_id"),
     )
     return Trial(
         suite=Suite(row.get("suite", ""), (case,), path=_absolute(path, root) if path else ""),

@@ -1,7 +1,8 @@
 """The rows of `index.jsonl`, and how a finished trial becomes one (SPEC section 13).
 
-Beyond the keys of SPEC section 13, in their order, a row ends with those of `tags`, `judge_cost_usd`, `repeat` and
-`aggregate` that say something: totals are computed from rows alone. A score ends with `error` where it errored.
+Beyond the keys of SPEC section 13, in their order, a row ends with those of `tags`, `judge_cost_usd`, `repeat`,
+`aggregate`, `conversation_id` and `turns` that say something: totals are computed from rows alone. A score ends with
+`error` where it errored. `input` and `output` of a conversation are its transcript; `turns` says what each call gave.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from agentv.model.grade import Check
 from agentv.model.message import Message
-from agentv.model.response import Failure, TokenUsage
+from agentv.model.response import Failure, TargetResponse, TokenUsage
 from agentv.model.suite import Aggregate
 from agentv.model.trial import SCHEMA_VERSION, Score, Status, TrialResult
 from agentv.model.values import JsonObject
@@ -45,6 +46,16 @@ class ScoreRow(Struct, gc=False, rename={"passed": "pass"}):
     error: ErrorRow | UnsetType = UNSET
 
 
+class TurnRow(Struct, gc=False):
+    """What the target gave to one turn. `messages` are there where it said more than its `output`."""
+
+    output: str | None
+    duration_ms: float | None
+    token_usage: TokenUsage | None
+    cost_usd: float | None
+    messages: Sequence[JsonObject] | UnsetType = UNSET
+
+
 class Row(Struct, gc=False):
     """One finished trial, its keys in the order of SPEC section 13. Durations are milliseconds, costs US dollars."""
 
@@ -74,6 +85,8 @@ class Row(Struct, gc=False):
     judge_cost_usd: float | UnsetType = UNSET
     repeat: int | UnsetType = UNSET
     aggregate: Aggregate | UnsetType = UNSET
+    conversation_id: str | UnsetType = UNSET
+    turns: Sequence[TurnRow] | UnsetType = UNSET
 
 
 class Places(dict[str, str]):
@@ -118,7 +131,20 @@ def row_of(result: TrialResult, places: Places) -> Row:
         SCHEMA_VERSION,
         case.tags or UNSET,
         UNSET if result.judge_cost_usd is None else result.judge_cost_usd,
-        *((trial.repeat, trial.aggregate) if trial.repeat > 1 else (UNSET, UNSET)),
+        trial.repeat if trial.repeat > 1 else UNSET,
+        trial.aggregate if trial.repeat > 1 else UNSET,
+        case.conversation_id or UNSET,
+        [_turn_row(answer) for answer in result.turns] if result.turns else UNSET,
+    )
+
+
+def _turn_row(answer: TargetResponse) -> TurnRow:
+    return TurnRow(
+        answer.output,
+        None if answer.duration_ms is None else int(answer.duration_ms * 1000) / 1000,
+        answer.token_usage,
+        answer.cost_usd,
+        [_message_row(message) for message in answer.messages] or UNSET,
     )
 
 

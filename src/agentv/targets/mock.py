@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -28,7 +28,9 @@ class Mock(ProviderSettings):
 
     response: Annotated[Json, Verbatim(), Doc("the answer to every case; an object or a list answers as JSON")] = None
     responses: Annotated[
-        Mapping[str, Json] | None, Verbatim(), Doc("answers by case id; `default` serves all other cases")
+        Mapping[str, Json] | None,
+        Verbatim(),
+        Doc("answers by case id; `default` serves all other cases; of a case with `turns` a list, an answer a turn"),
     ] = None
     delay_ms: Annotated[float, Between(0), Doc("milliseconds that every answer takes")] = 0.0
     error: Annotated[Text | None, Verbatim(), Doc("fail every call with this message")] = None
@@ -48,10 +50,10 @@ class Mock(ProviderSettings):
         del spec, executor
         if self.error is not None:
             return _Mock({}, Failure("mock-error", self.error), self.delay_ms)
-        if self.responses is None:
-            return _Mock({}, _made(self.response), self.delay_ms)
-        answers = {case: _made(value) for case, value in self.responses.items()}
-        return _Mock(answers, answers.get(DEFAULT), self.delay_ms)
+        responses = {DEFAULT: self.response} if self.responses is None else self.responses
+        answers = {case: _made(value) for case, value in responses.items()}
+        by_turn = {case: [_made(one) for one in value] for case, value in responses.items() if isinstance(value, list)}
+        return _Mock(answers, answers.get(DEFAULT), self.delay_ms, by_turn)
 
 
 def _made(value: Json) -> TargetResponse | Failure:
@@ -62,17 +64,33 @@ def _made(value: Json) -> TargetResponse | Failure:
 
 class _Mock:
     def __init__(
-        self, answers: Mapping[str, TargetResponse | Failure], default: TargetResponse | Failure | None, delay_ms: float
+        self,
+        answers: Mapping[str, TargetResponse | Failure],
+        default: TargetResponse | Failure | None,
+        delay_ms: float,
+        by_turn: Mapping[str, Sequence[TargetResponse | Failure]] | None = None,
     ) -> None:
         self._answers = answers
+        self._by_turn = by_turn or {}
         self._default = default
         self._delay_s = delay_ms / 1000
 
     def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
         found = self._answers.get(request.case_id, self._default)
+        if request.turn is not None and self._by_turn:
+            found = self._in_turn(request.case_id, request.turn, found)
         if found is None:
             found = Failure("no-response", f"no response for '{request.case_id}', and no '{DEFAULT}'")
         return asyncio.sleep(self._delay_s, found) if self._delay_s else found
+
+    def _in_turn(self, case: str, turn: int, other: TargetResponse | Failure | None) -> TargetResponse | Failure | None:
+        """What a list says to a turn; what holds for every turn where there is none."""
+        listed = self._by_turn.get(case if case in self._answers else DEFAULT)
+        if listed is None:
+            return other
+        if turn > len(listed):
+            return Failure("no-response", f"no response to turn {turn} of '{case}': there are {len(listed)}")
+        return listed[turn - 1]
 
     async def close(self) -> None:
         """There is nothing to let go of."""

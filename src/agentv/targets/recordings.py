@@ -7,11 +7,13 @@ file of them may be larger than memory. The price is one read of a row at each c
 from __future__ import annotations
 
 from array import array
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
+from agentv.model.message import messages_from_json
 from agentv.model.response import Failure, TargetResponse
 from agentv.targets.answers import LIMIT, from_object
 
@@ -108,8 +110,8 @@ class Recordings:
             if len(self._ids) > COMPARED:
                 self._ids = None
 
-    def answer(self, case: str, sample: int) -> TargetResponse | Failure:
-        """The recorded answer of one sample of a case."""
+    def answer(self, case: str, sample: int, turn: int | None = None) -> TargetResponse | Failure:
+        """The recorded answer of one sample of a case, or to one of its turns."""
         begin = self._places.find(_key(case, sample))
         if begin is None:
             begin = self._places.find(_key(case, _ANY_SAMPLE))
@@ -123,7 +125,7 @@ class Recordings:
             return Failure("bad-recording", f"{self.name} has changed since it was read")
         if row.get("error") is not None or row.get("status") in {"errored", "skipped"}:
             return Failure("no-recording", f"the recording of '{case}' in {self.name} has no answer: {_why(row)}")
-        answer = from_object({name: row[name] for name in _KEPT if name in row})
+        answer = _answer(row) if turn is None else _answer_to(row, turn)
         if isinstance(answer, Failure):
             return Failure(answer.code, f"{self.name}, row of '{case}': {answer.message}")
         return answer
@@ -150,6 +152,26 @@ class Recordings:
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
+
+
+def _answer(said: dict[str, Any]) -> TargetResponse | Failure:
+    return from_object({name: said[name] for name in _KEPT if name in said})
+
+
+def _answer_to(row: dict[str, Any], turn: int) -> TargetResponse | Failure:
+    """What a row holds for one turn, counted from 1, with the calls of tools that led to it."""
+    turns = row.get("turns")
+    said = turns[turn - 1] if isinstance(turns, list) and turn <= len(turns) else None
+    if not isinstance(said, dict):
+        held = len(turns) if isinstance(turns, list) else "no"
+        return Failure("no-recording", f"there is no answer to turn {turn}: the row has {held} 'turns'")
+    answer = _answer(said)
+    if isinstance(answer, Failure) or not said.get("messages"):
+        return answer
+    try:
+        return replace(answer, messages=messages_from_json(said["messages"]))
+    except (ValueError, AttributeError, TypeError):
+        return Failure("bad-answer", f"the 'messages' of turn {turn} are no messages")
 
 
 def _why(row: dict[str, Any]) -> str:

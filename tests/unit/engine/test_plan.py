@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agentv.engine.plan import Plan, PlanSettings, judge_of, trial_key
+from agentv.model.conversation import Link
 from agentv.model.message import Message
 from agentv.model.suite import Case, RunSettings, Suite, TargetSpec
 
@@ -128,3 +129,28 @@ def test_keys_tell_everything_apart_that_determines_the_outcome():
     assert len({trial_key(trial) for trial in (one, *others)}) == 10
     assert trial_key(replace(one, timeout_s=1.0, sample=2)) == trial_key(one)
     assert len({trial.key for trial in Plan([suite(case("a"))], PlanSettings(repeat=3))}) == 3
+
+
+def linked(*cases: Case, needs: dict[str, str]) -> Suite:
+    return suite(*cases, links={one: Link((needed,)) for one, needed in needs.items()})
+
+
+def test_chosen_cases_bring_along_what_they_need():
+    several = linked(*map(case, "abcdef"), needs={"a": "d", "d": "c", "f": "e"})
+    plan = Plan([several], PlanSettings(chosen=lambda one: one.id in "ab"))
+    assert [one for _, one, _ in order(plan)] == ["a", "b", "c", "d"]
+    assert plan.counts() == (4, 4)
+    assert list(plan.added()) == ["c", "d"]
+
+
+def test_a_limit_brings_along_what_the_first_ones_need():
+    several = linked(*map(case, "abcd"), needs={"a": "d"})
+    plan = Plan([several], PlanSettings(limit=2))
+    assert [one for _, one, _ in order(plan)] == ["a", "b", "d"]
+    assert list(plan.added()) == ["d"]
+
+
+def test_where_all_take_part_nothing_is_added():
+    plan = Plan([linked(*map(case, "ab"), needs={"a": "b"})], PlanSettings())
+    assert list(plan.added()) == []
+    assert [one for _, one, _ in order(plan)] == ["a", "b"]

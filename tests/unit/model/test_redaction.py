@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -96,7 +97,9 @@ def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
         input=(Message("user", TOLD),),
         messages=(Message("assistant", TOLD),),
         metadata={"a": TOLD},
+        turns=(TargetResponse(TOLD, (Message("assistant", TOLD),)),),
     )
+    result = replace(result, trial=replace(subject, case=replace(subject.case, conversation_id=TOLD)))
     clean = redactor.redact_result(result)
     assert clean.scores[0].entry.name == f"contains: {KEPT}"
     assert clean.trial.case.id == clean.trial.target.name == clean.trial.suite.name == KEPT
@@ -109,6 +112,8 @@ def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
         clean.input,
         clean.messages,
         clean.metadata,
+        clean.turns,
+        clean.trial.case.conversation_id,
         clean.trial.case.metadata,
         clean.scores[0].grade,
     )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+from agentv.model.response import Failure
 from agentv.reports.json_report import render_json
 from agentv.reports.view import KEPT, RunView
 from doubles.trials import finished, trial
@@ -73,3 +74,10 @@ def test_a_score_that_is_no_number_is_null():
     view = RunView(1)
     view.add(finished("failed", score=float("nan")))
     assert rendered(view)["not_passed"][0]["score"] is None
+
+
+def test_what_was_held_back_is_listed_with_the_reason():
+    view = RunView(1)
+    view.add(finished("skipped", error=Failure("dependency-not-passed", "'login', which it depends on, failed")))
+    (one,) = json.loads(render_json(view, SUMMARY, **LOOKS))["not_passed"]
+    assert (one["status"], one["error"]["code"]) == ("skipped", "dependency-not-passed")

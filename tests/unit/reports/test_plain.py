@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agentv.model.response import Failure
 from agentv.reports.plain import progress_line, render_plain
 from agentv.reports.view import KEPT, RunView
-from doubles.trials import finished, trial
+from doubles.trials import finished, scored, trial
 from doubles.views import LOOKS, SUMMARY, run_view
 
 GOLD = Path(__file__).parent / "gold"
@@ -41,3 +42,16 @@ def test_targets_are_named_where_there_are_several():
 def test_progress_is_one_line():
     assert progress_line(RunView(1000)) == "0/1000 trials: 0 passed, 0 failed, 0 errored"
     assert progress_line(run_view()) == "8/11 trials: 2 passed, 4 failed, 2 errored, $0.0012"
+
+
+def test_what_was_held_back_says_why_and_a_failed_turn_which_it_is():
+    view = RunView(2)
+    view.add(finished("failed", scores=[scored(False, text="contains 'Ann'", name="turn 2: contains: 'Ann'")]))
+    why = Failure("dependency-not-passed", "'case-1', which it depends on, failed")
+    view.add(finished("skipped", trial=trial("case-2"), error=why))
+    lines = render_plain(view, SUMMARY, **LOOKS).split("\n")
+    assert lines[:3] == [
+        "FAILED case-1: score 0.00, needs 0.80",
+        "  evals/refund.eval.yaml:14: failed: turn 2: contains 'Ann'",
+        "NOT RUN case-2: dependency-not-passed: 'case-1', which it depends on, failed",
+    ]

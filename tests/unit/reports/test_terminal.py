@@ -7,6 +7,7 @@ from pathlib import Path
 import pyte
 import pytest
 
+from agentv.model.response import Failure
 from agentv.reports.terminal import SHOWN, LiveProgress, render_terminal
 from agentv.reports.view import RunView
 from doubles.trials import finished, trial
@@ -117,3 +118,12 @@ def test_standard_output_stays_what_it_is():
     with LiveProgress(Terminal()):
         assert sys.stdout is before or before.isatty()
     assert sys.stdout is before
+
+
+def test_what_was_held_back_stands_under_a_heading_of_its_own():
+    view = RunView(1)
+    view.add(finished("skipped", error=Failure("dependency-not-passed", "'login', which it depends on, failed")))
+    text = render_terminal(view, SUMMARY, **LOOKS, color=False)
+    assert text.startswith("Not run, because of others (1)\n")
+    assert "case-1" in text
+    assert "dependency-not-passed: 'login'" in text

@@ -22,7 +22,9 @@ def findings(*scores, status="failed"):
 
 def test_trials_are_counted_by_their_outcome():
     view = view_of(finished(), finished("failed"), finished("errored"), finished("skipped"))
-    assert (view.planned, view.done, view.passed, view.failed, view.errored, view.noted) == (4, 3, 1, 1, 1, 0)
+    assert (view.planned, view.done, view.passed, view.failed, view.errored, view.noted) == (4, 4, 1, 1, 1, 0)
+    assert view.skipped == 1
+    assert [one.test_id for one in view.trials("skipped")] == ["case-1"]
 
 
 def test_a_good_trial_is_not_held():

@@ -26,6 +26,15 @@ def test_it_grows_and_forgets_nothing():
     assert len(table) == 5000
 
 
+@given(st.lists(st.text(max_size=3)), st.text(max_size=3))
+def test_looking_for_an_id_does_not_add_it(ids, other):
+    table = IdTable()
+    for one in ids:
+        table.seen(one)
+    assert (other in table) is (other in ids)
+    assert table.seen(other) is (other in ids)
+
+
 def test_ids_that_are_no_unicode_are_ids_too():
     table = IdTable()
     assert not table.seen("\ud800")

@@ -1,15 +1,25 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agentv.errors import StoreError
 from agentv.model.grade import Check
-from agentv.model.response import Failure, TokenUsage
+from agentv.model.message import Message, ToolCall
+from agentv.model.response import Failure, TargetResponse, TokenUsage
 from agentv.reports.view import RunView
 from agentv.store.encoding import to_json
 from agentv.store.results import read_results
 from agentv.store.rows import Places, row_of
 from doubles.trials import ROOT, errored_score, finished, graded, scored, trial
+
+SPOKEN = (Message("assistant", "", tool_calls=(ToolCall("find", {"of": "x"}, "1"),)), Message("assistant", "Two"))
+
+
+def in_conversation(made, identity):
+    return replace(made, case=replace(made.case, conversation_id=identity))
+
 
 RESULTS = [
     finished(trial=trial("a", tags=("smoke",)), cost_usd=0.5, token_usage=TokenUsage(1, 2, 3), metadata={"k": [1]}),
@@ -18,6 +28,10 @@ RESULTS = [
     ),
     finished("errored", trial=trial("c"), error=Failure("timeout", "too late", retryable=True), output=None),
     finished("errored", trial=trial("d"), scores=[errored_score(), graded(0.4, False, Check("is kind", False, "No."))]),
+    finished(
+        trial=in_conversation(trial("f"), "talk"),
+        turns=(TargetResponse("One"), TargetResponse("Two", SPOKEN, TokenUsage(1, 2, 3), 0.0, 1.5)),
+    ),
     finished(trial=trial("e"), scores=[graded(0.9, True, Check("greets", False), negate=True)], judge_cost_usd=0.25),
 ]
 
@@ -44,7 +58,7 @@ def test_a_trial_that_was_read_back_shows_the_same_findings(tmp_path):
         assert [(one.test_id, one.findings) for one in after.trials(kind)] == [
             (one.test_id, one.findings) for one in before.trials(kind)
         ]
-    assert (after.passed, after.failed, after.errored, after.noted) == (2, 1, 2, 1)
+    assert (after.passed, after.failed, after.errored, after.noted) == (3, 1, 2, 1)
     assert after.cost_usd == 0.75
 
 
@@ -63,3 +77,10 @@ def test_a_line_that_is_no_row_is_named(tmp_path, line):
 
 def test_no_file_holds_nothing(tmp_path):
     assert list(read_results(tmp_path / "none", ROOT)) == []
+
+
+def test_the_answers_to_turns_are_read_back(tmp_path):
+    *_, result, _ = read_results(written(tmp_path / "index.jsonl", RESULTS), ROOT)
+    assert [answer.output for answer in result.turns] == ["One", "Two"]
+    assert result.turns[1].messages == SPOKEN
+    assert result.trial.case.conversation_id == "talk"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import msgspec
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from agentv.model.grade import Check, Grade
 from agentv.model.message import Message, TextBlock, ToolCall
-from agentv.model.response import Failure, TokenUsage
+from agentv.model.response import Failure, TargetResponse, TokenUsage
 from agentv.model.suite import Case, Suite, TargetSpec
 from agentv.model.trial import Score, Trial
 from agentv.store.encoding import to_json
@@ -134,6 +135,29 @@ def test_what_says_something_stands_at_the_end():
     row = written(finished(trial=subject, judge_cost_usd=0.5))
     assert list(row) == [*SECTION_13, "tags", "judge_cost_usd", "repeat", "aggregate"]
     assert (row["tags"], row["judge_cost_usd"], row["repeat"], row["aggregate"]) == (["smoke"], 0.5, 3, "majority")
+
+
+def test_a_conversation_stands_in_its_row():
+    subject = trial()
+    subject = replace(subject, case=replace(subject.case, conversation_id="talk"))
+    spoken = (Message("assistant", "Let me see"), Message("assistant", "Two"))
+    turns = (TargetResponse("One", duration_ms=1.23456), TargetResponse("Two", spoken, cost_usd=0.5))
+    row = written(finished(trial=subject, turns=turns))
+    assert list(row) == [*SECTION_13, "conversation_id", "turns"]
+    assert row["conversation_id"] == "talk"
+    assert row["turns"] == [
+        {"output": "One", "duration_ms": 1.234, "token_usage": None, "cost_usd": None},
+        {
+            "output": "Two",
+            "duration_ms": None,
+            "token_usage": None,
+            "cost_usd": 0.5,
+            "messages": [
+                {"role": "assistant", "content": "Let me see"},
+                {"role": "assistant", "content": "Two"},
+            ],
+        },
+    ]
 
 
 def test_a_negated_entry_and_a_gate_show():

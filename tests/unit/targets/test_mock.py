@@ -20,6 +20,21 @@ def test_an_answer_for_each_and_one_for_the_rest():
     assert [one.output for one in found] == ["for a", None, "for all others", "for all others"]
 
 
+def test_of_a_case_with_turns_a_list_is_an_answer_a_turn():
+    mock = Mock(responses={"a": ["one", {"n": 2}], "b": "same", "default": ["other"]})
+
+    def said(case, turn):
+        return answer(mock, request(case_id=case, turn=turn))
+
+    assert [said("a", turn).output for turn in (1, 2, None)] == ["one", '{"n": 2}', '["one", {"n": 2}]']
+    assert said("a", 3) == Failure("no-response", "no response to turn 3 of 'a': there are 2")
+    assert [said("b", turn).output for turn in (1, 2)] == ["same", "same"]
+    assert said("c", 1).output == "other"
+    assert said("c", 2).code == "no-response"
+    assert answer(Mock(response=["x", "y"]), request(turn=2)).output == "y"
+    assert answer(Mock(responses={"a": "x"}), request(turn=1)).code == "no-response"
+
+
 def test_a_case_without_an_answer_fails():
     assert answer(Mock(responses={"a": "for a"})) == Failure("no-response", "no response for 'case', and no 'default'")
 

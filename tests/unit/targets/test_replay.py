@@ -48,6 +48,33 @@ def test_messages_and_null_are_answers_too(replay):
     assert two == TargetResponse(None)
 
 
+def test_of_a_case_with_turns_every_answer_is_given_again(replay):
+    call = {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "name": "find", "arguments": {"of": "x"}}]}
+    two = {"output": "two", "cost_usd": 0.5, "messages": [call, {"role": "assistant", "content": "two"}]}
+    settings = replay({"test_id": "case", "output": "two", "turns": [{"output": "one"}, two]})
+    first, second, third, plain = answers(settings, *(request(turn=turn) for turn in (1, 2, 3, None)))
+    assert first == TargetResponse("one")
+    assert (second.output, second.cost_usd, second.messages[0].tool_calls[0].name) == ("two", 0.5, "find")
+    assert third.code == "no-recording"
+    assert third.message.endswith("row of 'case': there is no answer to turn 3: the row has 2 'turns'")
+    assert plain == TargetResponse("two")
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ({}, "no-recording"),
+        ({"turns": "one"}, "no-recording"),
+        ({"turns": ["one"]}, "no-recording"),
+        ({"turns": [{}]}, "bad-answer"),
+        ({"turns": [{"output": "one", "messages": [1]}]}, "bad-answer"),
+        ({"turns": [{"output": "one", "messages": [{"role": "nobody"}]}]}, "bad-answer"),
+    ],
+)
+def test_a_row_that_does_not_hold_the_turn_is_no_answer_to_it(replay, more, code):
+    assert answer(replay({"test_id": "case", "output": "one", **more}), request(turn=1)).code == code
+
+
 def test_the_last_row_of_a_sample_counts(replay):
     settings = replay(
         {"test_id": "case", "sample": 1, "output": "old"},

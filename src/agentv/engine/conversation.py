@@ -1,0 +1,172 @@
+"""A trial that is a conversation: several questions, or one that goes on from where an earlier case ended.
+
+Each question goes to the target with the transcript so far. Text of a model becomes part of later questions as it is:
+it is never rendered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from agentv.engine.grading import grade_entries
+from agentv.engine.services import World
+from agentv.engine.trial import EMPTY, ask, context_of, is_empty, result_of
+from agentv.model.context import AssertionContext
+from agentv.model.conversation import Turn, said
+from agentv.model.message import Message
+from agentv.model.response import Failure, TargetResponse, TokenUsage
+from agentv.model.trial import Score, Trial, TrialResult
+
+N = TypeVar("N", int, float)
+
+_COUNTED = ("input", "output", "total", "cached", "reasoning")
+
+
+def is_conversation(trial: Trial) -> bool:
+    """Whether a trial has several turns, or is part of a conversation of several cases."""
+    return bool(trial.case.turns) or trial.case.conversation_id is not None
+
+
+async def run_conversation(trial: Trial, world: World) -> TrialResult:
+    """The result of a trial with turns, or of one that continues another. Nothing is raised from here.
+
+    A turn whose assertions fail does not end the conversation; one without an answer does: the trial is errored, and
+    later turns are not asked. The case's own assertions grade the whole once every turn is answered.
+    """
+    talk = _Talk(trial, world)
+    for number, turn in enumerate(turns_of(trial), 1):
+        failure = await talk.take(turn, number)
+        if failure is not None:
+            return talk.result(error=failure)
+    talk.scores += await grade_entries(trial.case.assertions, talk.whole(), world.clock)
+    return talk.result()
+
+
+def turns_of(trial: Trial) -> tuple[Turn, ...]:
+    """The questions of a trial: those of its case, or the one that its input is."""
+    return trial.case.turns or (Turn(opening_of(trial)),)
+
+
+def opening_of(trial: Trial) -> tuple[Message, ...]:
+    """The case's input. What the suite puts before every case stands in a conversation once, at its beginning."""
+    case = trial.case
+    return case.input[case.preamble :] if trial.history else case.input
+
+
+def transcript_of(trial: Trial, answers: Iterable[TargetResponse]) -> tuple[Message, ...]:
+    """All that was said in a trial and before it, given the answers to its turns."""
+    spoken = [*trial.history, *(opening_of(trial) if trial.case.turns else ())]
+    for turn, answer in zip(turns_of(trial), answers, strict=False):
+        spoken += turn.input
+        spoken += said(answer, spoken)
+    return tuple(spoken)
+
+
+@dataclass(slots=True)
+class _Talk:
+    """A conversation that goes on.
+
+    Attributes:
+        spoken: the transcript so far.
+        asked: what the target got at its last call.
+        calls: how often it was called.
+    """
+
+    trial: Trial
+    world: World
+    spoken: list[Message] = field(init=False)
+    asked: tuple[Message, ...] = ()
+    answers: list[TargetResponse] = field(default_factory=list)
+    scores: list[Score] = field(default_factory=list)
+    calls: int = 0
+    _unanswered_ms: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.spoken = list(transcript_of(self.trial, ()))
+
+    @property
+    def _several(self) -> bool:
+        return bool(self.trial.case.turns)
+
+    async def take(self, turn: Turn, number: int) -> Failure | None:
+        """Ask, keep the answer, grade it; why there is none."""
+        trial, world = self.trial, self.world
+        self.asked = (*self.spoken, *turn.input)
+        self.calls += 1
+        started = world.clock.monotonic()
+        answer = await ask(trial, world, self.asked, number if self._several else None)
+        measured = (world.clock.monotonic() - started) * 1000
+        if isinstance(answer, Failure):
+            self._unanswered_ms = measured
+            return _in_turn(answer, number) if self._several else answer
+        world.store.answer(turn_key(trial, number), answer)
+        if answer.duration_ms is None:
+            answer = replace(answer, duration_ms=measured)
+        self.answers.append(answer)
+        if is_empty(answer, trial):
+            return _in_turn(EMPTY, number) if self._several else EMPTY
+        own = said(answer, self.asked)
+        self.spoken = [*self.asked, *own]
+        if turn.assertions:
+            self.scores += await grade_entries(turn.assertions, self._of_turn(turn, answer, own), world.clock)
+        return None
+
+    def _of_turn(self, turn: Turn, answer: TargetResponse, own: tuple[Message, ...]) -> AssertionContext:
+        """What the assertions of a turn see: its answer, and all that the target was asked for it."""
+        context = context_of(self.trial, answer, 0.0, self.world)
+        expected, criteria = turn.expected_output, turn.criteria
+        return replace(context, input=self.asked, messages=own, expected_output=expected, criteria=criteria)
+
+    def whole(self) -> AssertionContext:
+        """What the assertions of the case see: the last answer, the transcript, and what all of it took."""
+        context = context_of(self.trial, self._summed(), 0.0, self.world)
+        begin = len(self.trial.history) if self._several else len(self.asked)
+        return replace(context, input=self.asked, messages=tuple(self.spoken[begin:]))
+
+    def _summed(self) -> TargetResponse:
+        """The last answer, with what all of them took."""
+        answers = self.answers
+        return replace(
+            answers[-1],
+            token_usage=_usage(one.token_usage for one in answers),
+            cost_usd=_sum(one.cost_usd for one in answers),
+            duration_ms=_sum(one.duration_ms for one in answers),
+        )
+
+    def result(self, *, error: Failure | None = None) -> TrialResult:
+        """What became of the trial. An errored one keeps the grades that were given before."""
+        answer = self._summed() if self.answers else None
+        took = ((answer.duration_ms if answer else None) or 0.0) + self._unanswered_ms
+        answer = answer and replace(answer, duration_ms=took)
+        if answer is not None and len(self.answers) < self.calls:
+            answer = replace(answer, output=None, messages=())  # the call that counts gave no answer
+        made = result_of(self.trial, self.world, took, answer, tuple(self.scores), error=error)
+        return replace(made, input=self.asked, turns=tuple(self.answers), attempts=self.calls)
+
+
+def turn_key(trial: Trial, number: int) -> str:
+    """Under which key the answer to a turn is kept: the trial's, and for a case with turns the turn's number."""
+    return f"{trial.key}/turn-{number}" if trial.case.turns else trial.key
+
+
+def _in_turn(failure: Failure, number: int) -> Failure:
+    return replace(failure, message=f"turn {number}: {failure.message}")
+
+
+def _usage(usages: Iterable[TokenUsage | None]) -> TokenUsage | None:
+    known = list(usages)
+    if None in known:
+        return None
+    return TokenUsage(*(_sum(getattr(usage, name) for usage in known) for name in _COUNTED))
+
+
+def _sum(numbers: Iterable[N | None]) -> N | None:
+    """The sum; unknown as soon as one number is, since a part of what was spent does not say how much it was."""
+    known: list[N] = []
+    for number in numbers:
+        if number is None:
+            return None
+        known.append(number)
+    return sum(known, start=type(known[0])()) if known else None

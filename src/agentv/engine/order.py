@@ -1,0 +1,276 @@
+"""Which trial may start when: cases that hang on others of their suite wait for them (SPEC section 4).
+
+A trial that must wait is put aside and takes no worker: whatever else may start goes on. It starts, or is found to be
+pointless, as soon as the last thing that it waits for has ended. Trials of suites without such cases pass straight
+through, and nothing of them is held.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from agentv.engine.conversation import transcript_of
+from agentv.engine.plan import Plan
+from agentv.model.cases import Gate, Sample, case_verdict
+from agentv.model.conversation import Link
+from agentv.model.message import Message
+from agentv.model.response import Failure, TargetResponse
+from agentv.model.suite import Suite
+from agentv.model.trial import Status, Trial, TrialResult
+
+_ANSWERED = ("passed", "failed")
+WHOLE = 0
+"""Stands for all samples of a case."""
+
+
+class Spot(NamedTuple):
+    """Something that can be waited for: one sample of a case on a target, or the verdict over all (`WHOLE`).
+
+    Suites are told apart by identity: two files may say the same of themselves.
+    """
+
+    suite: int
+    target: str
+    case: str
+    sample: int
+
+
+class Order:
+    """Hands out trials, each when it may start. Used from one event loop.
+
+    Attributes:
+        skipped: trials that will not run, and why. Whoever takes trials takes these away too.
+    """
+
+    def __init__(self, plan: Plan, trials: Iterable[Trial]) -> None:
+        self.skipped: deque[tuple[Trial, Failure]] = deque()
+        self._trials = iter(trials)
+        self._linked = {id(suite): _Linked.of(suite, plan) for suite in plan.suites if suite.links}
+        self._ready: deque[Trial] = deque()
+        self._waiting: dict[Spot, list[_Waiting]] = {}
+        self._statuses: dict[Spot, Status] = {}
+        self._samples: dict[Spot, list[Sample]] = {}
+        self._transcripts: dict[Spot, tuple[Message, ...]] = {}
+        self._ended: deque[_Ended] = deque()
+        self._running = 0
+        self._changed = asyncio.Event()
+        self._closed = False
+
+    async def take(self) -> Trial | None:
+        """The next trial that may start, once there is one; None when there will be no more."""
+        while not self._closed:
+            trial = self._next()
+            if trial is not None:
+                self._running += 1
+                return trial
+            if not self._running:
+                self._give_up()
+                break
+            self._changed.clear()
+            await self._changed.wait()
+        return None
+
+    def finish(self, result: TrialResult) -> None:
+        """A trial that was taken has ended."""
+        self._running -= 1
+        self._end(_Ended(result.trial, _sample(result), result.turns))
+        self._changed.set()
+
+    def keep(self, result: TrialResult) -> None:
+        """A trial ended in an earlier run that this one goes on with. Those of a conversation come in its order."""
+        self._end(_Ended(self._continued(result.trial), _sample(result), result.turns))
+
+    def close(self) -> None:
+        """Hand out nothing more."""
+        self._closed = True
+        self._changed.set()
+
+    def _next(self) -> Trial | None:
+        while not self._ready:
+            trial = next(self._trials, None)
+            if trial is None:
+                return None
+            self._consider(trial)
+        return self._ready.popleft()
+
+    def _consider(self, trial: Trial) -> None:
+        """Let a trial start, put it aside, or skip it."""
+        linked = self._linked.get(id(trial.suite))
+        waiting = _Waiting(trial)
+        for spot in () if linked is None else linked.needed_by(trial):
+            status = self._statuses.get(spot)
+            if status is None:
+                waiting.missing += 1
+                self._waiting.setdefault(spot, []).append(waiting)
+            elif not _lets_go_on(spot, status):
+                self._skip(waiting, spot, status)
+                return
+        if not waiting.missing:
+            self._ready.append(self._continued(trial))
+
+    def _continued(self, trial: Trial) -> Trial:
+        """The trial with the transcript that it goes on from."""
+        link = trial.suite.links.get(trial.case.id)
+        if link is None or link.follows is None:
+            return trial
+        return replace(trial, history=self._transcripts.pop(_spot(trial, link.follows), ()))
+
+    def _end(self, ended: _Ended) -> None:
+        """Take in how a trial ended, and all that follows from it: one after the other, since chains may be long."""
+        self._ended.append(ended)
+        if len(self._ended) > 1:
+            return  # whoever is at work below comes to it
+        while self._ended:
+            self._take_in(self._ended[0])
+            self._ended.popleft()
+
+    def _take_in(self, ended: _Ended) -> None:
+        trial, status = ended.trial, ended.sample.status
+        linked = self._linked.get(id(trial.suite))
+        if linked is None:
+            return
+        spot = _spot(trial, trial.case.id)
+        if spot.case in linked.followed:
+            if status in _ANSWERED:
+                self._transcripts[spot] = transcript_of(trial, ended.answers)
+            self._settle(spot, status)
+        if spot.case in linked.depended_on:
+            self._sampled(spot._replace(sample=WHOLE), ended)
+
+    def _sampled(self, spot: Spot, ended: _Ended) -> None:
+        trial = ended.trial
+        samples = self._samples.setdefault(spot, [])
+        samples.append(ended.sample)
+        if len(samples) < trial.repeat:
+            return
+        del self._samples[spot]
+        aggregate, threshold = trial.aggregate, trial.threshold
+        self._settle(spot, case_verdict(samples, repeat=trial.repeat, threshold=threshold, aggregate=aggregate))
+
+    def _settle(self, spot: Spot, status: Status) -> None:
+        self._statuses[spot] = status
+        for waiting in self._waiting.pop(spot, ()):
+            waiting.missing -= 1
+            if waiting.over:
+                continue
+            if not _lets_go_on(spot, status):
+                self._skip(waiting, spot, status)
+            elif not waiting.missing:
+                self._ready.append(self._continued(waiting.trial))
+
+    def _skip(self, waiting: _Waiting, spot: Spot, status: Status) -> None:
+        waiting.over = True
+        self.skipped.append((waiting.trial, _reason(waiting.trial, spot, status)))
+        self._end(_Ended(waiting.trial, Sample("skipped", None)))
+
+    def _give_up(self) -> None:
+        """Nothing runs, and what still waits does so for what never comes: a file that was changed meanwhile."""
+        while self._waiting:
+            self._settle(next(iter(self._waiting)), "skipped")
+
+
+def standing(plan: Plan, rows: Container[str]) -> Iterator[str]:
+    """The keys of the planned trials that an earlier run has done.
+
+    A trial of a conversation is done if those before it are too: asked again, they may tell it something else.
+    """
+    open_spots: set[Spot] = set()
+    for trial in plan:
+        link = trial.suite.links.get(trial.case.id) if trial.suite.links else None
+        reopened = link is not None and link.follows is not None and _spot(trial, link.follows) in open_spots
+        if trial.key in rows and not reopened:
+            yield trial.key
+        elif trial.case.conversation_id is not None:
+            open_spots.add(_spot(trial, trial.case.id))
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A trial that was put aside. `missing`: how many things it still waits for; `over`: it will not run."""
+
+    trial: Trial
+    missing: int = 0
+    over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A trial that ran, or will not. `answers`: those to its turns."""
+
+    trial: Trial
+    sample: Sample
+    answers: tuple[TargetResponse, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Linked:
+    """What must be known of a suite whose cases hang on each other.
+
+    Attributes:
+        targets: names of the suite's targets.
+        own: case → the name of the one target that it runs on.
+        followed: cases that another one of their conversation goes on from.
+        depended_on: cases that must pass before others.
+    """
+
+    links: Mapping[str, Link]
+    targets: tuple[str, ...]
+    own: Mapping[str, str]
+    followed: frozenset[str]
+    depended_on: frozenset[str]
+
+    @classmethod
+    def of(cls, suite: Suite, plan: Plan) -> _Linked:
+        links = suite.links.values()
+        depended_on = frozenset(case for link in links for case in link.depends_on)
+        own: dict[str, str] = {}
+        if depended_on and not plan.settings.flagged_targets:
+            cases = (case for case in suite.cases if case.id in depended_on)
+            own = {case.id: case.target.name for case in cases if case.target is not None}
+        followed = frozenset(link.follows for link in links if link.follows is not None)
+        return cls(suite.links, tuple(target.name for target in suite.targets), own, followed, depended_on)
+
+    def needed_by(self, trial: Trial) -> Iterator[Spot]:
+        """What must have ended before a trial may start."""
+        link = self.links.get(trial.case.id)
+        if link is None:
+            return
+        if link.follows is not None:
+            yield _spot(trial, link.follows)
+        for case in link.depends_on:
+            for target in self._places(case, trial.target.name):
+                yield Spot(id(trial.suite), target, case, WHOLE)
+
+    def _places(self, case: str, target: str) -> tuple[str, ...]:
+        """Where a case runs: on the same target if it does, else wherever it runs at all."""
+        own = self.own.get(case)
+        if own is not None:
+            return (own,)
+        return (target,) if target in self.targets else self.targets
+
+
+def _spot(trial: Trial, case: str) -> Spot:
+    """The sample of a case that belongs to a trial."""
+    return Spot(id(trial.suite), trial.target.name, case, trial.sample)
+
+
+def _lets_go_on(spot: Spot, status: Status) -> bool:
+    """A dependency must pass; a conversation goes on from any answer, a bad one too."""
+    return status == "passed" if spot.sample == WHOLE else status in _ANSWERED
+
+
+def _reason(trial: Trial, spot: Spot, status: Status) -> Failure:
+    what = "was not run" if status == "skipped" else status
+    if spot.sample == WHOLE:
+        return Failure("dependency-not-passed", f"'{spot.case}', which it depends on, {what}")
+    conversation = trial.case.conversation_id
+    return Failure("broken-conversation", f"'{spot.case}', before it in the conversation '{conversation}', {what}")
+
+
+def _sample(result: TrialResult) -> Sample:
+    gates = (Gate.of(one.entry.settings.required, one.grade.score, one.grade.passed) for one in result.scores)
+    return Sample(result.status, result.score, tuple(gate for gate in gates if gate is not None))

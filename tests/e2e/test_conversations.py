@@ -1,0 +1,232 @@
+"""Turns, conversations over cases and dependencies, as a person runs them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+
+import pytest
+
+from doubles.misbehaving_server import misbehaving_server
+
+RECORDER = '''
+import asyncio, json, os
+
+async def answer(messages, case_id):
+    """Says how many users have spoken, and writes down what it was given."""
+    await asyncio.sleep(float(os.environ.get("ANSWER_S", "0")))
+    with open("asked.jsonl", "a") as log:
+        log.write(json.dumps({"case": case_id, "messages": [[one["role"], one["content"]] for one in messages]}) + "\\n")
+    if os.path.exists(f"broken-{case_id}"):
+        raise RuntimeError("broken")
+    count = sum(one["role"] == "user" for one in messages)
+    if case_id == "tools":
+        call = {"role": "assistant", "content": "", "tool_calls": [{"name": "count", "arguments": {"users": count}}]}
+        return {"output": [call, {"role": "assistant", "content": f"answer {count}"}], "cost_usd": 0.5}
+    return f"answer {count} {{{{ not_rendered }}}}"
+'''
+
+TURNS = """
+target: python:agent.py:answer
+tests:
+  - id: talk
+    turns:
+      - input: One
+        assert: [contains: answer 1]
+      - input: Two
+        assert: [contains: answer 2]
+    assert: [contains: answer]
+"""
+
+
+def asked(project) -> list[tuple[str, list[list[str]]]]:
+    log = (project.path / "asked.jsonl").read_text()
+    return [(line["case"], line["messages"]) for line in map(json.loads, log.splitlines())]
+
+
+def test_a_target_gets_the_transcript_and_the_run_keeps_it(project):
+    project.write("agent.py", RECORDER)
+    project.write("a.eval.yaml", TURNS)
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 0, ended.stderr
+    first = "answer 1 {{ not_rendered }}"
+    transcript = [["user", "One"], ["assistant", first], ["user", "Two"]]
+    assert asked(project) == [("talk", transcript[:1]), ("talk", transcript)]
+    (row,) = project.rows()
+    assert [[one["role"], one["content"]] for one in row["input"]] == transcript
+    assert [turn["output"] for turn in row["turns"]] == [first, "answer 2 {{ not_rendered }}"]
+    assert [score["name"] for score in row["scores"]] == [
+        "turn 1: contains: 'answer 1'",
+        "turn 2: contains: 'answer 2'",
+        "contains: 'answer'",
+    ]
+    assert row["cost_usd"] is None
+
+
+def test_tool_calls_are_part_of_the_transcript(project):
+    project.write("agent.py", RECORDER)
+    calls = 'python: "sum(len(message.tool_calls) for message in context.messages) == 2"'
+    project.write(
+        "a.eval.yaml",
+        TURNS.replace("id: talk", "id: tools").replace("assert: [contains: answer]", f"assert: [{calls}]"),
+    )
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 0, ended.stderr
+    (row,) = project.rows()
+    roles = ["user", "assistant", "assistant", "user"]
+    assert [role for role, _ in asked(project)[1][1]] == roles
+    assert [one["role"] for one in row["input"]] == roles
+    assert row["input"][1]["tool_calls"][0]["arguments"] == {"users": 1}
+    assert row["cost_usd"] == 1.0
+
+
+SAID = "user:\nOne\n\nassistant:\nOne\n\nuser:\nTwo"
+AS_TEXT = f"""
+tests:
+  - id: talk
+    turns: [{{input: One}}, {{input: Two}}]
+    assert: [equals: {json.dumps(SAID)}]
+"""
+
+
+@pytest.mark.parametrize("target", ["cli:cat", "echo"])
+def test_a_target_that_takes_text_gets_the_turns_under_their_roles(project, target):
+    project.write("a.eval.yaml", f"target: {target}{AS_TEXT}")
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 0, ended.stderr
+
+
+def test_a_server_gets_the_transcript_and_what_its_calls_took_is_summed(project):
+    with misbehaving_server() as server:
+        body = "body: {prompt: '{{ prompt }}', messages: '{{ messages }}'}"
+        project.write("a.eval.yaml", f'target: {{name: s, provider: http, url: "{server.url("ok")}", {body}}}{AS_TEXT}')
+        ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 0, ended.stderr
+    messages = [
+        {"role": role, "content": text} for role, text in (("user", "One"), ("assistant", "One"), ("user", "Two"))
+    ]
+    assert [json.loads(seen["body"])["messages"] for seen in server.seen] == [messages[:1], messages]
+    (row,) = project.rows()
+    assert (row["cost_usd"], row["token_usage"]["total"]) == (0.5, 14)
+
+
+def test_a_run_of_turns_is_a_recording(project):
+    project.write("agent.py", RECORDER)
+    project.write("a.eval.yaml", TURNS)
+    assert project.run("eval", "a.eval.yaml", "--out", "out").status == 0
+    ended = project.run("eval", "a.eval.yaml", "--target", "replay:out/index.jsonl", "--out", "again")
+    assert ended.status == 0, ended.stderr
+    assert len(asked(project)) == 2
+    (first,), (again,) = project.rows("out"), project.rows("again")
+    assert [turn["output"] for turn in again["turns"]] == [turn["output"] for turn in first["turns"]]
+
+
+CHAIN = """
+target: python:agent.py:answer
+assert: [contains: answer]
+tests:
+  - {id: login, input: Log in, conversation_id: talk}
+  - {id: profile, input: Show me, conversation_id: talk}
+  - {id: logout, input: Bye, conversation_id: talk}
+  - {id: mail, input: Mail, depends_on: profile}
+  - {id: free, input: Free}
+"""
+
+
+def test_what_errored_holds_back_the_rest_and_is_exit_3(project):
+    project.write("agent.py", RECORDER)
+    project.write("a.eval.yaml", CHAIN)
+    project.write("broken-profile", "")
+    ended = project.run("eval", "a.eval.yaml", "--out", "out")
+    assert ended.status == 3
+    assert "5 cases: 2 passed, 0 failed, 1 errored, 2 not run" in ended.stderr
+    assert (
+        "NOT RUN logout: broken-conversation: 'profile', before it in the conversation 'talk', errored" in ended.stderr
+    )
+    assert "NOT RUN mail: dependency-not-passed: 'profile', which it depends on, errored" in ended.stderr
+    assert sorted(row["test_id"] for row in project.rows("out")) == ["free", "login", "profile"]
+    assert json.loads((project.path / "out" / "summary.json").read_text())["cases"]["skipped"] == 2
+
+
+def test_what_failed_holds_back_what_depends_on_it_and_is_exit_1(project):
+    project.write("agent.py", RECORDER)
+    project.write("a.eval.yaml", CHAIN.replace("input: Show me, ", "input: Show me, assert: [contains: nothing], "))
+    ended = project.run("eval", "a.eval.yaml", "--json")
+    assert ended.status == 1
+    found = json.loads(ended.stdout)
+    assert found["cases"] == {"total": 5, "passed": 3, "failed": 1, "errored": 0, "skipped": 1}
+    assert [(one["test_id"], one["status"]) for one in found["not_passed"]] == [
+        ("profile", "failed"),
+        ("mail", "skipped"),
+    ]
+    resumed = project.run("eval", "a.eval.yaml", "--resume")
+    assert resumed.status == 1
+    assert "5 cases: 3 passed, 1 failed, 0 errored, 1 not run" in resumed.stderr
+    assert len(asked(project)) == 4
+
+
+def test_chosen_cases_bring_with_them_what_they_need(project):
+    project.write("agent.py", RECORDER)
+    project.write("a.eval.yaml", CHAIN)
+    ended = project.run("eval", "a.eval.yaml", "--filter", "mail")
+    assert ended.status == 0, ended.stderr
+    assert "note: 2 cases more, since chosen ones need them: login, profile" in ended.stderr
+    assert "3 cases: 3 passed" in ended.stderr
+    assert [case for case, _ in asked(project)] == ["login", "profile", "mail"]
+
+
+def test_a_conversation_that_was_interrupted_goes_on_where_it_ended(project):
+    project.write("agent.py", RECORDER)
+    cases = "".join(f"  - {{id: c{number}, input: say {number}, conversation_id: talk}}\n" for number in range(12))
+    project.write(
+        "a.eval.yaml",
+        f"target: python:agent.py:answer\nassert: [contains: answer]\nenv: {{ANSWER_S: '0.05'}}\ntests:\n{cases}",
+    )
+    project.write("agent.py", RECORDER.replace('"ANSWER_S", "0"', '"ANSWER_S", "0.05"'))
+    process = project.start("eval", "a.eval.yaml", "--out", "out")
+    deadline = time.monotonic() + 20
+    index = project.path / "out" / "index.jsonl"
+    while not (index.exists() and index.read_bytes().count(b"\n") >= 3):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    done = len(project.rows("out"))
+    assert 3 <= done < 12
+
+    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume=out")
+    assert resumed.status == 0, resumed.stderr
+    assert [row["test_id"] for row in project.rows("out")] == [f"c{number}" for number in range(12)]
+    case, messages = asked(project)[done]
+    assert case == f"c{done}"
+    assert len(messages) == 2 * done + 1
+    assert messages[1] == ["assistant", "answer 1 {{ not_rendered }}"]
+    assert len(asked(project)) == 12
+
+
+def test_a_killed_trial_with_turns_is_asked_again_from_its_first(project):
+    project.write("agent.py", RECORDER.replace('"ANSWER_S", "0"', '"ANSWER_S", "0.3"'))
+    project.write("a.eval.yaml", TURNS)
+    process = project.start("eval", "a.eval.yaml", "--out", "out")
+    deadline = time.monotonic() + 20
+    journal = project.path / "out" / "journal.jsonl"
+    while not (journal.exists() and b"turn-1" in journal.read_bytes()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.kill()
+    process.communicate(timeout=30)
+    before = len(asked(project))
+    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume=out")
+    assert resumed.status == 0, resumed.stderr
+    assert [len(messages) for _, messages in asked(project)[before:]] == [1, 3]
+    assert len(project.rows("out")) == 1
+
+
+def test_the_terminal_names_the_turn(project):
+    project.write("agent.py", RECORDER)
+    project.write("a.eval.yaml", TURNS.replace("contains: answer 2", "contains: nothing"))
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 1
+    assert "a.eval.yaml:9: failed: turn 2: contains 'nothing' | answer 2 {{ not_rendered }}" in ended.stderr

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from agentv.engine.conversation import is_conversation, run_conversation, transcript_of
+from agentv.engine.services import World
+from agentv.model.assertion import AssertionEntry, AssertionSettings
+from agentv.model.context import AssertionContext
+from agentv.model.conversation import Turn, said
+from agentv.model.grade import Grade
+from agentv.model.message import Message, ToolCall
+from agentv.model.response import Failure, TargetResponse, TokenUsage
+from agentv.model.suite import Case, Suite, TargetSpec
+from agentv.model.trial import Trial, TrialResult
+from doubles.stores import MemoryStore
+
+
+class Ticking:
+    """A second passes at every look."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        self.now += 1
+        return self.now
+
+    def utc(self) -> datetime:
+        return datetime(2026, 11, 22, tzinfo=UTC)
+
+
+@dataclass
+class Script:
+    """A target that gives its answers one after the other."""
+
+    answers: list[Any]
+    requests: list[Any] = field(default_factory=list)
+
+    def answer(self, request: Any) -> Any:
+        self.requests.append(request)
+        return self.answers[len(self.requests) - 1]
+
+    async def close(self) -> None:
+        return
+
+
+@dataclass(frozen=True)
+class Looking:
+    """An assertion that keeps what it saw."""
+
+    seen: list[AssertionContext]
+    passes: bool = True
+
+    def label(self) -> str:
+        return ""
+
+    def grade(self, context: AssertionContext) -> Grade:
+        self.seen.append(context)
+        return Grade.of(self.passes, "looked")
+
+
+def user(text: str) -> Message:
+    return Message("user", text)
+
+
+def assistant(text: str, *calls: ToolCall) -> Message:
+    return Message("assistant", text, tool_calls=calls)
+
+
+def entry(assertion: Any, **given: Any) -> AssertionEntry:
+    return AssertionEntry("looking", assertion, AssertionSettings(**given))
+
+
+def trial_of(*turns: Turn, opening: tuple[Message, ...] = (), history: tuple[Message, ...] = (), **given: Any) -> Trial:
+    case = Case("case", opening, given.pop("assertions", ()), turns=turns, **given)
+    return Trial(Suite("s", (case,)), case, TargetSpec("t", "x", None), 0.8, 7.0, key="key-1", history=history)
+
+
+def run(trial: Trial, *answers: Any) -> tuple[TrialResult, Script, MemoryStore]:
+    target, store = Script(list(answers)), MemoryStore()
+    world = World(lambda _: target, lambda _: None, None, None, store, Ticking())
+    return asyncio.run(run_conversation(trial, world)), target, store
+
+
+def test_every_turn_is_asked_with_the_transcript_so_far():
+    call = ToolCall("look_up", {"id": 1}, "x")
+    spoken = (assistant("", call), Message("tool", "found"), assistant("One"))
+    trial = trial_of(Turn((user("a"),)), Turn((user("b"),)), opening=(Message("system", "Be kind"),))
+    _, target, _ = run(trial, TargetResponse("One", spoken), TargetResponse("Two"))
+    first = (Message("system", "Be kind"), user("a"))
+    assert [request.messages for request in target.requests] == [first, (*first, *spoken, user("b"))]
+    assert [request.turn for request in target.requests] == [1, 2]
+    assert [request.timeout_s for request in target.requests] == [7.0, 7.0]
+    assert target.requests[0].prompt == "system:\nBe kind\n\nuser:\na"
+
+
+def test_a_turn_sees_its_own_answer_and_the_case_the_whole():
+    of_turn: list[AssertionContext] = []
+    of_case: list[AssertionContext] = []
+    expected = (assistant("two"),)
+    trial = trial_of(
+        Turn((user("a"),)),
+        Turn((user("b"),), (entry(Looking(of_turn)),), "counts", expected),
+        assertions=(entry(Looking(of_case)),),
+        criteria="is kind",
+        expected_output=expected,
+    )
+    run(trial, TargetResponse("One", cost_usd=0.5), TargetResponse("Two", cost_usd=0.25, finish_reason="stop"))
+    (turn,), (whole,) = of_turn, of_case
+    assert (turn.output, turn.criteria, turn.expected_output) == ("Two", "counts", expected)
+    assert turn.input == (user("a"), assistant("One"), user("b"))
+    assert turn.messages == (assistant("Two"),)
+    assert turn.cost_usd == 0.25
+    assert (whole.output, whole.criteria, whole.expected_output) == ("Two", "is kind", expected)
+    assert whole.input == turn.input
+    assert whole.messages == (user("a"), assistant("One"), user("b"), assistant("Two"))
+    assert (whole.cost_usd, whole.duration_ms, whole.finish_reason) == (0.75, 2000.0, "stop")
+
+
+def test_a_failed_turn_lets_the_later_ones_go_on():
+    trial = trial_of(Turn((user("a"),), (entry(Looking([], passes=False)),)), Turn((user("b"),), (entry(Looking([])),)))
+    result, target, _ = run(trial, TargetResponse("One"), TargetResponse("Two"))
+    assert len(target.requests) == 2
+    assert (result.status, result.score) == ("failed", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("broken", "code", "output"),
+    [(Failure("timeout", "late"), "timeout", None), (TargetResponse(" "), "empty-output", " ")],
+)
+def test_a_turn_without_an_answer_errs_the_trial_and_ends_it(broken, code, output):
+    grading = entry(Looking([]))
+    trial = trial_of(*[Turn((user(name),), (grading,)) for name in "abc"], assertions=(grading,))
+    result, target, store = run(trial, TargetResponse("One"), broken)
+    assert len(target.requests) == 2
+    assert (result.status, result.score, result.error.code) == ("errored", None, code)
+    assert result.error.message.startswith("turn 2: ")
+    assert len(result.scores) == 1
+    assert (result.output, result.attempts) == (output, 2)
+    assert result.input == (user("a"), assistant("One"), user("b"))
+    assert [answer.output for answer in result.turns] == ["One", *([output] if output else [])]
+    assert store.kept[0][0] == "key-1/turn-1"
+
+
+def test_every_answer_is_kept_under_a_key_of_its_own():
+    _, _, store = run(trial_of(Turn((user("a"),)), Turn((user("b"),))), TargetResponse("One"), TargetResponse("Two"))
+    assert store.kept == [("key-1/turn-1", TargetResponse("One")), ("key-1/turn-2", TargetResponse("Two"))]
+
+
+def test_what_was_spent_is_summed_and_unknown_stays_unknown():
+    known = TargetResponse("x", token_usage=TokenUsage(1, 2, 3), cost_usd=0.0, duration_ms=5.0)
+    partly = TargetResponse("x", token_usage=TokenUsage(10, None, 30), duration_ms=7.0)
+    two = (Turn((user("a"),)), Turn((user("b"),)))
+    result, _, _ = run(trial_of(*two), known, known)
+    assert (result.token_usage, result.cost_usd, result.duration_ms) == (TokenUsage(2, 4, 6), 0.0, 10.0)
+    result, _, _ = run(trial_of(*two), known, partly)
+    assert (result.token_usage, result.cost_usd, result.duration_ms) == (TokenUsage(11, None, 33), None, 12.0)
+    result, _, _ = run(trial_of(*two), known, replace(known, token_usage=None))
+    assert result.token_usage is None
+
+
+def test_a_case_of_a_conversation_goes_on_from_its_history_without_the_suites_opening():
+    seen: list[AssertionContext] = []
+    history = (Message("system", "Be kind"), user("a"), assistant("One"))
+    trial = trial_of(
+        opening=(Message("system", "Be kind"), user("b")),
+        history=history,
+        preamble=1,
+        conversation_id="x",
+        assertions=(entry(Looking(seen)),),
+    )
+    assert is_conversation(trial)
+    result, target, store = run(trial, TargetResponse("Two"))
+    assert target.requests[0].messages == (*history, user("b"))
+    assert target.requests[0].turn is None
+    assert (result.status, result.input) == ("passed", (*history, user("b")))
+    assert seen[0].messages == (assistant("Two"),)
+    assert [key for key, _ in store.kept] == ["key-1"]
+    assert transcript_of(trial, result.turns) == (*history, user("b"), assistant("Two"))
+
+
+def test_the_first_case_of_a_conversation_has_the_suites_opening():
+    trial = trial_of(opening=(Message("system", "Be kind"), user("a")), preamble=1, conversation_id="x")
+    _, target, _ = run(trial, TargetResponse("One"))
+    assert [message.role for message in target.requests[0].messages] == ["system", "user"]
+
+
+def test_a_plain_case_is_no_conversation():
+    assert not is_conversation(trial_of(opening=(user("a"),)))
+
+
+ASKED = (Message("system", {"rules": []}), user("a"))
+
+
+@pytest.mark.parametrize(
+    ("reported", "added"),
+    [
+        ((), (assistant("One"),)),
+        ((assistant("Thinking"), assistant("One")), (assistant("Thinking"), assistant("One"))),
+        ((Message("system", "{}"), user("a"), assistant("One")), (assistant("One"),)),
+        ((user("a"), assistant("One")), (user("a"), assistant("One"))),
+        ((Message("system", "{}"), user("b"), assistant("One")),) * 2,
+    ],
+)
+def test_what_a_target_was_asked_stands_in_the_transcript_once(reported, added):
+    assert said(TargetResponse("One", reported), ASKED) == added
