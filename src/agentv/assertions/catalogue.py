@@ -47,6 +47,7 @@ TYPES: dict[str, str] = {
     "llm-rubric": "agentv.assertions.rubric:LlmRubric",
     "script": "agentv.assertions.code:Script",
     "python": "agentv.assertions.code:PythonCode",
+    "javascript": "agentv.assertions.javascript_code:JavaScriptCode",
     "assert-set": "agentv.assertions.structure:AssertSet",
 }
 """Name → where its options are declared."""
@@ -70,7 +71,6 @@ NOT_YET: frozenset[str] = frozenset(
         "context-relevance",
         "similar",
         "select-best",
-        "javascript",
         "webhook",
     }
 )
