@@ -48,6 +48,7 @@ TYPES: dict[str, str] = {
     "script": "agentv.assertions.code:Script",
     "python": "agentv.assertions.code:PythonCode",
     "javascript": "agentv.assertions.javascript_code:JavaScriptCode",
+    "webhook": "agentv.assertions.webhook:Webhook",
     "assert-set": "agentv.assertions.structure:AssertSet",
 }
 """Name → where its options are declared."""
@@ -71,7 +72,6 @@ NOT_YET: frozenset[str] = frozenset(
         "context-relevance",
         "similar",
         "select-best",
-        "webhook",
     }
 )
 """Names that SPEC section 7.2 lists and that are not built yet."""

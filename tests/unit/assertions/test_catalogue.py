@@ -12,7 +12,7 @@ from agentv.spec.decode import shape_of
 
 FAMILIES = ("text", "similarity", "format", "xml_text", "html_text", "sql", "data", "cost", "structure")
 OURS = [name for name, place in TYPES.items() if place.split(":")[0].rpartition(".")[2] in FAMILIES]
-OURS += ["javascript"]
+OURS += ["javascript", "webhook"]
 
 
 @pytest.mark.parametrize("name", OURS)
