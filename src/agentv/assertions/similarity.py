@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from regex import Pattern
     from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]  # it has no types
 
-LONGEST = 1_000_000
+LONGEST = 200_000
 """Characters of an answer that are compared."""
 
 GLEU_ORDER = 4

@@ -63,27 +63,34 @@ def dialect_of(name: str) -> str | None:
 
 def parsed(sql: str, dialect: str) -> Statements | BadSql | UncheckedSql:
     """The statements of a text; at least one."""
-    import sqlglot
-    from sqlglot import exp
-    from sqlglot.errors import ParseError, TokenError
-
     if len(sql) > LONGEST:
         return UncheckedSql(f"the SQL has {len(sql):,} characters; at most {LONGEST:,} are read")
     try:
         with _quiet():
-            found = sqlglot.parse(sql, read=dialect)
-            comma = _comma_before_nothing(sql, dialect)
+            statements = _parsed(sql, dialect)
+    except RecursionError:
+        return UncheckedSql("the SQL is nested too deep to be read")
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # bugs of the parser, on odd text
+        return UncheckedSql(f"the parser broke on the SQL: {type(error).__name__}")
+    return statements if isinstance(statements, BadSql) else _checked(statements) or statements
+
+
+def _parsed(sql: str, dialect: str) -> Statements | BadSql:
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import ParseError, TokenError
+
+    try:
+        found = sqlglot.parse(sql, read=dialect)
+        comma = _comma_before_nothing(sql, dialect)
     except ParseError as error:
         return BadSql(_said(error))
     except TokenError as error:
         return BadSql(_said_of_token(error))
-    except RecursionError:
-        return UncheckedSql("the SQL is nested too deep to be read")
-    # comments behind the last statement are a semicolon to the parser
-    statements = tuple(one for one in found if one is not None and not isinstance(one, exp.Semicolon))
     if comma is not None:
         return BadSql(comma)
-    return _checked(statements) or statements
+    # comments behind the last statement are a semicolon to the parser
+    return tuple(one for one in found if one is not None and not isinstance(one, exp.Semicolon))
 
 
 def _checked(statements: Statements) -> BadSql | UncheckedSql | None:

@@ -163,6 +163,7 @@ def elements(document: str, wanted: Iterable[str] = ()) -> set[str] | NotXml | E
         raise _EntityError
 
     parser = ParserCreate(encoding="utf-8")
+    parser.specified_attributes = True  # a long default of a DTD would be copied for every element
     parser.StartElementHandler = begin
     parser.EndElementHandler = lambda _name: inside.pop()
     parser.EntityDeclHandler = refuse

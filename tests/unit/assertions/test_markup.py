@@ -54,6 +54,13 @@ def test_declared_entities_are_refused_and_nothing_is_read(text):
     assert "root:" not in grade.error.message
 
 
+def test_a_long_default_of_an_attribute_is_not_copied_for_every_element():
+    started = time.perf_counter()
+    text = f'<!DOCTYPE a [<!ATTLIST b c CDATA "{"x" * 1_000_000}">]><a>{"<b/>" * 100_000}</a>'
+    assert graded(IsXml(), text).passed
+    assert time.perf_counter() - started < 8
+
+
 def test_very_deeply_nested_elements_end_in_time():
     started = time.perf_counter()
     deep = "<a>" * 100_000

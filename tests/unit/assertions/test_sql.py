@@ -6,6 +6,7 @@ import pytest
 from agentv.assertions import extras, sql_access
 from agentv.assertions.sql import ContainsSql, IsSql, SqlRules, code_blocks
 from agentv.assertions.sql_text import DIALECTS, dialect_of, dialects
+from doubles.loading import found_in
 from doubles.nested_grading import graded
 
 
@@ -81,6 +82,16 @@ def test_what_the_parser_cannot_check_is_no_verdict(text, said, capfd):
     assert said in grade.error.message
     assert graded(IsSql(), text).negated().error is not None
     assert capfd.readouterr().err == ""
+
+
+def test_a_bug_of_the_parser_is_no_verdict(monkeypatch):
+    def broken(*_arguments, **_options):
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr("sqlglot.parse", broken)
+    grade = sql("SELECT 1")
+    assert grade.error.code == "sql-unchecked"
+    assert "IndexError" in grade.error.message
 
 
 def test_the_parser_keeps_its_warnings_to_itself(caplog):
@@ -299,6 +310,26 @@ def test_a_missing_library_says_how_to_get_it(monkeypatch):
     assert fault.message == "SQL is read with sqlglot, which is not installed"
     assert fault.hint == "pip install 'agentv[metrics]'"
     assert not list(SqlRules("no dialect at all").faults())  # which only the library knows
+
+
+ONE_OF_EACH = """\
+target: echo
+tests:
+  - id: a
+    input: a
+    assert:
+      - type: is-sql
+      - contains-sql: {database_type: nonsense}
+      - type: is-xml
+      - rouge-n: a
+      - not-bleu: a
+      - gleu: a
+"""
+
+
+def test_a_file_that_needs_a_missing_library_does_not_load(tmp_path, monkeypatch):
+    monkeypatch.setattr(extras, "_is_installed", lambda module: False)
+    assert found_in(tmp_path, ONE_OF_EACH) == [("missing-extra", line) for line in (6, 7, 9, 10)]
 
 
 def test_no_such_library_is_not_installed():

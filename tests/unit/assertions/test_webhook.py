@@ -50,6 +50,14 @@ def test_the_reply_is_the_verdict(server, reply, score, passed):
     assert (grade.score, grade.passed) == (score, passed)
 
 
+@pytest.mark.parametrize("reply", [{"pass": True}, {"score": 0.3}, {"pass": False, "score": 0.75}, {}])
+def test_its_negation_is_the_complement(server, reply):
+    grade = judged(replying(server, reply))
+    negated = grade.negated()
+    assert negated.negated() == grade
+    assert (negated.passed, negated.score) == ((not grade.passed, 1 - grade.score) if reply else (False, 0.0))
+
+
 def test_reason_checks_and_components_are_evidence(server):
     grade = judged(replying(server, {"pass": False, "reason": "too short"}))
     assert (grade.reason, grade.checks[0].evidence) == ("too short", "too short")
