@@ -50,6 +50,7 @@ FILES: Mapping[str, str] = {
     "judge-is-target": "A target judges its own answers.",
     "judge-prompt-without-output": "A judge prompt never shows the answer that it is to judge.",
     "judge-prompt-without-rubric": "A judge prompt never shows the rubric that the assertion gives.",
+    "missing-extra": "An assertion needs a library that comes with an extra of the package and is not installed.",
     "missing-file": "A file that is named does not exist or cannot be read.",
     "missing-function": "A Python file does not define the function that is named.",
     "missing-input": "A case has no input.",
@@ -130,12 +131,16 @@ RUNS: Mapping[str, str] = {
     "regex-timeout": "The search for a pattern took more than 2 seconds.",
     "schema-limit": "A JSON Schema could not be applied within reasonable limits.",
     "script-failed": "A script ended with an error: a message on stderr, or a signal.",
+    "sql-unchecked": "Nobody can tell whether a text is SQL: too long, too deep, or a statement unknown to the parser.",
     "target-error": "The target answered with an error of its own.",
     "target-raised": "The function that is the target raised an exception.",
     "timeout": "Something took longer than it may.",
+    "too-long": "The answer is longer than what the assertion can compare.",
     "transform-failed": "The `transform` of an assertion could not be applied to the answer.",
     "unhealthy": "The `healthcheck` of a target failed, so it was not asked.",
     "unreadable-verdict": "The judge's reply holds no verdict that can be read, even when asked again.",
+    "xml-entities": "The answer is XML that declares entities, which are never expanded.",
+    "xml-limit": "The answer holds more pieces of XML than are read.",
 }
 """Why a trial, or one of its grades, is errored. `judge-X` says that the call of the judge failed with code X."""
 

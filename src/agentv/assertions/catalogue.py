@@ -24,9 +24,18 @@ TYPES: dict[str, str] = {
     "word-count": "agentv.assertions.text:WordCount",
     "min-tokens": "agentv.assertions.text:MinTokens",
     "max-tokens": "agentv.assertions.text:MaxTokens",
+    "rouge-n": "agentv.assertions.similarity:RougeN",
+    "bleu": "agentv.assertions.similarity:Bleu",
+    "gleu": "agentv.assertions.similarity:Gleu",
     "is-json": "agentv.assertions.format:IsJson",
     "contains-json": "agentv.assertions.format:ContainsJson",
     "json-schema": "agentv.assertions.format:JsonSchema",
+    "is-xml": "agentv.assertions.xml_text:IsXml",
+    "contains-xml": "agentv.assertions.xml_text:ContainsXml",
+    "is-html": "agentv.assertions.html_text:IsHtml",
+    "contains-html": "agentv.assertions.html_text:ContainsHtml",
+    "is-sql": "agentv.assertions.sql:IsSql",
+    "contains-sql": "agentv.assertions.sql:ContainsSql",
     "is-refusal": "agentv.assertions.format:IsRefusal",
     "field-accuracy": "agentv.assertions.data:FieldAccuracy",
     "json-match": "agentv.assertions.data:JsonMatch",
@@ -38,23 +47,15 @@ TYPES: dict[str, str] = {
     "llm-rubric": "agentv.assertions.rubric:LlmRubric",
     "script": "agentv.assertions.code:Script",
     "python": "agentv.assertions.code:PythonCode",
+    "javascript": "agentv.assertions.javascript_code:JavaScriptCode",
+    "webhook": "agentv.assertions.webhook:Webhook",
     "assert-set": "agentv.assertions.structure:AssertSet",
 }
 """Name → where its options are declared."""
 
 NOT_YET: frozenset[str] = frozenset(
     {
-        "similarity",
-        "rouge-n",
-        "bleu",
-        "gleu",
         "meteor",
-        "is-xml",
-        "contains-xml",
-        "is-html",
-        "contains-html",
-        "is-sql",
-        "contains-sql",
         "tool-trajectory",
         "trajectory:tool-used",
         "trajectory:tool-sequence",
@@ -71,8 +72,6 @@ NOT_YET: frozenset[str] = frozenset(
         "context-relevance",
         "similar",
         "select-best",
-        "javascript",
-        "webhook",
     }
 )
 """Names that SPEC section 7.2 lists and that are not built yet."""

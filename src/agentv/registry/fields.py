@@ -114,6 +114,24 @@ class PythonSource:
 
 
 @dataclass(frozen=True, slots=True)
+class JavaScriptSource:
+    """JavaScript to call: `code` given inline, or a function of a file: its default export, or the one called `name`.
+
+    Exactly one of `code` and `path` is set.
+    """
+
+    code: str | None = None
+    path: str | None = None
+    name: str | None = None
+
+    def __str__(self) -> str:
+        """As it is written."""
+        if self.code is not None:
+            return self.code
+        return f"{self.path}:{self.name}" if self.name else str(self.path)
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     """A program with its arguments, or a line for the shell. Exactly one of them is set."""
 

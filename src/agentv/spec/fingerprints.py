@@ -12,9 +12,9 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from agentv.registry.fields import Command, Document, FunctionRef, Loaded, PythonSource
+from agentv.registry.fields import Command, Document, FunctionRef, JavaScriptSource, Loaded, PythonSource
 
-_BEARERS = (Command, Document, FunctionRef, Loaded, PythonSource)
+_BEARERS = (Command, Document, FunctionRef, JavaScriptSource, Loaded, PythonSource)
 _NOWHERE = re.compile(r"[\x00\n]")
 _WORD = 4096
 """Characters above which a word of a command is no path."""
@@ -55,6 +55,8 @@ def _may_bear(annotation: object) -> bool:
 def _paths(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
+    elif isinstance(value, JavaScriptSource):
+        yield from _paths(value.path)
     elif isinstance(value, PythonSource):
         yield from _paths(value.function)
     elif isinstance(value, Command):

@@ -45,6 +45,7 @@ PLAIN: Mapping[Any, Schema] = {
     declared.Loaded: {},
     declared.FunctionRef: _FUNCTION,
     declared.PythonSource: NAME,
+    declared.JavaScriptSource: NAME,
     declared.Command: {"anyOf": [NAME, {"type": "array", "items": TEXT, "minItems": 1}]},
     Transform: NAME,
 }

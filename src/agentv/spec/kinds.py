@@ -241,6 +241,27 @@ def _read_python(node: Node, reading: Reading, key: str) -> Any:
     return INVALID if function is INVALID else declared.PythonSource(function=function)
 
 
+_JAVASCRIPT_FILE = re.compile(
+    r"(?:file://)?(?P<path>[^\s(){}|;,'\"`]+\.(?:[mc]?js|m?ts))(?::(?P<name>[A-Za-z_$][\w$]*))?"
+)
+
+
+def _read_javascript(node: Node, reading: Reading, key: str) -> Any:
+    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+        return refuse(node, reading, key, "JavaScript code, or the path of a file")
+    text = node.value.strip()
+    match = _JAVASCRIPT_FILE.fullmatch(text)
+    if match is None:
+        if text.startswith("file://"):
+            return refuse(node, reading, key, "the path of a .js, .mjs, .cjs, .ts or .mts file")
+        return declared.JavaScriptSource(code=node.value)
+    path = match["path"]
+    found = reading.find(Scalar(path, path, node.at), "file")
+    if found is None or reading.text_of(found, node) is None:  # read, so that the run remembers what it was
+        return INVALID
+    return declared.JavaScriptSource(path=found, name=match["name"])
+
+
 def _read_command(node: Node, reading: Reading, key: str) -> Any:
     cwd = reading.places.suite
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
@@ -296,6 +317,7 @@ PLAIN: dict[Any, Kind] = {
     declared.Loaded: Kind("a value, or the path of a file", _anything, _read_loaded),
     declared.FunctionRef: Kind("a function", value_is(str), _read_function),
     declared.PythonSource: Kind("Python code, or a function", value_is(str), _read_python),
+    declared.JavaScriptSource: Kind("JavaScript code, or the path of a file", value_is(str), _read_javascript),
     declared.Command: Kind("a command", lambda node: isinstance(node, Scalar | ListNode), _read_command),
     Transform: Kind("an expression", value_is(str), _read_transform, verbatim=True),
 }

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
+from agentv.foreign.proxies import proxy_for
 from agentv.model.response import Failure
 from agentv.targets.answers import LIMIT, TOO_LARGE
 
@@ -55,7 +54,7 @@ class Connection:
             async with (
                 asyncio.timeout(timeout_s),
                 self._opened().request(
-                    method, url, headers=headers, data=_sent(body), proxy=_proxy_for(url)
+                    method, url, headers=headers, data=_sent(body), proxy=proxy_for(url)
                 ) as response,
             ):
                 data = await _read(response)
@@ -81,15 +80,6 @@ class Connection:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
-
-
-@lru_cache(maxsize=64)
-def _proxy_for(url: str) -> str | None:
-    """The proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name. aiohttp itself would ask two threads a call."""
-    from urllib.request import getproxies, proxy_bypass
-
-    parts = urlsplit(url)
-    return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
 
 
 def _sent(body: bytes | None) -> bytes | BytesIO | None:

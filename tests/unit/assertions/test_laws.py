@@ -12,6 +12,9 @@ from agentv.assertions.cost import Cost, ExecutionMetrics, FinishReason, Latency
 from agentv.assertions.data import Field, FieldAccuracy, JsonMatch
 from agentv.assertions.evidence import LIMIT
 from agentv.assertions.format import ContainsJson, IsJson, IsRefusal, JsonSchema
+from agentv.assertions.html_text import ContainsHtml, IsHtml
+from agentv.assertions.similarity import Bleu, Gleu, RougeN
+from agentv.assertions.sql import ContainsSql, IsSql, SqlRules
 from agentv.assertions.structure import AssertSet
 from agentv.assertions.text import (
     Contains,
@@ -29,12 +32,15 @@ from agentv.assertions.text import (
     StartsWith,
     WordCount,
 )
+from agentv.assertions.xml_text import ContainsXml, IsXml
 from agentv.model.message import Message, ToolCall
 from agentv.model.response import TokenUsage
 from agentv.registry.fields import Loaded
 from doubles.nested_grading import answer, entry, graded
 
-words = st.sampled_from(["a", "b", "ab", "A", "ß", "I can't help", "1", " ", "\n", '{"a": 1}', "[2, 3]", "…"])
+plain_words = ["a", "b", "ab", "A", "ß", "I can't help", "1", " ", "\n", '{"a": 1}', "[2, 3]", "…"]
+marked_up = ["<a>", "</a>", "<br/>", "<p>", "SELECT a FROM b", ";", "create a", "(", "\ud800"]
+words = st.sampled_from([*plain_words, *marked_up])
 texts = st.lists(words, max_size=6).map("".join)
 needles = texts.filter(bool)
 solid = texts.filter(str.strip)
@@ -44,7 +50,15 @@ scalars = st.sampled_from([None, True, 1, 2.5, "a", "b", "2025-01-15"])
 objects = st.dictionaries(st.sampled_from(["a", "b", "c"]), scalars, max_size=3)
 schemas = st.sampled_from([{}, {"type": "object"}, {"required": ["a"]}, {"items": {"type": "number"}}]).map(Loaded)
 fractions = st.sampled_from([0.0, 0.1, 1 / 3, 0.5, 0.8, 1.0])
+marks = st.sampled_from([0.1, 1 / 3, 0.5, 1.0])
 weights = st.sampled_from([0.1, 0.3, 1.0, 3.0])
+paths = st.none() | st.sampled_from(["a", "a.b", ("a", "br")])
+rules = st.none() | st.builds(
+    SqlRules,
+    st.sampled_from(["mysql", "postgres"]),
+    st.sampled_from([None, ("b",), ("c",)]),
+    st.sampled_from([None, ("a",), ("c",)]),
+)
 fields = st.builds(
     Field,
     path=st.sampled_from(["a", "b", "c"]),
@@ -68,6 +82,15 @@ OPTIONS = {
     "word-count": st.builds(WordCount, counts) | st.builds(WordCount, min=counts, max=counts),
     "min-tokens": st.builds(MinTokens, counts),
     "max-tokens": st.builds(MaxTokens, counts),
+    "rouge-n": st.builds(RougeN, st.none() | solid | lists, marks, st.sampled_from([1, 2])),
+    "bleu": st.builds(Bleu, st.none() | solid | lists, marks, st.sampled_from(["13a", "char"])),
+    "gleu": st.builds(Gleu, st.none() | solid | lists, marks),
+    "is-xml": st.builds(IsXml, paths),
+    "contains-xml": st.builds(ContainsXml, paths),
+    "is-html": st.builds(IsHtml),
+    "contains-html": st.builds(ContainsHtml),
+    "is-sql": st.builds(IsSql, rules),
+    "contains-sql": st.builds(ContainsSql, rules),
     "is-json": st.builds(IsJson, st.none() | schemas),
     "contains-json": st.builds(ContainsJson, st.none() | schemas),
     "json-schema": st.builds(JsonSchema, schemas),
@@ -130,7 +153,7 @@ answers = st.builds(
 
 
 def test_every_type_of_these_families_is_held_to_the_laws():
-    families = ("text", "format", "data", "cost", "structure")
+    families = ("text", "similarity", "format", "xml_text", "html_text", "sql", "data", "cost", "structure")
     ours = {name for name, place in TYPES.items() if place.split(":")[0].rpartition(".")[2] in families}
     assert OPTIONS.keys() == ours
 

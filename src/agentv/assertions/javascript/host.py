@@ -50,7 +50,8 @@ class JavaScriptHost:
         """Have the default export of `file` grade the payload.
 
         Args:
-            file: absolute path of a `.ts`, `.js`, `.mts` or `.mjs` file.
+            file: absolute path of a `.ts`, `.js`, `.mts` or `.mjs` file. Or what is called with the answer and the
+                context: `function:NAME:PATH` with or without a name, `javascript:CODE`.
             payload: the wire object, snake_case.
             timeout_s: seconds; inf: who calls sees to it.
 

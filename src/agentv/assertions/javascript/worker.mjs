@@ -6,15 +6,17 @@ import { writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { basename } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { compiled, givenBoth, INLINE } from './inline.mjs';
 import { contextOf } from './sdk/context.mjs';
 import { resolveSdk } from './resolve.mjs';
 
 const CHANNEL = 4;
 const TURN_MS = 10; // how long requests are worked off before the event loop gets its turn
 
-const handlers = new Map(); // file → handler, once loaded
-const loading = new Map(); // file → promise of its handler
-const defined = new Map(); // file → handler that it handed to a define function while loading
+const graders = new Map(); // source → what grades a payload, once loaded
+const loading = new Map(); // source → promise of that
+const files = new Map(); // file that is being loaded → handler that it handed to a define function meanwhile
+const defined = new WeakSet(); // every handler that a define function was given
 const open = new Map(); // id → file, of gradings without an answer yet
 const current = new AsyncLocalStorage(); // id of the grading that code belongs to
 const exit = process.exit.bind(process);
@@ -77,17 +79,18 @@ function take(request) {
     send({ id: request.id });
     return;
   }
-  open.set(request.id, request.file);
-  const handler = handlers.get(request.file);
-  if (handler) grade(handler, request);
+  const source = parsed(request.file);
+  open.set(request.id, source.file);
+  const grader = graders.get(request.file);
+  if (grader) grade(grader, source.file, request);
   else
-    load(request.file).then(
-      (loaded) => grade(loaded, request),
-      (error) => refuse(request.id, 'cannot-load', `cannot be loaded: ${described(error, request.file)}`),
+    load(request.file, source).then(
+      (loaded) => grade(loaded, source.file, request),
+      (error) => refuse(request.id, 'cannot-load', `cannot be loaded: ${described(error, source.file)}`),
     );
 }
 
-function grade(handler, { id, file, payload }) {
+function grade(grader, file, { id, payload }) {
   const raised = (error) => refuse(id, 'assertion-raised', described(error, file));
   const returned = (result) => {
     try {
@@ -98,7 +101,7 @@ function grade(handler, { id, file, payload }) {
     }
   };
   try {
-    const result = current.run(id, handler, contextOf(payload));
+    const result = current.run(id, grader, payload);
     if (typeof result?.then === 'function') Promise.resolve(result).then(returned, raised);
     else returned(result);
   } catch (error) {
@@ -138,18 +141,42 @@ function described(error, file) {
 
 // --- users' files
 
-function load(file) {
-  let promise = loading.get(file);
+/** What a request names: a file, `function:NAME:FILE` with or without a name, or `javascript:CODE`. */
+function parsed(source) {
+  if (source.startsWith('javascript:')) return { code: source.slice('javascript:'.length), file: INLINE };
+  if (!source.startsWith('function:')) return { file: source };
+  const end = source.indexOf(':', 'function:'.length);
+  return { name: source.slice('function:'.length, end), file: source.slice(end + 1) };
+}
+
+function load(key, source) {
+  let promise = loading.get(key);
   if (!promise) {
-    promise = import(pathToFileURL(file).href).then((module) => {
-      const handler = handlerIn(module) ?? defined.get(file);
-      if (!handler) throw new Error('the file exports no handler; write `export default defineAssertion(…)`');
-      handlers.set(file, handler);
-      return handler;
+    promise = loaded(source).then((grader) => {
+      graders.set(key, grader);
+      return grader;
     });
-    loading.set(file, promise);
+    loading.set(key, promise);
   }
   return promise;
+}
+
+async function loaded({ code, name, file }) {
+  if (code !== undefined) return givenBoth(compiled(code));
+  files.set(file, files.get(file));
+  const module = await import(pathToFileURL(file).href);
+  if (name) {
+    const named = module[name] ?? module.default?.[name];
+    if (typeof named !== 'function') throw new Error(`the file exports no function '${name}'`);
+    return defined.has(named) ? givenContext(named) : givenBoth(named);
+  }
+  const handler = handlerIn(module) ?? files.get(file);
+  if (!handler) throw new Error('the file exports no handler; write `export default defineAssertion(…)`');
+  return name === undefined || defined.has(handler) ? givenContext(handler) : givenBoth(handler);
+}
+
+function givenContext(handler) {
+  return (payload) => handler(contextOf(payload));
 }
 
 /** The default export, also as CommonJS and transpilers put it. */
@@ -161,10 +188,11 @@ function handlerIn(module) {
 globalThis[Symbol.for('agentv.grader')] = {
   // a file may call defineAssertion and export nothing
   defined(handler) {
+    defined.add(handler);
     const stack = new Error().stack ?? '';
-    for (const file of loading.keys()) {
-      if (!handlers.has(file) && (stack.includes(`${file}:`) || stack.includes(`${pathToFileURL(file).href}:`))) {
-        defined.set(file, handler);
+    for (const [file, found] of files) {
+      if (!found && (stack.includes(`${file}:`) || stack.includes(`${pathToFileURL(file).href}:`))) {
+        files.set(file, handler);
       }
     }
   },

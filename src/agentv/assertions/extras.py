@@ -1,0 +1,34 @@
+"""Libraries that only some assertion types need: they come with an extra of the package."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+
+from agentv.registry.fields import Fault
+
+
+def missing_extra(module: str, extra: str, purpose: str) -> Fault | None:
+    """A Fault `missing-extra` where a library cannot be found; None where it can. Imports nothing.
+
+    Args:
+        module: the library's top module.
+        extra: the extra of this package that brings it.
+        purpose: what is done with it, as the beginning of a sentence: "SQL is read".
+    """
+    if _is_installed(module):
+        return None
+    return Fault((), f"{purpose} with {module}, which is not installed", "missing-extra", install_hint(extra))
+
+
+def install_hint(extra: str) -> str:
+    """How to get what an extra brings."""
+    return f"pip install 'agentv[{extra}]'"
+
+
+@cache
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ValueError:  # a module that was put into sys.modules by hand
+        return False
