@@ -78,6 +78,9 @@ class Case:
         expected_output: the reference answer as messages; passive, it grades nothing by itself.
         assertions: in merge order (SPEC section 7.4), includes expanded.
         target, judge: this case's own; None: the suite's.
+        prompt_id: of the prompt that gave its input; None: the case gave it itself.
+        variant: the end of its id, such as `[locale=de]`, where it is one of the combinations of list values that
+            one entry stands for.
         sha256: hash of all that was authored for this case, its assertions included.
     """
 
@@ -95,6 +98,8 @@ class Case:
     timeout_s: float | None = None
     target: TargetSpec | None = None
     judge: TargetSpec | None = None
+    prompt_id: str | None = None
+    variant: str = ""
     sha256: str = ""
     span: Span | None = None
 
@@ -118,6 +123,7 @@ class Suite:
     Attributes:
         path: the file, absolute; empty for a suite built in Python.
         targets: the systems under test, after flags and defaults.
+        prompts: id → label, of the prompts that every case runs with; empty where cases give their input.
         judge: the suite's own judge.
         forced_judge: the one of the command line, which wins over all.
         default_judge: the project's, where nothing else names one.
@@ -133,6 +139,7 @@ class Suite:
     path: str = ""
     description: str | None = None
     targets: tuple[TargetSpec, ...] = ()
+    prompts: Mapping[str, str | None] = field(default_factory=dict)
     judge: TargetSpec | None = None
     forced_judge: TargetSpec | None = None
     default_judge: TargetSpec | None = None

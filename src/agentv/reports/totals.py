@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agentv.model.summary import Counts, Summary
+from agentv.model.summary import Counts, Group, Summary
 from agentv.reports.text import one_line
 
 
@@ -28,6 +28,8 @@ def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
         what = "trial" if trials.total != cases.total else "case"
         yield f"{plural(noted, f'passed {what}')} with a check that did not pass"
     yield ", ".join([_rate(summary), *_mean(summary)])
+    if len(summary.by_prompt) > 1:
+        yield from (f"with {one_line(name)}: {_group(group)}" for name, group in summary.by_prompt.items())
     yield f"{_cost(summary)}, {duration(summary.duration_ms)}"
     yield f"results: {one_line(results)}"
 
@@ -49,6 +51,11 @@ def _rate(summary: Summary) -> str:
     low, high = summary.pass_rate_interval
     judged = summary.cases.passed + summary.cases.failed
     return f"pass rate {summary.pass_rate:.1%} of {judged} judged (95% interval {low:.1%} to {high:.1%})"
+
+
+def _group(group: Group) -> str:
+    mean = [] if group.mean_score is None else [f"mean score {group.mean_score:.2f}"]
+    return ", ".join([outcomes(group.cases), *mean])
 
 
 def _mean(summary: Summary) -> list[str]:

@@ -50,6 +50,7 @@ class TrialView:
 
     Attributes:
         place: absolute path of the eval file and line of the case.
+        prompt_id: of the suite's prompt that it ran with, if it has some.
         output: the beginning of the answer.
     """
 
@@ -66,6 +67,7 @@ class TrialView:
     error: Failure | None
     findings: tuple[Finding, ...]
     output: str | None = None
+    prompt_id: str | None = None
 
     @property
     def gated(self) -> bool:
@@ -128,7 +130,9 @@ class RunView:
 
     def trials(self, kind: Kind) -> list[TrialView]:
         """The trials of a kind that are held, in the order of their files."""
-        return sorted(self._kept[kind], key=lambda one: (one.place, one.test_id, one.target, one.sample))
+        return sorted(
+            self._kept[kind], key=lambda one: (one.place, one.test_id, one.prompt_id or "", one.target, one.sample)
+        )
 
     def omitted(self, kind: Kind) -> int:
         """How many trials of a kind are not held."""
@@ -162,6 +166,7 @@ def trial_view(kind: Kind, result: TrialResult) -> TrialView:
         error=result.error,
         findings=tuple(finding for score in result.scores for finding in _findings(score)),
         output=None if result.output is None else result.output[:OUTPUT_KEPT],
+        prompt_id=trial.case.prompt_id,
     )
 
 

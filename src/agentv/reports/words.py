@@ -17,8 +17,10 @@ HEADINGS: dict[Kind, str] = {
 
 
 def label(trial: TrialView, *, targets: bool) -> str:
-    """Which trial it is: its id, its target where there are several, its sample where it has several."""
+    """Which trial it is: its id, its prompt, its target where there are several, its sample where it has several."""
     name = one_line(trial.test_id)
+    if trial.prompt_id is not None:
+        name += f" with {one_line(trial.prompt_id)}"
     if targets:
         name += f" on {one_line(trial.target)}"
     return f"{name} (sample {trial.sample} of {trial.repeat})" if trial.repeat > 1 else name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -17,8 +18,10 @@ from agentv.registry.fields import DeclaredAssertion
 from agentv.spec.assertions import AssertionReader
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.defaults import CaseDefaults
+from agentv.spec.expansion import expands, variants
 from agentv.spec.fingerprints import digests_behind
 from agentv.spec.judging import Judging, judges, nested
+from agentv.spec.matrix import Around, PromptMatrix
 from agentv.spec.messages import read_files, read_messages, with_files
 from agentv.spec.nearest import nearest
 from agentv.spec.nodes import (
@@ -71,6 +74,8 @@ class CaseReader:
         self._root = _encode(root)[1:-1] if root != "/" else b"\x00"
         self._shape = shape_of(AuthoredCase)
         self._others = Others(hinted=tuple(CASE.known))
+        prompts = defaults.prompts
+        self._matrix = PromptMatrix(prompts, lambda facts: self._digest(facts, ())) if prompts else None
         self._shared: tuple[AssertionEntry, ...] | None = None
         self._broken = False
 
@@ -89,13 +94,31 @@ class CaseReader:
         self._shared, self._broken = shared, own.failed
         return reading
 
-    def read(self, node: Node, reading: Reading) -> Case | None:
-        """The case, or None when anything is wrong with it, all of which is then reported."""
+    def end(self, report: Report) -> None:
+        """All cases were read: report what is wrong with the prompts that they ran with."""
+        if self._matrix is not None:
+            self._matrix.end(report)
+
+    def read(self, node: Node, reading: Reading) -> tuple[Case, ...]:
+        """What an entry stands for: one case, or one for each prompt and each combination of its list values.
+
+        Nothing when anything is wrong with it, all of which is then reported.
+        """
+        defaults = self._defaults
+        if not isinstance(node, MapNode) or not expands(node, defaults.expand):
+            return self._read(node, reading)
+        self.seen = True
+        found = [
+            self._read(one, reading, end) for end, one in variants(node, defaults.vars, defaults.fixed, reading.report)
+        ]
+        return tuple(chain.from_iterable(found)) if all(found) else ()
+
+    def _read(self, node: Node, reading: Reading, variant: str = "") -> tuple[Case, ...]:
         report = reading.report
         self.seen = True
         if not isinstance(node, MapNode):
             report.error("bad-case", node, f"a case must be a mapping, found {kind_of(node)}")
-            return None
+            return ()
         errors, unrendered = report.errors, report.unrendered
         translated = translate(node, CASE, report)
         items = translated.items
@@ -109,8 +132,8 @@ class CaseReader:
             authored = self._shape.unread(items)
         if is_empty(items.get("id")) and "id" not in meant:
             report.error("missing-key", items.get("id") or node, "a case needs 'id'")
-        case = self._build(_Authored(authored, node, translated, meant), reading)
-        return case if report.errors == errors and report.unrendered == unrendered else None
+        cases = self._build(_Authored(authored, node, translated, meant, variant), reading)
+        return cases if report.errors == errors and report.unrendered == unrendered else ()
 
     def _meant(self, node: MapNode) -> frozenset[str]:
         """The keys that are not really missing: they were misspelt, or are given by what is not built yet."""
@@ -119,7 +142,7 @@ class CaseReader:
         meant = {CASE.older.get(key, key) for key in near if key}
         return frozenset(meant | {"input"} if node.items.keys() & _GIVES_INPUT else meant)
 
-    def _build(self, case: _Authored, reading: Reading) -> Case | None:
+    def _build(self, case: _Authored, reading: Reading) -> tuple[Case, ...]:
         authored, defaults = case.keys, self._defaults
         variables = self._variables(authored, reading)
         if variables is not defaults.vars:
@@ -137,7 +160,7 @@ class CaseReader:
             self.judging.look(entry, case_names_one=judge is not None or bool(target and target.judge))
         tags = read_tags(authored.tags, reading)
         if messages is None or not entries:
-            return None
+            return ()
         threshold = authored.threshold if authored.threshold is not None else defaults.threshold
         metadata = {**defaults.metadata, **authored.metadata} if authored.metadata or defaults.metadata else EMPTY
         facts = (authored.id, messages, reference, criteria, variables, metadata, threshold, authored.repeat)
@@ -146,8 +169,8 @@ class CaseReader:
         except UnicodeEncodeError:
             message = "this case holds half of a character (a lone surrogate), which no file and no request can hold"
             reading.report.error("not-unicode", case.node, message)
-            return None
-        return Case(
+            return ()
+        read = Case(
             id=authored.id or "",
             input=messages,
             assertions=entries,
@@ -162,9 +185,19 @@ class CaseReader:
             timeout_s=authored.timeout_s,
             target=target,
             judge=judge,
+            variant=case.variant,
             sha256=digest,
             span=span_of(case.node.at),
         )
+        return (read,) if self._matrix is None else self._matrix.cases(read, reading, self._around(authored, reading))
+
+    def _around(self, authored: AuthoredCase, reading: Reading) -> Around:
+        """What the suite says for all inputs, put around the messages of a prompt."""
+
+        def around(messages: tuple[Message, ...], node: Node) -> tuple[Message, ...] | None:
+            return messages if authored.skip_defaults else self._with_defaults(messages, node, reading)
+
+        return around
 
     def _digest(self, facts: tuple[Any, ...], entries: tuple[AssertionEntry, ...]) -> str:
         """The hash of all that was authored for a case. Paths count from the repository's root, wherever that is."""
@@ -198,7 +231,9 @@ class CaseReader:
     def _input(self, case: _Authored, reading: Reading) -> tuple[Message, ...] | None:
         given = case.keys.input
         if given is None or is_empty(given):
-            if "input" not in case.meant and not self._defaults.prompted:
+            if self._defaults.prompted:
+                return ()
+            if "input" not in case.meant:
                 reading.report.error("missing-input", given or case.node, "a case needs 'input'")
             return None
         own = read_messages(given, "user", reading)
@@ -207,7 +242,9 @@ class CaseReader:
         if reading.renders and not any(message.content for message in own):
             reading.report.error("missing-input", given, "'input' is empty once its placeholders are filled in")
             return None
-        return own if case.keys.skip_defaults else self._with_defaults(own, given, reading)
+        if case.keys.skip_defaults or self._defaults.prompted:
+            return own
+        return self._with_defaults(own, given, reading)
 
     def _with_defaults(self, own: tuple[Message, ...], given: Node, reading: Reading) -> tuple[Message, ...] | None:
         defaults = self._defaults
@@ -283,12 +320,14 @@ class _Authored:
     Attributes:
         keys: by their canonical names; only those that are handed on unread where another one is wrong.
         meant: keys whose absence is not to be reported.
+        variant: the end of its id, where it is one of several that one entry stands for.
     """
 
     keys: AuthoredCase
     node: MapNode
     translated: Translated
     meant: frozenset[str]
+    variant: str = ""
 
 
 def reads_criteria(entry: AssertionEntry) -> bool:

@@ -95,7 +95,7 @@ class CaseSources:
         """All cases of a JSONL file, which is read in one pass now and again when they run."""
         reading = self._reading
 
-        def read_case(node: Node, report: Report, renders: bool) -> Case | None:
+        def read_case(node: Node, report: Report, renders: bool) -> tuple[Case, ...]:
             return self._reader.read(node, replace(reading, report=report, renders=renders or reading.renders))
 
         try:
@@ -105,8 +105,8 @@ class CaseSources:
             return
         cases = JsonlCases(path, read_case)
         self._parts.append(cases)
-        for case in cases.check(reading.report):
-            self._register(case)
+        for found in cases.check(reading.report):
+            self._register(found)
         if not len(cases):
             reading.report.error("no-tests", _top(path), "this file holds no case")
 
@@ -116,41 +116,59 @@ class CaseSources:
             message = f"{self._doubled:,} cases have the id of another one; the first {SHOWN} are shown"
             self._reading.report.error("duplicate-id", _top(self._path), message)
 
-    def _keep(self, case: Case | None) -> None:
-        if case is None:
+    def _keep(self, cases: tuple[Case, ...]) -> None:
+        """The cases that one entry stands for."""
+        if not cases:
             return
-        self._register(case)
+        self._register(cases)
         if not self._parts or not isinstance(self._parts[-1], list):
             self._parts.append([])
-        self._parts[-1].append(case)  # type: ignore[union-attr]  # a list, as the line above sees to
+        self._parts[-1].extend(cases)  # type: ignore[union-attr]  # a list, as the line above sees to
 
-    def _register(self, case: Case) -> None:
-        self.tally[case.repeat, case.target is not None] += 1
-        if not self._ids.seen(case.id):
-            return
+    def _register(self, cases: tuple[Case, ...]) -> None:
+        """Count the cases of one entry, and refuse an id that another entry has. Its prompts share one id."""
+        first = cases[0]
+        told = self._refuse_double(first.id.removesuffix(first.variant), first)
+        before = None if first.variant else first.id
+        for case in cases:
+            self.tally[case.repeat, case.target is not None] += 1
+            if case.id != before and not told:
+                self._refuse_double(case.id, case)
+                before = case.id
+
+    def _refuse_double(self, identity: str, case: Case) -> bool:
+        """Report an id that was there already; whether it was."""
+        if not self._ids.seen(identity):
+            return False
         self._doubled += 1
         if self._doubled > SHOWN:
-            return
-        first = self._first(case)
+            return True
+        first = self._first(identity, case)
         if first is None:
             self._doubled -= 1  # another id with the same hash
-            return
+            return False
         where = f"; the first is at {shown(first.file)}:{first.line}" if first != case.span else ""
-        self._reading.report.error("duplicate-id", case.span, f"two cases have the id '{case.id}'{where}")
+        self._reading.report.error("duplicate-id", case.span, f"two cases have the id '{identity}'{where}")
+        return True
 
-    def _first(self, case: Case) -> Span | None:
+    def _first(self, identity: str, case: Case) -> Span | None:
         """Where the id of a case that is not kept yet stands already."""
         for part in self._parts:
             if isinstance(part, JsonlCases):
-                line = part.line_of(case.id, CASE.spelled("id"))
-                span = Span(part.path, line, 1, line, 2) if line is not None else None
-                if span is not None and span != case.span:
+                spans = (self._line(part, written) for written in _entries_of(identity))
+                span = next((span for span in spans if span is not None and span != case.span), None)
+                if span is not None:
                     return span
             else:
-                found = next((one.span for one in part if one.id == case.id), None)
+                found = next((one.span for one in part if identity in (one.id, one.id.removesuffix(one.variant))), None)
                 if found is not None:
                     return found
         return None
+
+    @staticmethod
+    def _line(part: JsonlCases, identity: str) -> Span | None:
+        line = part.line_of(identity, CASE.spelled("id"))
+        return Span(part.path, line, 1, line, 2) if line is not None else None
 
     def _elsewhere(self, node: Scalar) -> None:
         """Cases in other files: a path or a glob of YAML and JSONL."""
@@ -195,6 +213,14 @@ class CaseSources:
         reading = reading.rendering(reading.renders or holds_placeholder(root))
         for item in root.items if isinstance(root, ListNode) else [root]:
             self._keep(self._reader.read(item, reading))
+
+
+def _entries_of(identity: str) -> Iterator[str]:
+    """The ids that a case of this id can have in a file: its own, or that of an entry whose lists were expanded."""
+    yield identity
+    for place, letter in enumerate(identity):
+        if letter == "[":
+            yield identity[:place]
 
 
 def _top(path: str) -> Span:

@@ -20,8 +20,8 @@ SHOWN = 100
 HELD = 20_000
 """Cases of one file that are held in memory; a longer file is read again instead."""
 
-ReadCase = Callable[[Node, Report, bool], Case | None]
-"""(node, where mistakes go, whether it holds placeholders) → the case."""
+ReadCase = Callable[[Node, Report, bool], tuple[Case, ...]]
+"""(node, where mistakes go, whether it holds placeholders) → the cases that it stands for; none if it is wrong."""
 
 
 class JsonlCases:
@@ -47,22 +47,22 @@ class JsonlCases:
             return
         for number, line in self._lines():
             report = Report()
-            case = self._read(number, line, report)
-            if case is None or report.failed:
+            cases = self._read(number, line, report)
+            if not cases or report.failed:
                 message = "this line was changed while the run went on, and is wrong now"
                 raise LoadError([Diagnostic("file-changed", message, Span(self.path, number, 1, number, 2))])
-            yield case
+            yield from cases
 
-    def check(self, report: Report) -> Iterable[Case]:
-        """One pass over all lines: reports what is wrong, yields what is right."""
+    def check(self, report: Report) -> Iterable[tuple[Case, ...]]:
+        """One pass over all lines: reports what is wrong, yields the cases of each line that is right."""
         noted = bad = 0
         for number, line in self._lines():
-            self._count += 1
             found = Report()
-            case = self._read(number, line, found)
-            if case is not None:
-                self._hold(case)
-                yield case
+            cases = self._read(number, line, found)
+            self._count += max(len(cases), 1)
+            if cases:
+                self._hold(cases)
+                yield cases
             if not found.count:
                 continue
             noted += 1
@@ -79,11 +79,11 @@ class JsonlCases:
             message = f"{noted:,} lines are remarked on; the remarks on the first {SHOWN} are shown"
             report.warning("more-bad-lines", Span(self.path, 1, 1, 1, 2), message)
 
-    def _hold(self, case: Case) -> None:
+    def _hold(self, cases: tuple[Case, ...]) -> None:
         if self._held is None or len(self._held) >= HELD:
             self._held = None
         else:
-            self._held.append(case)
+            self._held += cases
 
     def line_of(self, identity: str, keys: Iterable[str]) -> int | None:
         """The first line whose object has this id under one of the keys."""
@@ -93,9 +93,9 @@ class JsonlCases:
                 return number
         return None
 
-    def _read(self, number: int, line: bytes, found: Report) -> Case | None:
+    def _read(self, number: int, line: bytes, found: Report) -> tuple[Case, ...]:
         value = _parsed(line, number, self.path, found)
-        return None if value is None else self._read_case(value, found, _holds_placeholder(line))
+        return () if value is None else self._read_case(value, found, _holds_placeholder(line))
 
     def _located(self, number: int, line: bytes, found: Report) -> Report:
         """The same mistakes with their columns, since JSON is YAML: read again as that, where it can be."""

@@ -169,6 +169,7 @@ class SuiteReader:
         if sources is None:
             return None
         sources.end()
+        head.cases.end(self._report)
         if not head.cases.seen and not self._report.failed:
             self._report.error("no-tests", tests or self._top, "this file holds no case")
         if not self.request.for_run:

@@ -91,6 +91,7 @@ def _trial(row: Row, root: str) -> Trial:
         (),
         tags=tuple(row.get("tags", ())),
         metadata=row.get("metadata", {}),
+        prompt_id=row.get("prompt_id"),
         sha256=row.get("case_sha256", ""),
     )
     return Trial(

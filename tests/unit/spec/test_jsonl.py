@@ -138,7 +138,7 @@ def test_the_file_itself_may_be_read_by_anyone(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('{"a": 1}\n\n{"a": 2}\n', encoding="utf-8")
     seen: list[object] = []
-    cases = JsonlCases(str(path), lambda node, _report, _renders: seen.append(plain(node)))
+    cases = JsonlCases(str(path), lambda node, _report, _renders: seen.append(plain(node)) or ())
     assert list(cases.check(Report())) == []
     assert seen == [{"a": 1}, {"a": 2}]
     assert cases.line_of("2", ["a"]) == 3

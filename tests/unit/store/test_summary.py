@@ -197,6 +197,7 @@ def test_summary_json_is_what_section_13_says(tmp_path):
         "duration_ms": 1500.0,
         "by_suite": {"refunds": group},
         "by_target": {"gpt": group},
+        "by_prompt": {},
         "by_tag": {"smoke": group},
     }
     assert list(written)[:3] == ["schema_version", "run_id", "cases"]
