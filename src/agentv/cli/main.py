@@ -96,6 +96,8 @@ def _run(arguments: list[str]) -> int:
         return error.status
     except OSError as error:
         return _unwritable(error)
+    except SystemExit:  # click's own way out where whoever read our output has gone
+        return _unwritable(BrokenPipeError())
     return int(status or 0)
 
 

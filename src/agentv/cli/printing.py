@@ -5,12 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from agentv.errors import AgentvError, Diagnostic, LoadError, UsageError
 from agentv.reports.diagnostics import render_diagnostics
 from agentv.reports.text import safe
+
+if TYPE_CHECKING:
+    from agentv.app.evaluate import Prepared
 
 
 def print_diagnostics(found: Sequence[Diagnostic]) -> None:
@@ -27,6 +31,15 @@ def print_error(error: AgentvError) -> None:
     click.echo(f"error: {safe(str(error))}", err=True)
     if isinstance(error, UsageError) and error.hint:
         click.echo(f"  {safe(error.hint)}", err=True)
+
+
+def print_sample(prepared: Prepared) -> None:
+    """Write to stderr which sample was drawn, so that it can be drawn again."""
+    sample = prepared.plan.settings.sample
+    if sample is not None:
+        from agentv.reports.words import sample_line  # only a run has samples, and validate prints too
+
+        click.echo(sample_line(sample.size, sample.of, sample.seed), err=True)
 
 
 def source_of(path: str) -> str | None:

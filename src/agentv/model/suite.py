@@ -123,6 +123,7 @@ class Suite:
     Attributes:
         path: the file, absolute; empty for a suite built in Python.
         targets: the systems under test, after flags and defaults.
+        generators: functions of the user's that were called to know the cases, as `file.py:name`.
         prompts: id → label, of the prompts that every case runs with; empty where cases give their input.
         judge: the suite's own judge.
         forced_judge: the one of the command line, which wins over all.
@@ -139,6 +140,7 @@ class Suite:
     path: str = ""
     description: str | None = None
     targets: tuple[TargetSpec, ...] = ()
+    generators: tuple[str, ...] = ()
     prompts: Mapping[str, str | None] = field(default_factory=dict)
     judge: TargetSpec | None = None
     forced_judge: TargetSpec | None = None

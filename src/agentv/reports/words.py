@@ -26,6 +26,11 @@ def label(trial: TrialView, *, targets: bool) -> str:
     return f"{name} (sample {trial.sample} of {trial.repeat})" if trial.repeat > 1 else name
 
 
+def sample_line(size: int, of: int, seed: int) -> str:
+    """Which sample was drawn, with the flag that draws it again."""
+    return f"sample: {size} of {of} cases; the same ones again with --seed {seed}"
+
+
 def reason(trial: TrialView) -> str:
     """Why the trial ended as it did."""
     if trial.error is not None:
