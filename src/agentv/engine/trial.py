@@ -66,6 +66,7 @@ async def _ask(trial: Trial, world: World) -> TargetResponse | Failure:
         vars=case.vars,
         metadata=case.metadata,
         sample=trial.sample,
+        prompt_id=case.prompt_id,
         timeout_s=trial.timeout_s,
         env={**trial.suite.env, **trial.target.env} if trial.target.env else trial.suite.env,
     )

@@ -56,7 +56,7 @@ class _Replay:
 
     @staticmethod
     def _find(read: Recordings | Failure, request: TargetRequest) -> TargetResponse | Failure:
-        return read if isinstance(read, Failure) else read.answer(request.case_id, request.sample)
+        return read if isinstance(read, Failure) else read.answer(request.case_id, request.sample, request.prompt_id)
 
     async def close(self) -> None:
         """Let go of the file."""

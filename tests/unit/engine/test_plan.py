@@ -128,3 +128,17 @@ def test_keys_tell_everything_apart_that_determines_the_outcome():
     assert len({trial_key(trial) for trial in (one, *others)}) == 10
     assert trial_key(replace(one, timeout_s=1.0, sample=2)) == trial_key(one)
     assert len({trial.key for trial in Plan([suite(case("a"))], PlanSettings(repeat=3))}) == 3
+
+
+def test_a_limit_counts_a_case_with_several_prompts_once():
+    cases = [case(name, prompt_id=prompt) for name in ("a", "b", "c") for prompt in ("brief", "long")]
+    plan = Plan([suite(*cases)], PlanSettings(limit=2))
+    assert [(trial.case.id, trial.case.prompt_id) for trial in plan] == [
+        ("a", "brief"), ("a", "long"), ("b", "brief"), ("b", "long"),
+    ]  # fmt: skip
+    assert plan.counts() == (4, 4)
+
+
+def test_two_prompts_that_say_the_same_are_two_trials():
+    plan = Plan([suite(case("a", prompt_id="brief"), case("a", prompt_id="long"), case("a"))], PlanSettings())
+    assert len({trial.key for trial in plan}) == 3

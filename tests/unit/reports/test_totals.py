@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentv.model.summary import Counts, Summary
+from agentv.model.summary import Counts, Group, Summary
 from agentv.reports.totals import duration, money, totals
 
 SUMMARY = Summary(
@@ -98,3 +98,12 @@ def test_duration(milliseconds, said):
 
 def test_a_hostile_path_does_not_steer():
     assert totals(SUMMARY, 0, "out\x1b[2J")[-1] == "results: out\\x1b[2J"
+
+
+def test_prompts_are_compared_where_there_are_several():
+    brief, long = Group(Counts(4, 3, 1), 0.75, 0.9), Group(Counts(4, 0, 0, 4), None, None)
+    assert lines(by_prompt={"brief": brief, "long\x1b[2J": long})[2:4] == [
+        "with brief: 3 passed, 1 failed, 0 errored, mean score 0.90",
+        "with long\\x1b[2J: 0 passed, 0 failed, 4 errored",
+    ]
+    assert lines(by_prompt={"brief": brief}) == lines()
