@@ -94,10 +94,8 @@ def _run(arguments: list[str]) -> int:
     except AgentvError as error:
         print_error(error)
         return error.status
-    except OSError as error:
-        return _unwritable(error)
-    except SystemExit:  # click's own way out where whoever read our output has gone
-        return _unwritable(BrokenPipeError())
+    except (OSError, SystemExit) as error:  # click exits where whoever read our output has gone
+        return _unwritable(error if isinstance(error, OSError) else BrokenPipeError())
     return int(status or 0)
 
 

@@ -109,7 +109,7 @@ class AuthoredTarget(Declared):
 class AuthoredSettings(Declared):
     """The keys that every assertion takes (SPEC section 7.1)."""
 
-    name: Annotated[Text | None, Doc("shown, and the key of the score"), Older(("metric",))] = None
+    name: Annotated[Label, Doc("shown, and the key of the score"), Older(("metric",))] = None
     weight: Annotated[float, Between(0), Doc("0: reported, not counted")] = 1.0
     required: Annotated[bool | Fraction, Doc("a gate: true, the grade must pass; a number, it must score that")] = False
     min_score: Annotated[Fraction | None, Doc("the grade passes at or above it")] = None

@@ -132,6 +132,9 @@ class Recordings:
             return Failure("bad-recording", f"{self.name} has changed since it was read")
         if prompt_id is not None and row.get("prompt_id") not in (None, prompt_id):
             return Failure("no-recording", f"{self.name} has an answer to '{case}' with another prompt only")
+        return self._answer_in(row, case)
+
+    def _answer_in(self, row: dict[str, Any], case: str) -> TargetResponse | Failure:
         if row.get("error") is not None or row.get("status") in {"errored", "skipped"}:
             return Failure("no-recording", f"the recording of '{case}' in {self.name} has no answer: {_why(row)}")
         answer = from_object({name: row[name] for name in _KEPT if name in row})
