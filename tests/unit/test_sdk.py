@@ -149,3 +149,13 @@ def test_a_target_that_raises_is_errored_and_not_raised():
     assert done.status is ExitStatus.ERRORED
     assert done.results[0].error.code == "target-raised"
     assert done.summary.pass_rate is None
+
+
+def test_prompts_and_expanding_lists_of_a_suite_made_in_python(tmp_path):
+    case = agentv.Case(id="a", vars={"t": ["x", "y"]}, expand=True, assertions=[{"contains": "{{ t }}"}])
+    suite = agentv.Suite(name="s", tests=[case], prompts=["Say {{ t }}", {"id": "chat", "prompt": "Write {{ t }}"}])
+    found = agentv.evaluate(suite, target="echo", out=str(tmp_path / "out"), sample=1, seed=3)
+    assert found.passed
+    (left,) = {result.trial.case.id for result in found.results}
+    assert left in {"a[t=x]", "a[t=y]"}
+    assert [result.trial.case.prompt_id for result in found.results] == ["prompt-1", "chat"]

@@ -64,14 +64,21 @@ class PromptMatrix:
         if case.input and not prompt.shows_input:
             hint = "write {{ input }} where the prompt shall show it"
             own.warning("input-not-shown", prompt.node, "this prompt never shows a case's own 'input'", hint=hint)
+        whole = around(messages, prompt.node) if messages is not None and not own.failed else None
+        digest = self._digest_of(case, whole, prompt, own) if whole is not None else None
         if own.count:
             self._faults.add(own.diagnostics, case.id)
-        if messages is None or own.failed:
+        if whole is None or digest is None:
             return None
-        whole = around(messages, prompt.node)
-        if whole is None:
+        return replace(case, input=whole, prompt_id=prompt.id, sha256=digest)
+
+    def _digest_of(self, case: Case, messages: tuple[Message, ...], prompt: Prompt, report: Report) -> str | None:
+        try:
+            return self._digest((case.sha256, messages))
+        except UnicodeEncodeError:
+            message = "this prompt holds half of a character (a lone surrogate), which no request can hold"
+            report.error("not-unicode", prompt.node, message)
             return None
-        return replace(case, input=whole, prompt_id=prompt.id, sha256=self._digest((case.sha256, whole)))
 
 
 @dataclass(slots=True)

@@ -187,7 +187,8 @@ class _PromptReader:
             if not text.strip() or (suffix == ".txt" and not pieces):
                 self.reading.report.error("missing-value", node, f"'{shown(path)}' holds no prompt: it is empty")
                 continue
-            name = os.path.relpath(path, self.reading.places.suite)
+            written = node.value.strip().removeprefix("file://")
+            name = written if GIT_URL.match(written) else os.path.relpath(path, self.reading.places.suite)
             for number, piece in enumerate(pieces, 1):
                 yield _Piece(piece, f"{name}#{number}" if len(pieces) > 1 else name)
 
