@@ -107,3 +107,10 @@ def test_prompts_are_compared_where_there_are_several():
         "with long\\x1b[2J: 0 passed, 0 failed, 4 errored",
     ]
     assert lines(by_prompt={"brief": brief}) == lines()
+
+
+def test_very_many_prompts_are_not_all_compared_below_the_totals():
+    group = Group(Counts(1, 1), 1.0, 1.0)
+    found = lines(by_prompt={f"p{number}": group for number in range(25)})
+    assert sum(line.startswith("with p") for line in found) == 20
+    assert "and 5 more prompts, in summary.json" in found
