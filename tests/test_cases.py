@@ -22,6 +22,7 @@ from agentv.app.wiring import registries
 from agentv.errors import LoadError, UsageError
 from agentv.model.assertion import AssertionEntry
 from agentv.model.message import prompt_text
+from agentv.model.suite import Case
 from agentv.model.trial import TrialResult
 from agentv.reports.diagnostics import render_diagnostics
 from agentv.spec.load import LoadRequest, load
@@ -91,10 +92,10 @@ def test_what_a_run_comes_to(name: str, project: Path, tmp_path: Path) -> None:
     evaluation = sdk.evaluate(path, out=str(tmp_path / "out"), **given)
     found = {
         "status": evaluation.status.name.lower(),
-        "ids": list(dict.fromkeys(result.trial.case.id for result in in_order(evaluation.results))),
+        "ids": list(dict.fromkeys(named(result.trial.case) for result in in_order(evaluation.results))),
         "warnings": [f"{found.span.line}: {found.code}" for found in evaluation.diagnostics if found.span],
         "suite": suite_facts(evaluation.results[0]),
-        "cases": {result.trial.case.id: facts(result) for result in evaluation.results},
+        "cases": {named(result.trial.case): facts(result) for result in evaluation.results},
     }
     assert shown_like(found, expected) == expected
 
@@ -102,8 +103,12 @@ def test_what_a_run_comes_to(name: str, project: Path, tmp_path: Path) -> None:
 def in_order(results: tuple[TrialResult, ...]) -> list[TrialResult]:
     """As the cases stand in the file; they finish in any order."""
     suite = results[0].trial.suite
-    places = {case.id: place for place, case in enumerate(suite.cases)}
-    return sorted(results, key=lambda result: places[result.trial.case.id])
+    places = {named(case): place for place, case in enumerate(suite.cases)}
+    return sorted(results, key=lambda result: places[named(result.trial.case)])
+
+
+def named(case: Case) -> str:
+    return case.id if case.prompt_id is None else f"{case.id} with {case.prompt_id}"
 
 
 def facts(result: TrialResult) -> dict[str, Any]:
@@ -155,6 +160,7 @@ def suite_facts(result: TrialResult) -> dict[str, Any]:
         "tags": list(suite.tags),
         "metadata": plain(suite.metadata),
         "targets": [target.name for target in suite.targets],
+        "prompts": dict(suite.prompts),
         "run": {key: getattr(run, key) for key in ("workers", "repeat", "aggregate", "timeout_s", "max_errors")},
         "env": dict(suite.env),
         "files": sorted(os.path.relpath(path) for path in suite.files),

@@ -28,6 +28,7 @@ class TargetRequest:
 
     Attributes:
         prompt: the messages as one text.
+        prompt_id: of the suite's prompt that gave the messages; None where the case gave them.
         env: the environment that processes of this call get, complete.
         timeout_s: seconds that the call may take; the engine stops waiting then, a target may stop earlier.
         expected_output: the reference answer as text, for recordings; never shown to the system under test.
@@ -45,6 +46,7 @@ class TargetRequest:
     timeout_s: float = 300.0
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     workspace_path: str | None = None
+    prompt_id: str | None = None
     temperature: float | None = None
     turn: int | None = None
 

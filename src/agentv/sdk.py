@@ -56,6 +56,7 @@ class Case:
     description: str | None = None
     expected_output: Said | None = None
     vars: Mapping[str, Any] | None = None
+    expand: bool | None = None
     metadata: Mapping[str, Any] | None = None
     tags: Sequence[str] = ()
     threshold: float | None = None
@@ -80,6 +81,7 @@ class Suite:
     assertions: Sequence[Authored] = ()
     target: str | Mapping[str, Any] | None = None
     judge: str | Mapping[str, Any] | None = None
+    prompts: Sequence[str | Mapping[str, Any] | Sequence[Mapping[str, Any]]] = ()
     threshold: float | None = None
     description: str | None = None
     metadata: Mapping[str, Any] | None = None
@@ -140,7 +142,7 @@ def evaluate(
             prompt, messages, vars, metadata and case_id.
         judge: who grades rubrics.
         options: as the flags of `agentv eval`: workers, repeat, threshold, timeout_s, max_errors, filter, tags,
-            exclude_tags, limit, variables, env_file, out, resume, strict.
+            exclude_tags, sample, seed, limit, variables, env_file, out, resume, strict.
 
     Returns:
         The results; a failed or errored case raises nothing.

@@ -39,6 +39,10 @@ _RAISED = (
 LITERAL_HINT = "for literal braces write {{ '{{' }}"
 
 
+UNREADABLE = "not a template that can be read"
+"""How the message begins where the syntax is wrong, whatever the variables are."""
+
+
 class RenderError(Exception):
     """A text cannot be rendered.
 
@@ -227,7 +231,7 @@ def _from_source(source: str) -> Template:
 
 
 def _syntax(error: Exception) -> RenderError:
-    return RenderError("bad-template", f"not a template that can be read: {error}; {LITERAL_HINT}")
+    return RenderError("bad-template", f"{UNREADABLE}: {error}; {LITERAL_HINT}")
 
 
 @cache

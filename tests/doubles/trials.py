@@ -60,6 +60,7 @@ def trial(
         (),
         tags=tuple(tags),
         metadata=metadata or {},
+        prompt_id=given.pop("prompt_id", None),
         sha256="c" * 64,
         span=Span(FILE, line, 5, line, 9),
     )

@@ -55,7 +55,7 @@ WRONG_FILES = {
     "unknown target": one_case("contains: hello", target="nobody"),
     "a type that is not built yet": one_case("type: select-best"),
     "a provider that is not built yet": one_case("contains: hello", target="openai:gpt-5-mini"),
-    "a key that is not built yet": one_case("contains: hello", more="prompts: [hi]\n"),
+    "a key that is not built yet": one_case("contains: hello", more="triggering: [hi]\n"),
     "undefined variable": "target: echo\ntests:\n  - {id: a, input: '{{ x }}', assert: [contains: hello]}\n",
     "a judge that nobody names": one_case("Is polite and short"),
 }

@@ -307,3 +307,13 @@ def test_what_was_held_back_is_among_the_results():
     assert done.status is ExitStatus.FAILED
     assert {result.trial.case.id: result.status for result in done.results} == {"a": "failed", "b": "skipped"}
     assert done.summary.cases.skipped == 1
+
+
+def test_prompts_and_expanding_lists_of_a_suite_made_in_python(tmp_path):
+    case = agentv.Case(id="a", vars={"t": ["x", "y"]}, expand=True, assertions=[{"contains": "{{ t }}"}])
+    suite = agentv.Suite(name="s", tests=[case], prompts=["Say {{ t }}", {"id": "chat", "prompt": "Write {{ t }}"}])
+    found = agentv.evaluate(suite, target="echo", out=str(tmp_path / "out"), sample=1, seed=3)
+    assert found.passed
+    (left,) = {result.trial.case.id for result in found.results}
+    assert left in {"a[t=x]", "a[t=y]"}
+    assert [result.trial.case.prompt_id for result in found.results] == ["prompt-1", "chat"]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from agentv.app.sampling import sample_of
 from agentv.app.settings import EvalSettings, check_settings
 from agentv.app.wiring import Connections, redactor_for, registries
 from agentv.engine.order import Order, standing
@@ -106,7 +107,7 @@ def prepare(settings: EvalSettings) -> Prepared:
     diagnostics = (*_of_settings(settings, suites), *loaded.diagnostics)
     if settings.strict and any(found.severity == "warning" for found in diagnostics):
         raise LoadError(diagnostics)
-    plan = Plan(suites, _plan_settings(settings))
+    plan = Plan(suites, _plan_settings(settings, suites))
     counts = plan.counts()
     if not counts[1]:
         raise _nothing_chosen(settings, suites)
@@ -160,7 +161,7 @@ class _Evaluation:
         self._prepared = prepared
         self._directory = directory
         self._sink = sink
-        self._root = _root_of(prepared)
+        self._root = root_of(prepared.suites)
         self._held_back: set[tuple[int, str, str]] = set()
         self.begun = False
 
@@ -273,14 +274,18 @@ def _request(settings: EvalSettings) -> LoadRequest:
     )
 
 
-def _plan_settings(settings: EvalSettings) -> PlanSettings:
+def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSettings:
+    chosen = settings.chooses if settings.filter is not None or settings.tags or settings.exclude_tags else everyone
+    root = root_of(suites)
+    resumed = find_run(settings.resume, Path(root), settings.out) if settings.resume and settings.sample else None
     return PlanSettings(
         repeat=settings.repeat,
         threshold=settings.threshold,
         timeout_s=settings.timeout_s,
         flagged_targets=bool(settings.asked_targets) or settings.given_target is not None,
-        chosen=settings.chooses if settings.filter is not None or settings.tags or settings.exclude_tags else everyone,
+        chosen=chosen,
         limit=settings.limit,
+        sample=sample_of(settings, suites, chosen, root=root, record=resumed / RUN if resumed else None),
     )
 
 
@@ -291,6 +296,7 @@ def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageE
         f"--filter '{settings.filter}'" if settings.filter is not None else "",
         f"--tag {', '.join(settings.tags)}" if settings.tags else "",
         f"--exclude-tag {', '.join(settings.exclude_tags)}" if settings.exclude_tags else "",
+        f"--sample {settings.sample}" if settings.sample is not None else "",
         f"--limit {settings.limit}" if settings.limit is not None else "",
     ]
     asked = " ".join(one for one in chosen_by if one) or "these files"
@@ -303,7 +309,7 @@ def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageE
 def _directory(prepared: Prepared) -> Iterator[RunDirectory]:
     """The run's directory: a new one, or that of the run to go on with."""
     settings = prepared.settings
-    root = Path(_root_of(prepared))
+    root = Path(root_of(prepared.suites))
     redactor = redactor_for(prepared.suites)
     if settings.resume is not None:
         opened = RunDirectory.open(find_run(settings.resume, root, settings.out), redactor=redactor)
@@ -334,8 +340,9 @@ def find_run(named: str, root: Path, out: str | None = None) -> Path:
     raise UsageError(f"there is nothing to resume: no run '{named}' in {shown(str(results))}")
 
 
-def _root_of(prepared: Prepared) -> str:
-    paths = [suite.path for suite in prepared.suites if suite.path]
+def root_of(suites: tuple[Suite, ...]) -> str:
+    """The repository root of the first suite that stands in a file, else that of the working directory."""
+    paths = [suite.path for suite in suites if suite.path]
     return repository_root(str(Path(paths[0]).parent) if paths else str(Path.cwd()))
 
 
@@ -360,15 +367,15 @@ def _record(prepared: Prepared, run_id: str) -> dict[str, Json]:
         "agentv": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "git_commit": _commit(_root_of(prepared)),
+        "git_commit": _commit(root_of(prepared.suites)),
         "planned": {"cases": cases, "trials": trials},
         "settings": _settings_record(prepared),
-        "suites": [_suite_record(suite, _root_of(prepared)) for suite in prepared.suites],
+        "suites": [_suite_record(suite, root_of(prepared.suites)) for suite in prepared.suites],
     }
 
 
 def _settings_record(prepared: Prepared) -> dict[str, Json]:
-    settings = prepared.settings
+    settings, sample = prepared.settings, prepared.plan.settings.sample
     return {
         "paths": list(settings.paths),
         "targets": list(settings.asked_targets),
@@ -380,6 +387,8 @@ def _settings_record(prepared: Prepared) -> dict[str, Json]:
         "filter": settings.filter,
         "tags": list(settings.tags),
         "exclude_tags": list(settings.exclude_tags),
+        "sample": settings.sample,
+        "seed": sample.seed if sample else None,
         "limit": settings.limit,
     }
 
@@ -391,6 +400,7 @@ def _suite_record(suite: Suite, root: str) -> dict[str, Json]:
         "metadata": dict(suite.metadata),
         "tags": list(suite.tags),
         "targets": [{"name": target.name, **target.public} for target in suite.targets],
+        "prompts": [{"id": identity, "label": label} for identity, label in suite.prompts.items()],
         "judge": suite.judge.name if suite.judge else None,
         "files": {path.removeprefix(f"{root}/"): digest for path, digest in suite.files.items()},
     }

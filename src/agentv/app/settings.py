@@ -26,6 +26,8 @@ class EvalSettings:
         documents: what eval files would hold, given as plain data.
         given_target, given_judge: as `targets` and `judge`, made in Python; they win over all.
         filter, tags, exclude_tags: which cases take part.
+        sample, seed: so many of those, drawn at random; without a seed one is chosen, and recorded.
+        limit: at most so many of those, of each suite.
         resume: a run's id, directory or `last`; None: a new run.
         process_env: the environment of the process.
     """
@@ -45,6 +47,8 @@ class EvalSettings:
     tags: tuple[str, ...] = ()
     exclude_tags: tuple[str, ...] = ()
     limit: int | None = None
+    sample: int | None = None
+    seed: int | None = None
     variables: Mapping[str, Json] = field(default_factory=dict)
     env_file: str | None = None
     out: str | None = None
@@ -64,12 +68,20 @@ class EvalSettings:
         return self.judge or self.process_env.get("AGENTV_JUDGE") or None
 
     def chooses(self, case: Case) -> bool:
-        """Whether a case takes part."""
-        if self.filter is not None and not fnmatchcase(case.id, self.filter):
+        """Whether a case takes part. What one entry stands for can be named by that entry's id."""
+        if self.filter is not None and not any(_matches(one, self.filter) for one in _names_of(case)):
             return False
         if self.tags and not set(self.tags) & set(case.tags):
             return False
         return not set(self.exclude_tags) & set(case.tags)
+
+
+def _names_of(case: Case) -> tuple[str, ...]:
+    return (case.id, case.id.removesuffix(case.variant)) if case.variant else (case.id,)
+
+
+def _matches(identity: str, pattern: str) -> bool:
+    return identity == pattern or fnmatchcase(identity, pattern)  # `a[locale=de]` is an id, and a pattern too
 
 
 def check_settings(settings: EvalSettings) -> None:
@@ -78,13 +90,17 @@ def check_settings(settings: EvalSettings) -> None:
     Raises:
         UsageError: one is out of its bounds, or not finite.
     """
-    for name, least in {"workers": 1, "repeat": 1, "max_errors": 1, "limit": 1}.items():
+    for name, least in {"workers": 1, "repeat": 1, "max_errors": 1, "limit": 1, "sample": 1}.items():
         value = getattr(settings, name)
         if value is not None and (not isinstance(value, int) or value < least):
             raise UsageError(f"{name} must be a whole number, {least} or more, found {value!r}")
     for flag, tags in {"--tag": settings.tags, "--exclude-tag": settings.exclude_tags}.items():
         if not all(tag.strip() for tag in tags):
             raise UsageError(f"{flag} is given an empty tag", "name a tag, or leave the flag out")
+    if settings.seed is not None and settings.sample is None:
+        raise UsageError("a seed needs a sample", "say how many cases with --sample N")
+    if settings.seed is not None and not isinstance(settings.seed, int):
+        raise UsageError(f"seed must be a whole number, found {settings.seed!r}")
     threshold, timeout_s = settings.threshold, settings.timeout_s
     if threshold is not None and not 0 <= threshold <= 1:
         raise UsageError(f"threshold must lie between 0 and 1, found {threshold!r}")

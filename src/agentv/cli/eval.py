@@ -37,6 +37,8 @@ class Finite(click.FloatRange):
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag.")
 @click.option("--exclude-tag", "exclude_tags", multiple=True, metavar="TAG", help="No case with this tag.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="At most N cases of each suite.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="N cases of all, drawn at random.")
+@click.option("--seed", type=int, metavar="S", help="Draw the same sample as another run with this seed.")
 @click.option("--var", "variables", multiple=True, metavar="K=V", help="A variable that wins over every case's.")
 @click.option("--env-file", type=click.Path(exists=True, dir_okay=False), help="Read this .env instead of those above.")
 @click.option("-j", "--workers", type=click.IntRange(1), metavar="N", help="Trials that run at once.")
@@ -45,6 +47,7 @@ class Finite(click.FloatRange):
 @click.option("--timeout", "timeout_s", type=Finite(0, min_open=True), metavar="S", help="For one attempt.")
 @click.option("--max-errors", type=click.IntRange(1), metavar="N", help="Stop after N errored trials.")
 @click.option("--resume", is_flag=False, flag_value="last", metavar="RUN", help="Go on with a run.")
+@click.option("--list", "lists", is_flag=True, help="Only show what would run; nothing is called.")
 @click.option("--json", "as_json", is_flag=True, help="The results as one JSON object on stdout.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the totals.")
 @click.option("--no-progress", is_flag=True, help="No live progress.")
@@ -58,7 +61,13 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     looks = {name: options.pop(name) for name in ("as_json", "quiet", "no_progress")}
     out = run_directory_of(options.pop("outs"))
     variables = dict(_variable(text) for text in options.pop("variables"))
-    return follow(EvalSettings(paths=paths, out=out, variables=variables, **options), **looks)
+    lists = options.pop("lists")
+    settings = EvalSettings(paths=paths, out=out, variables=variables, **options)
+    if lists:
+        from agentv.cli.listing import show_listing
+
+        return show_listing(settings, as_json=looks["as_json"], quiet=looks["quiet"])
+    return follow(settings, **looks)
 
 
 def _variable(text: str) -> tuple[str, Json]:

@@ -95,8 +95,8 @@ def _run(arguments: list[str]) -> int:
     except AgentvError as error:
         print_error(error)
         return error.status
-    except OSError as error:
-        return _unwritable(error)
+    except (OSError, SystemExit) as error:  # click exits where whoever read our output has gone
+        return _unwritable(error if isinstance(error, OSError) else BrokenPipeError())
     return int(status or 0)
 
 

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +16,8 @@ from agentv.reports.text import safe
 
 _NAME = re.compile(r"\s*(?:export\s+)?[A-Z_][A-Z0-9_.-]*\s*=")
 """The name in a line of a `.env`. In capitals: other text before a `=` may be the end of a key's base64."""
+if TYPE_CHECKING:
+    from agentv.app.evaluate import Prepared
 
 
 def print_diagnostics(found: Sequence[Diagnostic]) -> None:
@@ -31,6 +34,15 @@ def print_error(error: AgentvError) -> None:
     click.echo(f"error: {safe(str(error))}", err=True)
     if isinstance(error, UsageError) and error.hint:
         click.echo(f"  {safe(error.hint)}", err=True)
+
+
+def print_sample(prepared: Prepared) -> None:
+    """Write to stderr which sample was drawn, so that it can be drawn again."""
+    sample = prepared.plan.settings.sample
+    if sample is not None:
+        from agentv.reports.words import sample_line  # only a run has samples, and validate prints too
+
+        click.echo(sample_line(sample.size, sample.of, sample.seed), err=True)
 
 
 def source_of(path: str) -> str | None:

@@ -16,7 +16,7 @@ import click
 
 from agentv.app.evaluate import GRACE_S, Outcome, evaluate, prepare
 from agentv.app.settings import EvalSettings
-from agentv.cli.printing import for_people, print_diagnostics
+from agentv.cli.printing import for_people, print_diagnostics, print_sample
 from agentv.errors import UsageError
 from agentv.foreign.guard import unable_to_exit
 from agentv.model.events import Event, RunInterrupted, RunStarted, TrialFinished, TrialKept
@@ -47,6 +47,7 @@ def follow(settings: EvalSettings, *, as_json: bool, quiet: bool, no_progress: b
     print_diagnostics([found for found in prepared.diagnostics if found.severity == "warning"])
     for note in prepared.notes:
         click.echo(f"note: {one_line(note)}", err=True)
+    print_sample(prepared)
     view = RunView(prepared.counts[1])
     watched = for_people() and not quiet and not no_progress
     progress = _live() if watched else nullcontext(_Lines(silent=quiet or no_progress))

@@ -28,13 +28,14 @@ WHOLE = 0
 
 
 class Spot(NamedTuple):
-    """Something that can be waited for: one sample of a case on a target, or the verdict over all (`WHOLE`).
+    """What can be waited for: one sample of a case on a target with a prompt, or the verdict over all (`WHOLE`).
 
     Suites are told apart by identity: two files may say the same of themselves.
     """
 
     suite: int
     target: str
+    prompt: str | None
     case: str
     sample: int
 
@@ -243,7 +244,7 @@ class _Linked:
             yield _spot(trial, link.follows)
         for case in link.depends_on:
             for target in self._places(case, trial.target.name):
-                yield Spot(id(trial.suite), target, case, WHOLE)
+                yield Spot(id(trial.suite), target, trial.case.prompt_id, case, WHOLE)
 
     def _places(self, case: str, target: str) -> tuple[str, ...]:
         """Where a case runs: on the same target if it does, else wherever it runs at all."""
@@ -255,7 +256,7 @@ class _Linked:
 
 def _spot(trial: Trial, case: str) -> Spot:
     """The sample of a case that belongs to a trial."""
-    return Spot(id(trial.suite), trial.target.name, case, trial.sample)
+    return Spot(id(trial.suite), trial.target.name, trial.case.prompt_id, case, trial.sample)
 
 
 def _lets_go_on(spot: Spot, status: Status) -> bool:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from agentv.engine.sample import Sample
 from agentv.model.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
 from agentv.model.trial import Trial
 
@@ -23,7 +24,8 @@ class PlanSettings:
     Attributes:
         chosen: whether a case takes part.
         flagged_targets: the targets come from the command line or AGENTV_TARGET, so they win over a case's own.
-        limit: at most so many cases.
+        limit: at most so many cases of each suite; one with several prompts counts once.
+        sample: of the chosen cases, those that take part; None: all of them.
     """
 
     repeat: int | None = None
@@ -32,6 +34,7 @@ class PlanSettings:
     flagged_targets: bool = False
     chosen: Callable[[Case], bool] = everyone
     limit: int | None = None
+    sample: Sample | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Plan:
     def __iter__(self) -> Iterator[Trial]:
         """A fresh pass."""
         for suite, case, target in self.pairs():
-            yield from self._samples(suite, case, target)
+            yield from self.samples(suite, case, target)
 
     def pairs(self) -> Iterator[tuple[Suite, Case, TargetSpec]]:
         """Every case with every target that it runs on."""
@@ -70,8 +73,7 @@ class Plan:
 
     def _tally(self, suite: Suite) -> Mapping[tuple[int | None, bool], int]:
         """How many cases take part, by what their number of trials depends on."""
-        settings = self.settings
-        if suite.tally is not None and settings.chosen is everyone and settings.limit is None:
+        if suite.tally is not None and self._takes_all:
             return suite.tally
         return Counter((case.repeat, case.target is not None) for case in self._cases(suite))
 
@@ -82,34 +84,44 @@ class Plan:
     def _repeat(self, suite: Suite, own: int | None) -> int:
         return self.settings.repeat or own or suite.run.repeat or 1
 
-    def _cases(self, suite: Suite) -> Iterator[Case]:
-        if not suite.links or not self._chooses:
-            yield from self._chosen(suite)
-            return
-        taking_part = _with_needed((case.id for case in self._chosen(suite)), suite)
-        yield from (case for case in suite.cases if case.id in taking_part)
-
     @property
-    def _chooses(self) -> bool:
-        return self.settings.chosen is not everyone or self.settings.limit is not None
+    def _takes_all(self) -> bool:
+        settings = self.settings
+        return settings.chosen is everyone and settings.limit is None and settings.sample is None
+
+    def _cases(self, suite: Suite) -> Iterator[Case]:
+        """The cases that take part: those that are chosen, and those without which these could not run."""
+        if self._takes_all:
+            yield from suite.cases
+        elif suite.links:
+            taking_part = _with_needed((case.id for case in self._chosen(suite)), suite)
+            yield from (case for case in suite.cases if case.id in taking_part)
+        else:
+            yield from self._chosen(suite)
 
     def added(self) -> Iterator[str]:
         """The ids of cases that were not chosen and take part all the same, since a chosen one needs them."""
         for suite in self.suites:
-            if suite.links and self._chooses:
+            if suite.links and not self._takes_all:
                 chosen = {case.id for case in self._chosen(suite)}
                 yield from (case.id for case in self._cases(suite) if case.id not in chosen)
 
     def _chosen(self, suite: Suite) -> Iterator[Case]:
+        """Those that one case became with several prompts stand side by side."""
+        limit, sample = self.settings.limit, self.settings.sample
         taken = 0
+        before: str | None = None
         for case in suite.cases:
-            if self.settings.limit is not None and taken >= self.settings.limit:
+            again = case.id == before
+            if limit is not None and taken >= limit and not again:
                 return
-            if self.settings.chosen(case):
-                taken += 1
+            if self.settings.chosen(case) and (sample is None or sample.takes(suite, case)):
+                taken += not again
+                before = case.id
                 yield case
 
-    def _samples(self, suite: Suite, case: Case, target: TargetSpec) -> Iterator[Trial]:
+    def samples(self, suite: Suite, case: Case, target: TargetSpec) -> Iterator[Trial]:
+        """The trials of one case on one target."""
         settings = self.settings
         threshold = _first(settings.threshold, case.threshold, suite.threshold, DEFAULT_THRESHOLD)
         timeout_s = _first(settings.timeout_s, case.timeout_s, target.timeout_s, suite.run.timeout_s, DEFAULT_TIMEOUT_S)
@@ -162,6 +174,8 @@ def trial_key(trial: Trial) -> str:
     link = suite.links.get(trial.case.id) if suite.links else None
     if link is not None and link.story:
         facts += f"\0{link.story}"
+    if trial.case.prompt_id is not None:
+        facts += f"\0{trial.case.prompt_id}"  # two prompts may say the same
     return hashlib.sha256(facts.encode(errors="surrogatepass")).hexdigest()
 
 

@@ -76,6 +76,7 @@ async def ask(
         vars=case.vars,
         metadata=case.metadata,
         sample=trial.sample,
+        prompt_id=case.prompt_id,
         timeout_s=trial.timeout_s,
         env={**trial.suite.env, **trial.target.env} if trial.target.env else trial.suite.env,
         turn=turn,

@@ -83,6 +83,9 @@ class Case:
         preamble: how many messages of `input` are the suite's; a conversation holds them once.
         conversation_id: cases that share one continue each other.
         depends_on: cases that must pass first.
+        prompt_id: of the prompt that gave its input; None: the case gave it itself.
+        variant: the end of its id, such as `[locale=de]`, where it is one of the combinations of list values that
+            one entry stands for.
         sha256: hash of all that was authored for this case, its assertions included.
     """
 
@@ -100,6 +103,8 @@ class Case:
     timeout_s: float | None = None
     target: TargetSpec | None = None
     judge: TargetSpec | None = None
+    prompt_id: str | None = None
+    variant: str = ""
     sha256: str = ""
     span: Span | None = None
     turns: tuple[Turn, ...] = ()
@@ -127,6 +132,8 @@ class Suite:
     Attributes:
         path: the file, absolute; empty for a suite built in Python.
         targets: the systems under test, after flags and defaults.
+        generators: functions of the user's that were called to know the cases, as `file.py:name`.
+        prompts: id → label, of the prompts that every case runs with; empty where cases give their input.
         judge: the suite's own judge.
         forced_judge: the one of the command line, which wins over all.
         default_judge: the project's, where nothing else names one.
@@ -143,6 +150,8 @@ class Suite:
     path: str = ""
     description: str | None = None
     targets: tuple[TargetSpec, ...] = ()
+    generators: tuple[str, ...] = ()
+    prompts: Mapping[str, str | None] = field(default_factory=dict)
     judge: TargetSpec | None = None
     forced_judge: TargetSpec | None = None
     default_judge: TargetSpec | None = None

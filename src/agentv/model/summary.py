@@ -23,7 +23,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The totals of one suite, target or tag."""
+    """The totals of one suite, target, prompt or tag."""
 
     cases: Counts
     pass_rate: float | None
@@ -53,6 +53,7 @@ class Summary:
     duration_ms: float
     by_suite: Mapping[str, Group] = field(default_factory=dict)
     by_target: Mapping[str, Group] = field(default_factory=dict)
+    by_prompt: Mapping[str, Group] = field(default_factory=dict)
     by_tag: Mapping[str, Group] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Json]:

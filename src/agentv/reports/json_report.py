@@ -39,6 +39,7 @@ def _trial(trial: TrialView, here: str) -> Json:
         "eval_path": shown_from(path, here) if path else None,
         "line": line or None,
         "target": trial.target,
+        "prompt_id": trial.prompt_id,
         "sample": trial.sample,
         "status": trial.status,
         "score": trial.score,

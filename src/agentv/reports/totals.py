@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
-from agentv.model.summary import Counts, Summary
+from agentv.model.summary import Counts, Group, Summary
 from agentv.reports.text import one_line
+
+PROMPTS = 20
+"""Prompts that are compared below the totals; the summary holds all."""
 
 
 def totals(summary: Summary, noted: int, results: str) -> list[str]:
@@ -28,6 +32,7 @@ def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
         what = "trial" if trials.total != cases.total else "case"
         yield f"{plural(noted, f'passed {what}')} with a check that did not pass"
     yield ", ".join([_rate(summary), *_mean(summary)])
+    yield from _prompts(summary)
     yield f"{_cost(summary)}, {duration(summary.duration_ms)}"
     yield f"results: {one_line(results)}"
 
@@ -49,6 +54,21 @@ def _rate(summary: Summary) -> str:
     low, high = summary.pass_rate_interval
     judged = summary.cases.passed + summary.cases.failed
     return f"pass rate {summary.pass_rate:.1%} of {judged} judged (95% interval {low:.1%} to {high:.1%})"
+
+
+def _prompts(summary: Summary) -> Iterator[str]:
+    """How the prompts compare, where there are several."""
+    if len(summary.by_prompt) < 2:
+        return
+    for name, group in islice(summary.by_prompt.items(), PROMPTS):
+        yield f"with {one_line(name)}: {_group(group)}"
+    if len(summary.by_prompt) > PROMPTS:
+        yield f"and {len(summary.by_prompt) - PROMPTS} more prompts, in summary.json"
+
+
+def _group(group: Group) -> str:
+    mean = [] if group.mean_score is None else [f"mean score {group.mean_score:.2f}"]
+    return ", ".join([outcomes(group.cases), *mean])
 
 
 def _mean(summary: Summary) -> list[str]:

@@ -60,6 +60,7 @@ class TrialView:
 
     Attributes:
         place: absolute path of the eval file and line of the case.
+        prompt_id: of the suite's prompt that it ran with, if it has some.
         output: the beginning of the answer.
         case: of a sample, what its case came to where that is a pass.
     """
@@ -78,6 +79,7 @@ class TrialView:
     findings: tuple[Finding, ...]
     output: str | None = None
     case: PassedCase | None = None
+    prompt_id: str | None = None
 
     @property
     def gated(self) -> bool:
@@ -145,7 +147,7 @@ class RunView:
         self._targets.add(result.trial.target.name)
         if result.trial.repeat > 1:
             trial = result.trial
-            key = (_place(trial), trial.case.id, trial.target.name)
+            key = (_place(trial), trial.case.id, trial.case.prompt_id, trial.target.name)
             self._samples.setdefault(key, _Samples(trial.repeat, trial.threshold, trial.aggregate)).add(result)
         self._spend(result.cost_usd)
         self._spend(result.judge_cost_usd)
@@ -171,11 +173,13 @@ class RunView:
 
     def trials(self, kind: Kind) -> list[TrialView]:
         """The trials of a kind that are held, in the order of their files."""
-        found = sorted(self._kept[kind], key=lambda one: (one.place, one.test_id, one.target, one.sample))
+        found = sorted(
+            self._kept[kind], key=lambda one: (one.place, one.test_id, one.prompt_id or "", one.target, one.sample)
+        )
         return [self._with_case(one) if one.repeat > 1 else one for one in found]
 
     def _with_case(self, one: TrialView) -> TrialView:
-        return replace(one, case=self._samples[one.place, one.test_id, one.target].passed())
+        return replace(one, case=self._samples[one.place, one.test_id, one.prompt_id, one.target].passed())
 
     def omitted(self, kind: Kind) -> int:
         """How many trials of a kind are not held."""
@@ -208,6 +212,7 @@ def trial_view(kind: Kind, result: TrialResult) -> TrialView:
         error=result.error,
         findings=tuple(finding for score in result.scores for finding in _findings(score)),
         output=None if result.output is None else result.output[:OUTPUT_KEPT],
+        prompt_id=trial.case.prompt_id,
     )
 
 

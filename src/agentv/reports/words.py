@@ -20,11 +20,18 @@ HEADINGS: dict[Kind, str] = {
 
 
 def label(trial: TrialView, *, targets: bool) -> str:
-    """Which trial it is: its id, its target where there are several, its sample where it has several."""
+    """Which trial it is: its id, its prompt, its target where there are several, its sample where it has several."""
     name = one_line(trial.test_id)
+    if trial.prompt_id is not None:
+        name += f" with {one_line(trial.prompt_id)}"
     if targets:
         name += f" on {one_line(trial.target)}"
     return f"{name} (sample {trial.sample} of {trial.repeat})" if trial.repeat > 1 else name
+
+
+def sample_line(size: int, of: int, seed: int) -> str:
+    """Which sample was drawn, with the flag that draws it again."""
+    return f"sample: {size} of {of} cases; the same ones again with --seed {seed}"
 
 
 def reason(trial: TrialView) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -20,8 +21,10 @@ from agentv.spec.consistency import check_entries
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.defaults import CaseDefaults
 from agentv.spec.dependencies import read_dependencies
+from agentv.spec.expansion import expands, variants
 from agentv.spec.fingerprints import digests_behind
 from agentv.spec.judging import Judging, judges, nested
+from agentv.spec.matrix import Around, PromptMatrix
 from agentv.spec.messages import read_criteria, read_files, read_messages, with_files
 from agentv.spec.nearest import nearest
 from agentv.spec.nodes import (
@@ -85,6 +88,8 @@ class CaseReader:
         self._root = _encode(root)[1:-1] if root != "/" else b"\x00"
         self._shape = shape_of(AuthoredCase)
         self._others = Others(hinted=tuple(CASE.known))
+        prompts = defaults.prompts
+        self._matrix = PromptMatrix(prompts, lambda facts: self._digest(facts, ())) if prompts else None
         self._shared: tuple[AssertionEntry, ...] | None = None
         self._broken = False
 
@@ -113,22 +118,39 @@ class CaseReader:
         """Whether the suite has assertions for its cases."""
         return not (is_empty(self._defaults.assert_) and is_empty(self._defaults.test_assert))
 
-    def read(self, node: Node, reading: Reading, *, alone: bool = True) -> Case | None:
-        """The case, or None when anything is wrong with it, all of which is then reported.
+    def end(self, report: Report) -> None:
+        """All cases were read: report what is wrong with the prompts that they ran with."""
+        if self._matrix is not None:
+            self._matrix.end(report)
+
+    def read(self, node: Node, reading: Reading, *, alone: bool = True) -> tuple[Case, ...]:
+        """What an entry stands for: one case, or one for each prompt and each combination of its list values.
+
+        Nothing when anything is wrong with it, all of which is then reported.
 
         Args:
             node: what was written.
             reading: of the suite.
             alone: it brings an input of its own; a row of variables is asked what the suite's `input` says.
         """
-        report = reading.report
         self.seen = True
         if not isinstance(node, MapNode):
-            report.error("bad-case", node, f"a case must be a mapping, found {kind_of(node)}")
+            reading.report.error("bad-case", node, f"a case must be a mapping, found {kind_of(node)}")
             self.lost = True
-            return None
+            return ()
         if self.witness is not None:
             self.witness(node)
+        defaults = self._defaults
+        if not expands(node, defaults.expand):
+            return self._read(node, reading, alone=alone)
+        found = [
+            self._read(one, reading, end, alone=alone)
+            for end, one in variants(node, defaults.vars, defaults.fixed, reading.report)
+        ]
+        return tuple(chain.from_iterable(found)) if all(found) else ()
+
+    def _read(self, node: MapNode, reading: Reading, variant: str = "", *, alone: bool) -> tuple[Case, ...]:
+        report = reading.report
         errors, unrendered = report.errors, report.unrendered
         translated = translate(node, CASE, report)
         items = translated.items
@@ -142,15 +164,15 @@ class CaseReader:
             authored = self._shape.unread(items)
         if is_empty(items.get("id")) and "id" not in meant:
             report.error("missing-key", items.get("id") or node, "a case needs 'id'")
-        case = self._build(_Authored(authored, node, translated, meant, alone=alone), reading)
+        cases = self._build(_Authored(authored, node, translated, meant, alone=alone, variant=variant), reading)
         if report.errors == errors and report.unrendered == unrendered:
-            return case
+            return cases
         identity = items.get("id")
         if isinstance(identity, Scalar) and not is_empty(identity):
             self.unread.add(identity.text)
         else:
             self.lost = True
-        return None
+        return ()
 
     def _meant(self, node: MapNode) -> frozenset[str]:
         """The keys that are not really missing: they were misspelt, or are given by what is not built yet."""
@@ -161,7 +183,7 @@ class CaseReader:
             meant |= {"input", "assert"}  # which a case with turns may lack
         return frozenset(meant | {"input"} if node.items.keys() & _GIVES_INPUT else meant)
 
-    def _build(self, case: _Authored, reading: Reading) -> Case | None:
+    def _build(self, case: _Authored, reading: Reading) -> tuple[Case, ...]:
         authored, defaults = case.keys, self._defaults
         variables = self._variables(authored, reading)
         if variables is not defaults.vars:
@@ -183,7 +205,7 @@ class CaseReader:
         tags = read_tags(authored.tags, reading)
         depends_on = () if authored.depends_on is None else read_dependencies(authored.depends_on, reading)
         if messages is None or not graded:
-            return None
+            return ()
         self.zero.look(authored.threshold, entries, case.translated.map, reading.report)
         threshold = authored.threshold if authored.threshold is not None else defaults.threshold
         metadata = {**defaults.metadata, **authored.metadata} if authored.metadata or defaults.metadata else EMPTY
@@ -197,8 +219,8 @@ class CaseReader:
         except UnicodeEncodeError:
             message = "this case holds half of a character (a lone surrogate), which no file and no request can hold"
             reading.report.error("not-unicode", case.node, message)
-            return None
-        return Case(
+            return ()
+        read = Case(
             id=authored.id or "",
             input=messages,
             assertions=entries,
@@ -213,6 +235,7 @@ class CaseReader:
             timeout_s=authored.timeout_s,
             target=target,
             judge=judge,
+            variant=case.variant,
             sha256=digest,
             span=span_of(case.node.at),
             turns=turns or (),
@@ -220,6 +243,15 @@ class CaseReader:
             conversation_id=authored.conversation_id,
             depends_on=depends_on,
         )
+        return (read,) if self._matrix is None else self._matrix.cases(read, reading, self._around(authored, reading))
+
+    def _around(self, authored: AuthoredCase, reading: Reading) -> Around:
+        """What the suite says for all inputs, put around the messages of a prompt."""
+
+        def around(messages: tuple[Message, ...], node: Node) -> tuple[Message, ...] | None:
+            return messages if authored.skip_defaults else self._with_defaults(messages, node, reading)
+
+        return around
 
     def _digest(self, facts: tuple[Any, ...], entries: tuple[AssertionEntry, ...]) -> str:
         """The hash of all that was authored for a case. Paths count from the repository's root, wherever that is."""
@@ -242,16 +274,18 @@ class CaseReader:
 
     def _input(self, case: _Authored, reading: Reading) -> tuple[Message, ...] | None:
         given = case.keys.input
+        if self._defaults.prompted and (given is None or is_empty(given)):
+            return ()
         if given is None and not case.alone and self._defaults.input is not None:
             return self._suites_input(self._defaults.input, case, reading)
         if given is None or is_empty(given):
-            if "input" not in case.meant and not self._defaults.prompted:
+            if "input" not in case.meant:
                 reading.report.error("missing-input", given or case.node, "a case needs 'input'")
             return None
         own = self._asked(given, given, reading)
         if own is None:
             return None
-        return own if case.keys.skip_defaults else self._with_defaults(own, given, reading)
+        return own if case.keys.skip_defaults or self._matrix else self._with_defaults(own, given, reading)
 
     def _suites_input(self, node: Node, case: _Authored, reading: Reading) -> tuple[Message, ...] | None:
         """What a case is asked that brings nothing but variables."""
@@ -269,6 +303,10 @@ class CaseReader:
         """The turns of a case that has some; None when something is wrong, which is reported."""
         authored, report = case.keys, reading.report
         told = report.errors + report.unrendered
+        if self._matrix is not None:
+            key = "turns" if authored.turns is not None else "mode"
+            message = "a case with 'turns' says itself what is asked, and the suite's 'prompts' say it too"
+            report.error("bad-turn", case.translated.map.keys[key], message, hint="keep one of them")
         if authored.mode is not None:
             report.older("mode: conversation", "turns", case.translated.map.keys["mode"])
         if authored.turns is None:
@@ -388,6 +426,7 @@ class _Authored:
         keys: by their canonical names; only those that are handed on unread where another one is wrong.
         meant: keys whose absence is not to be reported.
         alone: it brings its own input.
+        variant: the end of its id, where it is one of several that one entry stands for.
     """
 
     keys: AuthoredCase
@@ -395,6 +434,7 @@ class _Authored:
     translated: Translated
     meant: frozenset[str]
     alone: bool
+    variant: str = ""
 
 
 def _of_turns(turns: tuple[Turn, ...]) -> tuple[AssertionEntry, ...]:

@@ -65,7 +65,6 @@ class CaseSources:
 
     Attributes:
         tally: how many cases have which `repeat` of their own, and whether they have a target of their own.
-        links: the cases that hang on others, once all were read.
     """
 
     def __init__(
@@ -89,9 +88,10 @@ class CaseSources:
         self._doubled = 0
         self._doubles: list[tuple[str, Span | None, str]] = []
         self._tables = 0
-        self.tally: Counter[tuple[int | None, bool]] = Counter()
-        self.links: dict[str, Link] = {}
         self._links = Links()
+        self.links: dict[str, Link] = {}
+        self.generators: list[str] = []
+        self.tally: Counter[tuple[int | None, bool]] = Counter()
 
     @property
     def cases(self) -> Cases:
@@ -121,7 +121,7 @@ class CaseSources:
         reading = self._reading
         alone = not path.endswith(".csv")
 
-        def read_case(node: Node, report: Report, renders: bool) -> Case | None:
+        def read_case(node: Node, report: Report, renders: bool) -> tuple[Case, ...]:
             own = replace(reading, report=report, renders=renders or reading.renders)
             return self._reader.read(node, own, alone=alone)
 
@@ -134,29 +134,27 @@ class CaseSources:
         self._parts.append(cases)
         errors = reading.report.errors
         kept, unread = 0, len(self._reader.unread)
-        for case in cases.check(reading.report):
-            self._register(case)
-            kept += 1
+        for found in cases.check(reading.report):
+            self._register(found)
+            kept += len(found)
         self._links.lost |= kept + len(self._reader.unread) - unread < len(cases)  # a line that is no object
         if not len(cases) and reading.report.errors == errors:
             reading.report.error("no-tests", _top(path), "this file holds no case")
 
     def end(self) -> None:
-        """All was read: tell the ids that stand twice, how many were left out of the report, and loose links."""
-        report = self._reading.report
-        places = self._places({identity for identity, _, _ in self._doubles}) if self._doubles else {}
+        """All was read: tell the ids that stand in streamed files already, how many were left out, and loose links."""
+        places = self._in_streams({identity for identity, _, _ in self._doubles}) if self._doubles else {}
         for identity, span, where in self._doubles:
-            first, count = places.get(identity, (None, 2))
-            if count > 1:  # otherwise it is another id with the same hash
-                other = f"; the first is at {shown(first.file)}:{first.line}" if first and first != span else ""
-                report.error("duplicate-id", span, f"{where}two cases have the id '{identity}'{other}")
+            first = next((one for one in places.get(identity, ()) if span is None or one[:2] != span[:2]), None)
+            if first is not None:  # otherwise it is another id with the same hash
+                self._tell_double(identity, span, first, where)
         if self._doubled > SHOWN:
             message = f"{self._doubled:,} cases have the id of another one; the first {SHOWN} are shown"
-            report.error("duplicate-id", _top(self._path), message)
+            self._reading.report.error("duplicate-id", _top(self._path), message)
         if not self._links.empty:
             self._links.unread, self._links.lost = self._reader.unread, self._links.lost or self._reader.lost
             ids = self._ids.__contains__
-            self.links = self._links.checked(ids, lambda: (one.id for one in self.cases), report)
+            self.links = self._links.checked(ids, lambda: (one.id for one in self.cases), self._reading.report)
 
     def _format(self, path: str) -> Format[Any]:
         if path.endswith(".jsonl"):
@@ -184,33 +182,68 @@ class CaseSources:
             return Diagnostic("checks-nothing", message, top, hint=f"add the column, or 'assert' to {where}")
         return None
 
-    def _keep(self, case: Case | None, where: str = "") -> None:
-        if case is None:
+    def _keep(self, cases: tuple[Case, ...], where: str = "") -> None:
+        """The cases that one entry stands for."""
+        if not cases:
             return
-        self._register(case, where)
+        self._register(cases, where)
         if not self._parts or not isinstance(self._parts[-1], list):
             self._parts.append([])
-        self._parts[-1].append(case)  # type: ignore[union-attr]  # a list, as the line above sees to
+        self._parts[-1].extend(cases)  # type: ignore[union-attr]  # a list, as the line above sees to
 
-    def _register(self, case: Case, where: str = "") -> None:
-        """Count a case, and see whether its id was there. `where` says what its place does not."""
-        self.tally[case.repeat, case.target is not None] += 1
-        if (case.depends_on or case.conversation_id is not None) and case.id not in self._ids:
-            self._links.note(case, self._reading.report)
-        if self._ids.seen(case.id):
-            self._doubled += 1
-            if self._doubled <= SHOWN:
-                self._doubles.append((case.id, case.span, where))
+    def _register(self, cases: tuple[Case, ...], where: str = "") -> None:
+        """Count the cases of one entry, and note an id that another entry has. Its prompts share one id.
 
-    def _places(self, ids: Collection[str]) -> Mapping[str, tuple[Span | None, int]]:
-        """Where each of these ids stands first, and how often: one pass over all cases, whatever their number."""
-        found: dict[str, tuple[Span | None, int]] = {}
+        Args:
+            cases: of the entry.
+            where: what their place does not say.
+        """
+        first = cases[0]
+        if first.depends_on or first.conversation_id is not None:
+            for case in {case.id: case for case in cases}.values():
+                if case.id not in self._ids:
+                    self._links.note(case, self._reading.report)
+        told = self._note_double(first.id.removesuffix(first.variant), first, where)
+        before = None if first.variant else first.id
+        for case in cases:
+            self.tally[case.repeat, case.target is not None] += 1
+            if case.id != before and not told:
+                self._note_double(case.id, case, where)
+                before = case.id
+
+    def _note_double(self, identity: str, case: Case, where: str) -> bool:
+        """Whether an id was there, most likely: told now where memory shows the first, else when all files are read."""
+        if not self._ids.seen(identity):
+            return False
+        self._doubled += 1
+        if self._doubled > SHOWN:
+            return True
+        lists = (part for part in self._parts if not isinstance(part, StreamedCases))
+        first = next(
+            (one for part in lists for one in part if identity in (one.id, one.id.removesuffix(one.variant))), None
+        )
+        if first is not None:
+            self._tell_double(identity, case.span, first.span, where)
+        else:
+            self._doubles.append((identity, case.span, where))
+        return True
+
+    def _tell_double(self, identity: str, span: Span | None, first: Span | None, where: str) -> None:
+        other = f"; the first is at {shown(first.file)}:{first.line}" if first and first != span else ""
+        self._reading.report.error("duplicate-id", span, f"{where}two cases have the id '{identity}'{other}")
+
+    def _in_streams(self, ids: Collection[str]) -> Mapping[str, Sequence[Span]]:
+        """Where each of these ids stands first, and second: one pass over the files, whatever their length."""
+        entries: dict[str, list[str]] = {}
+        for identity in ids:
+            for entry in _entries_of(identity):
+                entries.setdefault(entry, []).append(identity)
+        found: dict[str, list[Span]] = {}
         for part in self._parts:
-            pairs = part.places() if isinstance(part, StreamedCases) else ((one.id, one.span) for one in part)
-            for identity, span in pairs:
-                if identity is not None and identity in ids:
-                    first, count = found.get(identity, (span, 0))
-                    found[identity] = first, count + 1
+            for written, span in part.places() if isinstance(part, StreamedCases) else ():
+                for identity in entries.get(written or "", ()):
+                    places = found.setdefault(identity, [])
+                    places += [span] if len(places) < 2 else []
         return found
 
     def _elsewhere(self, node: Scalar) -> None:
@@ -246,8 +279,16 @@ class CaseSources:
             message = f"'{name}' is not called here: its cases are checked when they run"
             self._reading.report.remark("unchecked-cases", node, message)
             return
-        for number, case in made_cases(function, self._reader, self._reading):
-            self._keep(case, f"case {number}: ")
+        for number, cases in made_cases(function, self._reader, self._reading):
+            self._keep(cases, f"case {number}: ")
+
+
+def _entries_of(identity: str) -> Iterator[str]:
+    """The ids that a case of this id can have in a file: its own, or that of an entry whose lists were expanded."""
+    yield identity
+    for place, letter in enumerate(identity):
+        if letter == "[":
+            yield identity[:place]
 
 
 def _top(path: str) -> Span:

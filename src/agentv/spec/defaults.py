@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from agentv.model.values import EMPTY, Json, JsonObject
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.nodes import MapNode, Node, Place, is_empty, kind_of, plain
+from agentv.spec.prompts import Prompt, read_prompts
 from agentv.spec.reading import Reading
-from agentv.spec.schema import AuthoredSuite
+from agentv.spec.schema import AuthoredCase, AuthoredSuite
 from agentv.spec.spellings import DEFAULT_TEST, Translated, translate
 
 
@@ -21,7 +22,9 @@ class CaseDefaults:
         vars: `default_test.vars`, with the variables of the command line over them.
         fixed: variables that no case can change: those of the command line.
         replaces: a case's own `evaluators` replace the suite's (a file spelled `evalcases:`, seed 002).
-        prompted: the input comes from elsewhere.
+        expand: a list in `vars` stands for one case for each of its items, where the case does not say otherwise.
+        prompted: the input comes from `prompts`, even where they are wrong.
+        prompts: those that are right.
     """
 
     assert_: Node | None = None
@@ -34,7 +37,9 @@ class CaseDefaults:
     threshold: float | None = None
     threshold_at: Place | None = None
     replaces: bool = False
+    expand: bool = False
     prompted: bool = False
+    prompts: tuple[Prompt, ...] = ()
 
 
 def read_defaults(
@@ -56,6 +61,7 @@ def read_defaults(
         fixed=dict(fixed) or EMPTY,
         replaces="evalcases" in written,
         prompted="prompts" in written,
+        prompts=read_prompts(authored.prompts, reading),
     )
     node = authored.default_test
     if node is None or is_empty(node):
@@ -72,6 +78,7 @@ def read_defaults(
         metadata=_object(translated.items.get("metadata"), "metadata", reading) or EMPTY,
         threshold=_threshold(translated.items.get("threshold"), reading),
         threshold_at=getattr(translated.items.get("threshold"), "at", None),
+        expand=_expand(translated.items.get("expand"), reading),
     )
 
 
@@ -99,3 +106,9 @@ def _threshold(node: Node | None, reading: Reading) -> float | None:
         return None
     read = shape_of(AuthoredSuite).rules["threshold"].kind.read(node, reading, "threshold")
     return None if read is INVALID or read is None else float(read)
+
+
+def _expand(node: Node | None, reading: Reading) -> bool:
+    if node is None:
+        return False
+    return shape_of(AuthoredCase).rules["expand"].kind.read(node, reading, "expand") is True

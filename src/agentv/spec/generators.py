@@ -83,7 +83,7 @@ def checked_function(path: str, name: str | None, node: Scalar, reading: Reading
     return CaseFunction(found, name, node, at)
 
 
-def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> Iterator[tuple[int, Case]]:
+def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> Iterator[tuple[int, tuple[Case, ...]]]:
     """The cases that the function gives, numbered from 1. What is wrong with one or stops it is reported.
 
     Args:
@@ -102,9 +102,9 @@ def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> 
                 message = f"'{function.name}' gives more than {MOST:,} cases, which are held in memory"
                 report.error(BAD_GENERATOR, function.node, message, hint="write them into a JSON Lines file")
                 return
-            case = made.case(number, value)
-            if case is not None:
-                yield number, case
+            cases = made.cases(number, value)
+            if cases:
+                yield number, cases
     except ForeignError as error:
         after = f" (after {number} case{'' if number == 1 else 's'})" if number else ""
         report.error(error.failure.code, function.node, f"{error.failure.message}{after}")
@@ -134,15 +134,15 @@ class _Made:
         """Plain data of what it gives."""
         return as_authored(value, self._function.called, BAD_GENERATOR)
 
-    def case(self, number: int, value: Any) -> Case | None:
-        """The case of a value; its mistakes are told with its number and the path to the part of it."""
+    def cases(self, number: int, value: Any) -> tuple[Case, ...]:
+        """The cases of a value; its mistakes are told with its number and the path to the part of it."""
         at, own = self._function.at, Report(hints=self._reading.report.hints)
-        case = self._reader.read(node_of(value, at), replace(self._reading, report=own))
+        cases = self._reader.read(node_of(value, at), replace(self._reading, report=own))
         if own.count:
             self.wrong += 1
             if self.wrong <= SHOWN:
                 self._tell(number, value, own)
-        return case
+        return cases
 
     def _tell(self, number: int, value: Any, found: Report) -> None:
         exact, (node, paths) = Report(hints=found.hints), traced(value, self._function.at.file)

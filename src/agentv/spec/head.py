@@ -76,6 +76,7 @@ class HeadReader:
             path=self.path,
             description=authored.description,
             targets=tuple(targets.asked(authored.targets, reading)),
+            prompts={prompt.id: prompt.label for prompt in defaults.prompts},
             judge=book.inline(authored.judge, reading) if authored.judge is not None else None,
             forced_judge=targets.forced_judge(reading),
             default_judge=targets.default_judge(reading),

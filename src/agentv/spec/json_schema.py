@@ -14,6 +14,7 @@ from agentv.registry.types import AssertionType, Provider
 from agentv.spec.json_entries import assertion_defs
 from agentv.spec.json_kinds import ASSERTIONS, FREE_KEYS, NAME, PLACEHOLDER_DEF, TEXT, Schema, needed, properties_of
 from agentv.spec.json_messages import MESSAGE_DEFS, MESSAGES
+from agentv.spec.json_prompts import PROMPTS, input_or_prompts, prompt_defs
 from agentv.spec.json_spellings import older_spelling, spelled_mapping
 from agentv.spec.json_targets import BY_ID, TARGET, target_defs
 from agentv.spec.schema import AuthoredCase, AuthoredRun, AuthoredSuite, AuthoredTurn
@@ -60,17 +61,18 @@ def _eval_file(words: Vocabulary) -> _Document:
     defs = {
         "case": {
             **spelled_mapping(properties_of(AuthoredCase, _CASE_VALUES), CASE, "#/$defs/case"),
-            **needed([CASE.spelled("id"), [*CASE.spelled("input"), "turns"]]),
+            **needed([CASE.spelled("id")]),
         },
         "turn": {
             **spelled_mapping(properties_of(AuthoredTurn, _TURN_VALUES), TURN, "#/$defs/turn"),
             **needed([TURN.spelled("input")]),
         },
         "default_test": spelled_mapping(_DEFAULT_TEST_VALUES, DEFAULT_TEST, "#/$defs/default_test"),
+        **prompt_defs(),
         "run": spelled_mapping(properties_of(AuthoredRun), RUN, "#/$defs/run", _RUN_VALUES),
         **_shared(words),
     }
-    return "agentv eval file", {**body, **needed([SUITE.spelled("tests")])}, defs
+    return "agentv eval file", {**body, **needed([SUITE.spelled("tests")]), **input_or_prompts()}, defs
 
 
 def _targets_file(words: Vocabulary) -> _Document:
@@ -125,6 +127,7 @@ _SUITE_VALUES: Mapping[str, Schema] = {
     "requires": {},
     "targets": {"anyOf": [TARGET, {"type": "array", "items": TARGET}, _NOTHING]},
     "judge": TARGET,
+    "prompts": PROMPTS,
     "input": {"anyOf": [MESSAGES, _NOTHING]},
     "input_files": {"anyOf": [{"type": ["string", "null"]}, {"type": "array", "items": {"type": "string"}}]},
     "assert_": ASSERTIONS,
@@ -162,6 +165,7 @@ _TURN_VALUES: Mapping[str, Schema] = {key: _CASE_VALUES[key] for key in _TURN_KE
 
 _DEFAULT_TEST_VALUES: dict[str, Schema] = {
     "vars": {"description": "values for {{ name }}; a case's own win key by key", **_OBJECT_OR_NOTHING},
+    "expand": {"description": "a list in vars stands for one case for each of its items", "type": ["boolean", "null"]},
     "metadata": {"description": "kept in every row; a case's own wins key by key", **_OBJECT_OR_NOTHING},
     "assert": {"description": "assertions added to every case", **ASSERTIONS},
     "threshold": {"description": "pass mark of every case", "$ref": "#/$defs/case/properties/threshold"},

@@ -49,6 +49,7 @@ class AuthoredSuite(Declared):
     requires: Annotated[Unread, Doc("what this suite needs, for people")] = None
     targets: Annotated[Unread, Doc("the systems under test: names, provider:rest strings or inline targets")] = None
     judge: Annotated[Unread, Doc("the target that grades rubrics")] = None
+    prompts: Annotated[Unread, Doc("what is asked: texts, messages or files; every case runs with each")] = None
     input: Annotated[Unread, Doc("messages put before every case's input")] = None
     input_files: Annotated[Unread, Doc("files attached to every case with a string input")] = None
     assert_: Annotated[Unread, Doc("assertions added to every case")] = None
@@ -69,6 +70,7 @@ class AuthoredCase(Declared):
     input: Annotated[Unread, Doc("a text, a message, or a list of messages")] = None
     expected_output: Annotated[Unread, Doc("the reference answer; it grades nothing by itself")] = None
     vars: Annotated[Unread, Doc("values for {{ name }}")] = None
+    expand: Annotated[bool | None, Doc("a list in vars stands for one case for each of its items")] = None
     assert_: Annotated[Unread, Doc("this case's assertions")] = None
     rubrics: Annotated[Unread, Doc("shorthand for one llm-rubric over the list")] = None
     skip_defaults: Annotated[bool, Doc("nothing of the suite's assertions, input or files applies")] = False
@@ -98,6 +100,15 @@ class AuthoredTurn(Declared):
 
 
 @dataclass(frozen=True, slots=True)
+class AuthoredPrompt(Declared):
+    """An entry of `prompts:` that is an object."""
+
+    id: Annotated[Label, Doc("unique in the suite; rows show it")] = None
+    label: Annotated[Label, Doc("its name where it has no id; beside one, for people")] = None
+    prompt: Annotated[Unread, Older(("raw",)), Doc("a text, a list of messages, or a file that holds one")] = None
+
+
+@dataclass(frozen=True, slots=True)
 class AuthoredTarget(Declared):
     """What every target takes, whatever its provider."""
 
@@ -114,7 +125,7 @@ class AuthoredTarget(Declared):
 class AuthoredSettings(Declared):
     """The keys that every assertion takes (SPEC section 7.1)."""
 
-    name: Annotated[Text | None, Doc("shown, and the key of the score"), Older(("metric",))] = None
+    name: Annotated[Label, Doc("shown, and the key of the score"), Older(("metric",))] = None
     weight: Annotated[float, Between(0), Doc("0: reported, not counted")] = 1.0
     required: Annotated[bool | Fraction, Doc("a gate: true, the grade must pass; a number, it must score that")] = False
     min_score: Annotated[Fraction | None, Doc("the grade passes at or above it")] = None
@@ -123,4 +134,12 @@ class AuthoredSettings(Declared):
     transform: Annotated[Transform | None, Doc("reshapes the output for this assertion")] = None
 
 
-__all__ = ["AuthoredCase", "AuthoredRun", "AuthoredSettings", "AuthoredSuite", "AuthoredTarget", "AuthoredTurn"]
+__all__ = [
+    "AuthoredCase",
+    "AuthoredPrompt",
+    "AuthoredRun",
+    "AuthoredSettings",
+    "AuthoredSuite",
+    "AuthoredTarget",
+    "AuthoredTurn",
+]

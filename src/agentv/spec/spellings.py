@@ -52,6 +52,7 @@ SUITE = Spellings(
             "metadata",
             "requires",
             "targets",
+            "prompts",
             "input",
             "input_files",
             "assert",
@@ -102,7 +103,6 @@ SUITE = Spellings(
     },
     not_yet=frozenset(
         {
-            "prompts",
             "workspace",
             "environment",
             "extensions",
@@ -137,6 +137,7 @@ CASE = Spellings(
             "input",
             "expected_output",
             "vars",
+            "expand",
             "assert",
             "rubrics",
             "skip_defaults",
@@ -197,7 +198,7 @@ TURN = Spellings(
 )
 
 DEFAULT_TEST = Spellings(
-    canonical=frozenset(["vars", "metadata", "assert", "threshold", "options"]),
+    canonical=frozenset(["vars", "expand", "metadata", "assert", "threshold", "options"]),
     older={"assertions": "assert", "evaluators": "assert"},
 )
 

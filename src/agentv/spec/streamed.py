@@ -22,8 +22,8 @@ SHOWN = 100
 HELD = 20_000
 """Cases of one file that are held in memory; a longer file is read again instead."""
 
-ReadCase = Callable[[Node, Report, bool], Case | None]
-"""(node, where mistakes go, whether it holds placeholders) → the case."""
+ReadCase = Callable[[Node, Report, bool], tuple[Case, ...]]
+"""(node, where mistakes go, whether it holds placeholders) → the cases that it stands for; none if it is wrong."""
 
 R = TypeVar("R")
 
@@ -90,23 +90,23 @@ class StreamedCases(Generic[R]):
         number = 1  # where the file went wrong, in the end
         for number, record in self._source.records(whole):
             report = Report()  # of its own, so that remarks do not pile up
-            case = self._read(number, record, report)
-            if case is None or report.failed:
+            cases = self._read(number, record, report)
+            if not cases or report.failed:
                 raise self._changed(number)
-            yield case
+            yield from cases
         if whole.failed:
             raise self._changed(number)
 
-    def check(self, report: Report) -> Iterable[Case]:
-        """One pass over all records: reports what is wrong, yields what is right."""
+    def check(self, report: Report) -> Iterable[tuple[Case, ...]]:
+        """One pass over all records: reports what is wrong, yields the cases of each record that is right."""
         noted = bad = 0
         for number, record in self._source.records(report):
-            self._count += 1
             found = Report()
-            case = self._read(number, record, found)
-            if case is not None:
-                self._hold(case)
-                yield case
+            cases = self._read(number, record, found)
+            self._count += max(len(cases), 1)
+            if cases:
+                self._hold(cases)
+                yield cases
             if not found.count:
                 continue
             noted += 1
@@ -136,15 +136,15 @@ class StreamedCases(Generic[R]):
         message = f"this {self._source.unit} was changed while the run went on, and is wrong now"
         return LoadError([Diagnostic("file-changed", message, Span(self.path, number, 1, number, 2))])
 
-    def _hold(self, case: Case) -> None:
+    def _hold(self, cases: tuple[Case, ...]) -> None:
         if self._held is None or len(self._held) >= HELD:
             self._held = None
         else:
-            self._held.append(case)
+            self._held += cases
 
-    def _read(self, number: int, record: R, found: Report) -> Case | None:
+    def _read(self, number: int, record: R, found: Report) -> tuple[Case, ...]:
         node = self._source.node(number, record, found)
-        return None if node is None else self._read_case(node, found, self._source.renders(record))
+        return () if node is None else self._read_case(node, found, self._source.renders(record))
 
     def _located(self, number: int, record: R, found: Report) -> Report:
         """The same mistakes with their columns, where they can be had: read once more, part by part."""

@@ -190,6 +190,7 @@ class SuiteReader:
         if sources is None:
             return None
         sources.end()
+        head.cases.end(self._report)
         if not head.cases.seen and not self._report.failed:
             self._report.error("no-tests", tests or self._top, "this file holds no case")
         if not self.request.for_run:
@@ -204,6 +205,7 @@ class SuiteReader:
             cases=sources.cases,
             tally=sources.tally,
             links=sources.links,
+            generators=tuple(sources.generators),
             judges=judges,
             secrets=frozenset(self._reading.secrets),
             files=dict(self._disk.digests),

@@ -103,6 +103,7 @@ def _trial(row: Row, root: str) -> Trial:
         (),
         tags=tuple(row.get("tags", ())),
         metadata=row.get("metadata", {}),
+        prompt_id=row.get("prompt_id"),
         sha256=row.get("case_sha256", ""),
         conversation_id=row.get("conversation_id"),
     )

@@ -111,7 +111,7 @@ def row_of(result: TrialResult, places: Places) -> Row:
         suite.name,
         places[suite.path] if suite.path else None,
         trial.target.name,
-        None,
+        case.prompt_id,
         trial.sample,
         result.timestamp,
         result.status,

@@ -77,6 +77,7 @@ def summarize(
         duration_ms=duration_ms,
         by_suite=_grouped(((profile.suite, one) for profile, one in found), planned.by_suite),
         by_target=_grouped(((profile.target, one) for profile, one in found), planned.by_target),
+        by_prompt=_grouped(((profile.prompt, one) for profile, one in found if profile.prompt is not None), {}),
         by_tag=_grouped(((tag, one) for profile, one in found for tag in profile.tags), planned.by_tag),
     )
 

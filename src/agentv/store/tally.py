@@ -24,6 +24,7 @@ class Profile(NamedTuple):
 
     suite: str
     target: str
+    prompt: str | None
     tags: tuple[str, ...]
     threshold: float
     repeat: int
@@ -85,7 +86,7 @@ class Tally:
                 yield self._repeated(current, profiles[self._profile_of[current[-1]]])
 
     def _profile(self, row: RowFacts) -> int:
-        key = (row.suite, row.target, row.tags, row.threshold, max(row.repeat, 1), row.aggregate)
+        key = (row.suite, row.target, row.prompt_id, row.tags, row.threshold, max(row.repeat, 1), row.aggregate)
         return self._profiles.setdefault(key, len(self._profiles))
 
     def _add_sample(self, case: int, number: int, row: RowFacts) -> None:

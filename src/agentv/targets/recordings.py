@@ -50,6 +50,12 @@ class _Row(msgspec.Struct):
         return None if found is None else str(found)
 
     @property
+    def prompt(self) -> str | None:
+        """The prompt that it answers; None where the case has its own input."""
+        found: object = msgspec.json.decode(self.prompt_id)
+        return found if isinstance(found, str) else None
+
+    @property
     def source(self) -> tuple[bytes, ...]:
         """Whose answer it is."""
         return bytes(self.target), bytes(self.suite), bytes(self.prompt_id)
@@ -105,16 +111,24 @@ class Recordings:
             raise ValueError("the row must have an 'output': text, messages or null")
         source = self._sources.setdefault(row.source, len(self._sources))
         self._places.note(_key(case, row.sample or _ANY_SAMPLE), begin, source)
+        if row.prompt is not None:  # a second time, for who asks with that very prompt
+            source = self._sources.setdefault(row.source[:2], len(self._sources))
+            self._places.note(_key(_prompted(case, row.prompt), row.sample or _ANY_SAMPLE), begin, source)
         if self._ids is not None:
             self._ids.add(case)
             if len(self._ids) > COMPARED:
                 self._ids = None
 
-    def answer(self, case: str, sample: int, turn: int | None = None) -> TargetResponse | Failure:
-        """The recorded answer of one sample of a case, or to one of its turns."""
-        begin = self._places.find(_key(case, sample))
-        if begin is None:
-            begin = self._places.find(_key(case, _ANY_SAMPLE))
+    def answer(
+        self, case: str, sample: int, prompt_id: str | None = None, turn: int | None = None
+    ) -> TargetResponse | Failure:
+        """The recorded answer of one sample of a case, or to one of its turns.
+
+        Of those with several prompts, the one of that prompt.
+        """
+        names = [case] if prompt_id is None else [_prompted(case, prompt_id), case]
+        found = (self._places.find(_key(name, one)) for name in names for one in (sample, _ANY_SAMPLE))
+        begin = next((place for place in found if place is not None), None)
         if begin is None:
             return self._missing(case, sample)
         if begin == AMBIGUOUS:
@@ -123,6 +137,11 @@ class Recordings:
         row = self._row(begin)
         if row is None or str(row.get("test_id", row.get("id"))) != case:
             return Failure("bad-recording", f"{self.name} has changed since it was read")
+        if prompt_id is not None and row.get("prompt_id") not in (None, prompt_id):
+            return Failure("no-recording", f"{self.name} has an answer to '{case}' with another prompt only")
+        return self._answer_in(row, case, turn)
+
+    def _answer_in(self, row: dict[str, Any], case: str, turn: int | None) -> TargetResponse | Failure:
         if row.get("error") is not None or row.get("status") in {"errored", "skipped"}:
             return Failure("no-recording", f"the recording of '{case}' in {self.name} has no answer: {_why(row)}")
         answer = _answer(row) if turn is None else _answer_to(row, turn)
@@ -177,6 +196,11 @@ def _answer_to(row: dict[str, Any], turn: int) -> TargetResponse | Failure:
 def _why(row: dict[str, Any]) -> str:
     error = row.get("error")
     return str(error.get("message", error) if isinstance(error, dict) else error or row.get("status"))[:200]
+
+
+def _prompted(case: str, prompt_id: str) -> str:
+    """What stands for a case with one of several prompts; no id holds the letter between them."""
+    return f"{case}\0{prompt_id}"
 
 
 def _key(case: str, sample: int) -> int:

@@ -56,7 +56,9 @@ class _Replay:
 
     @staticmethod
     def _find(read: Recordings | Failure, request: TargetRequest) -> TargetResponse | Failure:
-        return read if isinstance(read, Failure) else read.answer(request.case_id, request.sample, request.turn)
+        if isinstance(read, Failure):
+            return read
+        return read.answer(request.case_id, request.sample, request.prompt_id, request.turn)
 
     async def close(self) -> None:
         """Let go of the file."""

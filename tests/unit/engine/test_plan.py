@@ -154,3 +154,17 @@ def test_where_all_take_part_nothing_is_added():
     plan = Plan([linked(*map(case, "ab"), needs={"a": "b"})], PlanSettings())
     assert list(plan.added()) == []
     assert [one for _, one, _ in order(plan)] == ["a", "b"]
+
+
+def test_a_limit_counts_a_case_with_several_prompts_once():
+    cases = [case(name, prompt_id=prompt) for name in ("a", "b", "c") for prompt in ("brief", "long")]
+    plan = Plan([suite(*cases)], PlanSettings(limit=2))
+    assert [(trial.case.id, trial.case.prompt_id) for trial in plan] == [
+        ("a", "brief"), ("a", "long"), ("b", "brief"), ("b", "long"),
+    ]  # fmt: skip
+    assert plan.counts() == (4, 4)
+
+
+def test_two_prompts_that_say_the_same_are_two_trials():
+    plan = Plan([suite(case("a", prompt_id="brief"), case("a", prompt_id="long"), case("a"))], PlanSettings())
+    assert len({trial.key for trial in plan}) == 3

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentv.model.summary import Counts, Summary
+from agentv.model.summary import Counts, Group, Summary
 from agentv.reports.totals import duration, money, totals
 
 SUMMARY = Summary(
@@ -98,3 +98,19 @@ def test_duration(milliseconds, said):
 
 def test_a_hostile_path_does_not_steer():
     assert totals(SUMMARY, 0, "out\x1b[2J")[-1] == "results: out\\x1b[2J"
+
+
+def test_prompts_are_compared_where_there_are_several():
+    brief, long = Group(Counts(4, 3, 1), 0.75, 0.9), Group(Counts(4, 0, 0, 4), None, None)
+    assert lines(by_prompt={"brief": brief, "long\x1b[2J": long})[2:4] == [
+        "with brief: 3 passed, 1 failed, 0 errored, mean score 0.90",
+        "with long\\x1b[2J: 0 passed, 0 failed, 4 errored",
+    ]
+    assert lines(by_prompt={"brief": brief}) == lines()
+
+
+def test_very_many_prompts_are_not_all_compared_below_the_totals():
+    group = Group(Counts(1, 1), 1.0, 1.0)
+    found = lines(by_prompt={f"p{number}": group for number in range(25)})
+    assert sum(line.startswith("with p") for line in found) == 20
+    assert "and 5 more prompts, in summary.json" in found

@@ -172,7 +172,7 @@ MISTAKES = {
     "  assert: [{contains: a}]\n",
     "a threshold beyond 1": f"{CASE}  assert: [{{contains: a}}]\n  threshold: 80\n",
     "a text for a number": f"{CASE}  assert: [{{contains: a}}]\n  repeat: many\n",
-    "a key that is not built yet": f"{CASE}  assert: [{{contains: a}}]\nprompts: [a]\n",
+    "a key that is not built yet": f"{CASE}  assert: [{{contains: a}}]\ntriggering: [a]\n",
     "options that are not built yet": f"{CASE}  assert: [{{contains: a}}]\ndefault_test: {{options: {{a: 1}}}}\n",
     "an assertion that is a mapping": f"{CASE}  assert: {{contains: a}}\n",
     "a target without provider": "target: {name: x}\ntests:\n- {id: a, input: b, assert: [{contains: c}]}\n",

@@ -140,7 +140,7 @@ def test_the_file_itself_may_be_read_by_anyone(tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('{"a": 1}\n\n{"a": 2}\n', encoding="utf-8")
     seen: list[object] = []
-    cases = StreamedCases(JsonLines(str(path), ["a"]), lambda node, _report, _renders: seen.append(plain(node)))
+    cases = StreamedCases(JsonLines(str(path), ["a"]), lambda node, _report, _renders: seen.append(plain(node)) or ())
     assert list(cases.check(Report())) == []
     assert seen == [{"a": 1}, {"a": 2}]
     assert [(one, at.line) for one, at in cases.places()] == [("1", 1), ("2", 3)]

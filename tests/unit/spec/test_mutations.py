@@ -22,6 +22,11 @@ RIGHT: dict[str, Any] = {
     "metadata": {"team": "evals"},
     "run": {"workers": 2, "repeat": 1, "aggregate": "mean", "timeout_s": 5},
     "env": {"CITY": "Rome"},
+    "prompts": [
+        "{{ input }}",
+        {"id": "chat", "label": "Chat", "prompt": [{"role": "user", "content": "Say {{ input }} to {{ name }}"}]},
+        "file://prompts/*",
+    ],
     "input": [{"role": "system", "content": "Be kind."}],
     "input_files": ["guide.md"],
     "default_test": {"vars": {"name": "Ann"}, "metadata": {"a": 1}, "assert": [{"icontains": "hello"}]},
@@ -34,6 +39,7 @@ RIGHT: dict[str, Any] = {
             "input": "Hello {{ name }} of {{ env.CITY }}",
             "expected_output": {"role": "assistant", "content": "Hello"},
             "vars": {"name": "Ann", "tags": ["a", "b"]},
+            "expand": True,
             "metadata": {"level": 1},
             "threshold": 0.4,
             "repeat": 1,
@@ -70,6 +76,8 @@ RIGHT: dict[str, Any] = {
 }
 FILES = {
     "guide.md": "Be brief.\n",
+    "prompts/both.txt": "One {{ input }}\n---\nTwo {{ input }}\n",
+    "prompts/chat.json": '[{"role": "user", "content": "{{ input }}"}]',
     "more.yaml": "- {id: third, input: Hello, vars: {name: Bob}}\n",
     ".agentv/templates/polite.yaml": "assert:\n  - icontains: '{{ name[0] }}'\n",
     ".agentv/assertions/min_words.py": "def assertion(ctx, *, minimum: int = 3):\n    return True\n",
@@ -139,7 +147,7 @@ def test_a_file_with_bytes_replaced_is_right_or_told_where_it_is_wrong(project: 
 def test_the_file_that_is_mutated_is_right(project: Path) -> None:
     (project / "suite.eval.yaml").write_text(yaml.safe_dump(RIGHT, sort_keys=False), encoding="utf-8")
     suites, found = outcome(project / "suite.eval.yaml")
-    assert len(suites[0].cases) == 3
+    assert len(suites[0].cases) == 4 * 5  # the first one twice, each with five prompts
     assert not found
 
 

@@ -197,6 +197,7 @@ def test_summary_json_is_what_section_13_says(tmp_path):
         "duration_ms": 1500.0,
         "by_suite": {"refunds": group},
         "by_target": {"gpt": group},
+        "by_prompt": {},
         "by_tag": {"smoke": group},
     }
     assert list(written)[:3] == ["schema_version", "run_id", "cases"]
@@ -208,3 +209,17 @@ def test_rows_of_others_are_read_by_what_they_have(tmp_path):
     (facts,) = read_rows(path)
     assert summary(facts).cases.passed == 1
     assert facts.gates == ()
+
+
+def test_a_case_counts_once_for_each_prompt():
+    found = summary(
+        row("passed", "a", prompt_id="brief"),
+        row("failed", "a", prompt_id="long", score=0.5),
+        row("passed", "b", prompt_id="long"),
+        row("passed", "c"),
+    )
+    assert found.cases == Counts(4, 3, 1, 0, 0)
+    assert {name: (group.cases.total, group.mean_score) for name, group in found.by_prompt.items()} == {
+        "brief": (1, 1.0),
+        "long": (2, 0.75),
+    }

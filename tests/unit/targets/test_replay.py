@@ -170,6 +170,28 @@ def test_answers_of_two_targets_are_not_mixed(replay):
     assert found[1].output == "c"
 
 
+def test_each_prompt_gets_its_own_answer(replay):
+    rows = [
+        {"test_id": "case", "target": "t", "prompt_id": prompt, "sample": sample, "output": f"{prompt} {sample}"}
+        for prompt in ("brief", "long")
+        for sample in (1, 2)
+    ]
+    settings = replay(*rows, {"test_id": "other", "prompt_id": "brief", "output": "x"}, {"id": "plain", "output": "y"})
+    asked = [request(prompt_id=prompt, sample=sample) for prompt in ("brief", "long") for sample in (1, 2)]
+    found = answers(
+        settings,
+        *asked,
+        request(case_id="other", prompt_id="long"),
+        request(case_id="other"),
+        request(case_id="plain", prompt_id="long"),
+        request(),
+    )
+    assert [one.output for one in found[:4]] == ["brief 1", "brief 2", "long 1", "long 2"]
+    assert found[4].code == "no-recording", "another prompt's answer is no answer"
+    assert [one.output for one in found[5:7]] == ["x", "y"]
+    assert found[7].code == "ambiguous-recording"
+
+
 def test_the_index_of_a_run_serves(replay):
     row = {"test_id": "case", "suite": "s", "target": "t", "prompt_id": None, "sample": 1, "status": "failed"}
     assert answer(replay(row | {"score": 0.2, "output": "said"})).output == "said"

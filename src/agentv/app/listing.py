@@ -1,0 +1,95 @@
+"""`agentv eval --list`: what would run. Nothing is called, and nothing is written (SPEC section 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from agentv.app.evaluate import Prepared, find_run, root_of
+from agentv.app.prices import Prices
+from agentv.model.assertion import AssertionEntry
+from agentv.model.listing import ListedCase, ListedTotals
+from agentv.model.suite import Case, Suite, TargetSpec
+from agentv.registry.fields import DeclaredAssertion
+from agentv.store.directory import INDEX, results_directory
+from agentv.store.reading import finished_keys
+
+
+class Listing:
+    """The cases of a prepared run, one after the other, so that a million need no memory.
+
+    Attributes:
+        totals: of the cases listed so far; whole when the iteration has ended.
+    """
+
+    def __init__(self, prepared: Prepared) -> None:
+        self.totals = ListedTotals(generators=tuple(name for suite in prepared.suites for name in suite.generators))
+        self._plan = prepared.plan
+        root = Path(root_of(prepared.suites))
+        settings = prepared.settings
+        self._done: frozenset[str] | None = None
+        if settings.resume is not None:
+            self._done = frozenset(finished_keys(find_run(settings.resume, root, settings.out) / INDEX))
+        self._prices = Prices(results_directory(root))
+
+    def __iter__(self) -> Iterator[ListedCase]:
+        """Every case on every target that would run.
+
+        Raises:
+            StoreError: the rows of the run to go on with cannot be read.
+        """
+        for suite, case, target in self._plan.pairs():
+            trials = self._trials(suite, case, target)
+            if trials:
+                yield self._counted(suite, case, target, trials)
+
+    def _trials(self, suite: Suite, case: Case, target: TargetSpec) -> int:
+        if self._done is None:
+            return self._plan.repeat(suite, case)
+        return sum(trial.key not in self._done for trial in self._plan.samples(suite, case, target))
+
+    def _counted(self, suite: Suite, case: Case, target: TargetSpec, trials: int) -> ListedCase:
+        judged, scripted = _verdicts(case.assertions)
+        listed = ListedCase(
+            test_id=case.id,
+            suite=suite.name,
+            eval_path=suite.path or None,
+            place=(case.span.file, case.span.line) if case.span and suite.path else None,
+            target=target.name,
+            prompt_id=case.prompt_id,
+            repeat=self._plan.repeat(suite, case),
+            trials=trials,
+            judge_calls=judged * trials,
+            script_calls=scripted * trials,
+        )
+        totals = self.totals
+        totals.cases += 1
+        totals.trials += trials
+        totals.target_calls += trials
+        totals.judge_calls += listed.judge_calls
+        totals.script_calls += listed.script_calls
+        price = self._prices.of(suite.name, target.name)
+        if price is None:
+            totals.unpriced += trials
+        else:
+            totals.cost_usd = (totals.cost_usd or 0.0) + price * trials
+        return listed
+
+
+def _verdicts(entries: tuple[AssertionEntry, ...]) -> tuple[int, int]:
+    """How many verdicts a list of assertions asks judges for, and how many calls its scripts may make at most."""
+    verdicts = calls = 0
+    for entry in entries:
+        assertion = entry.assertion
+        inner = getattr(assertion, "assert_", None)
+        if inner:
+            nested, more = _verdicts(inner)
+            verdicts, calls = verdicts + nested, calls + more
+        elif isinstance(assertion, DeclaredAssertion) and assertion.needs_judge:
+            access = getattr(assertion, "target", None)
+            most = getattr(access, "max_calls", None)
+            if most is None:
+                verdicts += getattr(assertion, "votes", 1)
+            else:
+                calls += most
+    return verdicts, calls

@@ -1,0 +1,48 @@
+"""`agentv eval --list`, shown."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+
+import click
+
+from agentv.app.evaluate import prepare
+from agentv.app.listing import Listing
+from agentv.app.settings import EvalSettings
+from agentv.cli.printing import print_diagnostics, print_sample
+from agentv.errors import ExitStatus, UsageError
+from agentv.reports.listing import listed_json, listed_line, listed_totals
+
+AT_ONCE = 500
+"""Lines that are written together."""
+
+
+def show_listing(settings: EvalSettings, *, as_json: bool, quiet: bool) -> int:
+    """What the settings would run: the cases on stdout, what they come to on stderr, or all of it as JSON on stdout."""
+    if sys.stdout is None:
+        raise UsageError("--list has nowhere to write to: stdout is closed")
+    prepared = prepare(settings)
+    print_diagnostics([found for found in prepared.diagnostics if found.severity == "warning"])
+    print_sample(prepared)
+    listing = Listing(prepared)
+    if as_json:
+        _write(listed_json(listing, listing.totals, str(Path.cwd())))
+        return ExitStatus.PASSED
+    lines = map(listed_line, listing)
+    if quiet:
+        deque(lines, maxlen=0)
+    else:
+        _write(lines)
+    click.echo("\n".join(listed_totals(listing.totals)), err=True)
+    return ExitStatus.PASSED
+
+
+def _write(lines: Iterable[str]) -> None:
+    """A line at a time is slow, and all of them at once may not fit."""
+    remaining = iter(lines)
+    while chunk := list(islice(remaining, AT_ONCE)):
+        click.echo("\n".join(chunk))

@@ -1,0 +1,92 @@
+"""Which cases a sample draws."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.engine.plan import Plan, PlanSettings, everyone
+from agentv.engine.sample import draw
+from agentv.model.message import Message
+from agentv.model.suite import Case, Suite, TargetSpec
+
+TARGET = TargetSpec("echo", "x", None)
+ids = st.lists(st.text(max_size=3), unique=True, max_size=40)
+
+
+def suite(names, path="/repo/a.eval.yaml", prompts=(None,)) -> Suite:
+    cases = tuple(Case(name, (Message("user", "hi"),), (), prompt_id=one) for name in names for one in prompts)
+    return Suite("s", cases, path=path, targets=(TARGET,))
+
+
+def drawn(suites, number, *, seed=1, root="/repo", chosen=everyone, limit=None) -> list[str]:
+    sample = draw(suites, chosen, number, seed=seed, root=root)
+    plan = Plan(suites, PlanSettings(chosen=chosen, sample=sample, limit=limit))
+    found = [case.id for _, case, _ in plan.pairs()]
+    assert plan.counts() == (len(found), len(found))
+    assert sample.size == len(set(found)) or limit is not None
+    return found
+
+
+@given(ids, st.integers(1, 50), st.integers())
+def test_as_many_as_asked_for_or_all(names, number, seed):
+    found = drawn([suite(names)], number, seed=seed)
+    assert len(found) == min(number, len(names))
+    assert set(found) <= set(names)
+
+
+@given(ids, st.integers(1, 50), st.integers(), st.randoms())
+def test_the_order_of_the_file_does_not_matter(names, number, seed, random):
+    shuffled = random.sample(names, len(names))
+    assert set(drawn([suite(names)], number, seed=seed)) == set(drawn([suite(shuffled)], number, seed=seed))
+
+
+@given(ids, st.text(min_size=4, max_size=4), st.integers(1, 50), st.integers())
+def test_a_case_more_replaces_at_most_one(names, added, number, seed):
+    before = set(drawn([suite(names)], number, seed=seed))
+    after = set(drawn([suite([*names, added])], number, seed=seed))
+    assert len(before - after) <= 1
+    assert after - before <= {added}
+
+
+@given(ids, st.integers(1, 20), st.integers())
+def test_a_larger_sample_holds_the_smaller_one(names, number, seed):
+    assert set(drawn([suite(names)], number, seed=seed)) <= set(drawn([suite(names)], number + 3, seed=seed))
+
+
+def test_every_case_is_drawn_equally_often():
+    names = [str(number) for number in range(20)]
+    often = Counter(name for seed in range(2000) for name in drawn([suite(names)], 5, seed=seed))
+    assert set(often) == set(names)
+    assert all(400 < count < 600 for count in often.values()), often  # 500 expected, 19 is one standard deviation
+
+
+def test_another_checkout_draws_the_same():
+    names = [str(number) for number in range(50)]
+    elsewhere = suite(names, path="/home/me/repo/a.eval.yaml")
+    assert drawn([suite(names)], 9) == drawn([elsewhere], 9, root="/home/me/repo")
+
+
+def test_cases_of_one_id_in_two_files_are_drawn_apart():
+    names = [str(number) for number in range(30)]
+    twins = [suite(names), suite(names, path="/repo/b.eval.yaml")]
+    plan = Plan(twins, PlanSettings(sample=draw(twins, everyone, 10, seed=4, root="/repo")))
+    found = [(one.path, case.id) for one, case, _ in plan.pairs()]
+    assert len(found) == len(set(found)) == 10
+    assert {path for path, _ in found} == {"/repo/a.eval.yaml", "/repo/b.eval.yaml"}
+
+
+def test_a_case_is_drawn_with_all_its_prompts_and_counts_once():
+    names = [str(number) for number in range(10)]
+    found = drawn([suite(names, prompts=("brief", "long", "odd"))], 2)
+    assert sorted(Counter(found).values()) == [3, 3]
+
+
+def test_the_filter_comes_before_and_the_limit_after():
+    names = [str(number) for number in range(40)]
+    even = drawn([suite(names)], 6, chosen=lambda case: int(case.id) % 2 == 0)
+    assert len(even) == 6
+    assert all(int(name) % 2 == 0 for name in even)
+    assert drawn([suite(names)], 6, limit=2) == drawn([suite(names)], 6)[:2]
