@@ -134,17 +134,15 @@ class CaseSources:
             reading.report.error("no-tests", _top(path), "this file holds no case")
 
     def end(self) -> None:
-        """All was read: tell the ids that stand twice, and how many were left out of the report."""
-        report = self._reading.report
-        places = self._places({identity for identity, _, _ in self._doubles}) if self._doubles else {}
+        """All was read: tell the ids that stand in streamed files already, and how many were left out of the report."""
+        places = self._in_streams({identity for identity, _, _ in self._doubles}) if self._doubles else {}
         for identity, span, where in self._doubles:
-            first, count = places.get(identity, (None, 2))
-            if count > 1:  # otherwise it is another id with the same hash
-                other = f"; the first is at {shown(first.file)}:{first.line}" if first and first != span else ""
-                report.error("duplicate-id", span, f"{where}two cases have the id '{identity}'{other}")
+            first = next((one for one in places.get(identity, ()) if span is None or one[:2] != span[:2]), None)
+            if first is not None:  # otherwise it is another id with the same hash
+                self._tell_double(identity, span, first, where)
         if self._doubled > SHOWN:
             message = f"{self._doubled:,} cases have the id of another one; the first {SHOWN} are shown"
-            report.error("duplicate-id", _top(self._path), message)
+            self._reading.report.error("duplicate-id", _top(self._path), message)
 
     def _format(self, path: str) -> Format[Any]:
         if path.endswith(".jsonl"):
@@ -184,19 +182,32 @@ class CaseSources:
         """Count a case, and see whether its id was there. `where` says what its place does not."""
         self.tally[case.repeat, case.target is not None] += 1
         if self._ids.seen(case.id):
-            self._doubled += 1
-            if self._doubled <= SHOWN:
-                self._doubles.append((case.id, case.span, where))
+            self._note_double(case.id, case, where)
 
-    def _places(self, ids: Collection[str]) -> Mapping[str, tuple[Span | None, int]]:
-        """Where each of these ids stands first, and how often: one pass over all cases, whatever their number."""
-        found: dict[str, tuple[Span | None, int]] = {}
+    def _note_double(self, identity: str, case: Case, where: str) -> None:
+        """An id that was there most likely: told now where memory shows the first, else when all files are read."""
+        self._doubled += 1
+        if self._doubled > SHOWN:
+            return
+        lists = (part for part in self._parts if not isinstance(part, StreamedCases))
+        first = next((one for part in lists for one in part if one.id == identity), None)
+        if first is not None:
+            self._tell_double(identity, case.span, first.span, where)
+        else:
+            self._doubles.append((identity, case.span, where))
+
+    def _tell_double(self, identity: str, span: Span | None, first: Span | None, where: str) -> None:
+        other = f"; the first is at {shown(first.file)}:{first.line}" if first and first != span else ""
+        self._reading.report.error("duplicate-id", span, f"{where}two cases have the id '{identity}'{other}")
+
+    def _in_streams(self, ids: Collection[str]) -> Mapping[str, Sequence[Span]]:
+        """Where each of these ids stands first, and second: one pass over the files, whatever their length."""
+        found: dict[str, list[Span]] = {}
         for part in self._parts:
-            pairs = part.places() if isinstance(part, StreamedCases) else ((one.id, one.span) for one in part)
-            for identity, span in pairs:
-                if identity is not None and identity in ids:
-                    first, count = found.get(identity, (span, 0))
-                    found[identity] = first, count + 1
+            for written, span in part.places() if isinstance(part, StreamedCases) else ():
+                if written is not None and written in ids:
+                    places = found.setdefault(written, [])
+                    places += [span] if len(places) < 2 else []
         return found
 
     def _elsewhere(self, node: Scalar) -> None:
