@@ -42,27 +42,31 @@ def read_json(path: str, text: str, report: Report) -> Node | None:
     node = parse_json(text, Span(path, 1, 1, 1, 2), loose)
     alike = _ESCAPE.sub(_harmless, text).replace("\t", " ")
     located = None if node is None else read_yaml(path, alike.encode(errors="surrogatepass"), exact)
-    for one in (loose if located is None else exact).diagnostics:
+    placed = _placed(node, located) if node is not None and located is not None else None
+    for one in (loose if placed is None else exact).diagnostics:
         report.add(one)
-    return node if node is None or located is None else _placed(node, located)
+    return placed or node
 
 
 def _harmless(escape: re.Match[str]) -> str:
-    return "x" * len(escape.group()) if escape["half"] else escape.group()
+    """As many letters, and others for another half, so that keys which differ still do."""
+    return f"\ue000\ue001{escape['half'][1:].lower()}" if escape["half"] else escape.group()
 
 
-def _placed(node: Node, located: Node) -> Node:
-    """What one says, at the places of the other."""
-    if isinstance(node, MapNode) and isinstance(located, MapNode):
-        pairs = zip(node.items.items(), located.items.values(), located.keys.values(), strict=True)
-        found = {key: (_placed(item, there), place) for (key, item), there, place in pairs}
-        items, keys = ({key: pair[one] for key, pair in found.items()} for one in (0, 1))
-        return MapNode(items, keys, located.at)  # type: ignore[arg-type]  # nodes first, then places
-    if isinstance(node, ListNode) and isinstance(located, ListNode):
-        pairs_of_items = zip(node.items, located.items, strict=True)
-        return ListNode([_placed(item, there) for item, there in pairs_of_items], located.at)
-    assert isinstance(node, Scalar)  # noqa: S101  # both are the same text
-    return Scalar(node.value, node.text, located.at)
+def _placed(node: Node, located: Node) -> Node | None:
+    """What one says, at the places of the other; None where they are not alike after all."""
+    if isinstance(node, MapNode) and isinstance(located, MapNode) and len(node.items) == len(located.items):
+        pairs = zip(node.items.items(), located.items.values(), strict=True)
+        items = {key: _placed(item, there) for (key, item), there in pairs}
+        found = {key: item for key, item in items.items() if item is not None}
+        keys = dict(zip(items, located.keys.values(), strict=True))
+        return MapNode(found, keys, located.at) if len(found) == len(items) else None
+    if isinstance(node, ListNode) and isinstance(located, ListNode) and len(node.items) == len(located.items):
+        placed = [_placed(item, there) for item, there in zip(node.items, located.items, strict=True)]
+        inside = [item for item in placed if item is not None]
+        return ListNode(inside, located.at) if len(inside) == len(placed) else None
+    both_plain = isinstance(node, Scalar) and isinstance(located, Scalar)
+    return Scalar(node.value, node.text, located.at) if both_plain else None  # type: ignore[union-attr]  # as was seen
 
 
 def nested_too_deep(text: str) -> bool:

@@ -116,3 +116,11 @@ def test_a_number_and_its_text_are_the_same_id(tmp_path):
     lines = "".join(json.dumps({"id": one, "input": "x"}) + "\n" for one in (1, "1", True, "true", 1.5, "1.5"))
     found = found_in(tmp_path, f"{HEAD}tests: a.jsonl\n", {"a.jsonl": lines})
     assert [code for code, _ in found] == ["duplicate-id"] * 3
+
+
+@pytest.mark.parametrize(
+    ("tests", "found"), [("b.jsonl", ["b"]), ("d.csv", ["row-1"]), ("[a.yaml, b.jsonl]", ["a", "b"])]
+)
+def test_another_id_with_the_same_hash_is_another_id(tmp_path, monkeypatch, tests, found):
+    monkeypatch.setattr("agentv.spec.ids.IdTable.seen", lambda _table, _identity: True)
+    assert ids(tmp_path, tests) == found

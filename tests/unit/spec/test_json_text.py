@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentv.spec.json_text import read_json
@@ -18,6 +18,8 @@ JSON = st.recursive(
 )
 
 
+@example({"\U00010000": None, "\U00010001": None}, True, None)
+@example({"\U00010000": 1, "\ue000\ue001d800\ue000\ue001dc00": 2}, True, None)
 @given(JSON, st.booleans(), st.sampled_from([None, 2, "\t"]))
 def test_it_says_what_json_says(value, ascii_only, indent):
     report = Report()
