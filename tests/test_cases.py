@@ -2,7 +2,8 @@
 
 `invalid/NAME/expected.txt` is what loading prints; `AGENTV_UPDATE_CASES=1` writes it anew, to be read by eye.
 `valid/NAME/expected.yaml` says what each case of the run came to; only the facts that it lists are compared.
-A folder may hold a `request.yaml`: `path`, and what a command line and a process would add.
+A folder may hold a `request.yaml`: `path`, and what a command line and a process would add. The folders in a folder
+`remote` are repositories on git hosts, such as `remote/github.com/acme/evals`.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from agentv.model.message import prompt_text
 from agentv.model.trial import TrialResult
 from agentv.reports.diagnostics import render_diagnostics
 from agentv.spec.load import LoadRequest, load
+from doubles.git_remotes import Hosts
 
 CASES = Path(__file__).parent / "cases"
 UPDATE = os.environ.get("AGENTV_UPDATE_CASES") == "1"
-NOT_LOADED = ("expected.txt", "expected.yaml", "request.yaml")
+NOT_LOADED = ("expected.txt", "expected.yaml", "request.yaml", "remote")
 
 
 def folders(kind: str) -> list[str]:
@@ -50,7 +52,18 @@ def opened(kind: str, name: str, project: Path) -> dict[str, Any]:
     asked = folder / "request.yaml"
     request = yaml.safe_load(asked.read_text(encoding="utf-8")) if asked.is_file() else {}
     first = next((one for one in ("suite.eval.yaml", "suite.jsonl") if (folder / one).is_file()), ".")
-    return {"path": first, **request}
+    return {"path": first, **request, "env": {**hosted(folder / "remote", project), **request.get("env", {})}}
+
+
+def hosted(remotes: Path, project: Path) -> dict[str, str]:
+    """The environment in which the repositories of a folder are on their hosts; it is empty where there are none."""
+    if not remotes.is_dir():
+        return {}
+    hosts = Hosts(project.parent)
+    for one in sorted(remotes.glob("*/*/*")):
+        files = {str(path.relative_to(one)): path.read_bytes() for path in sorted(one.rglob("*")) if path.is_file()}
+        hosts.repository(str(one.relative_to(remotes)), files)
+    return hosts.env
 
 
 @pytest.mark.parametrize("name", folders("invalid"))

@@ -17,6 +17,7 @@ from agentv.registry.fields import DeclaredAssertion
 from agentv.spec.assertions import AssertionReader
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.defaults import CaseDefaults
+from agentv.spec.files import without_home
 from agentv.spec.fingerprints import digests_behind
 from agentv.spec.judging import Judging, judges, nested
 from agentv.spec.messages import read_files, read_messages, with_files
@@ -169,7 +170,7 @@ class CaseReader:
     def _digest(self, facts: tuple[Any, ...], entries: tuple[AssertionEntry, ...]) -> str:
         """The hash of all that was authored for a case. Paths count from the repository's root, wherever that is."""
         written = _encode((facts, [fingerprint(entry) for entry in entries]))
-        return hashlib.sha256(written.replace(self._root, b"")).hexdigest()
+        return hashlib.sha256(without_home(written.replace(self._root, b""))).hexdigest()
 
     def _variables(self, authored: AuthoredCase, reading: Reading) -> JsonObject:
         defaults = self._defaults

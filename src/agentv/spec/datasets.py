@@ -14,10 +14,11 @@ from agentv.model.span import Span
 from agentv.model.suite import Case, Cases
 from agentv.spec.cases import CaseReader
 from agentv.spec.files import DiskReader, shown
+from agentv.spec.git_files import GIT_URL
 from agentv.spec.ids import IdTable
 from agentv.spec.jsonl import SHOWN, JsonlCases
 from agentv.spec.nodes import ListNode, Node, Scalar, holds_placeholder, is_empty, kind_of, span_of
-from agentv.spec.reading import GIT_URL, Reading
+from agentv.spec.reading import Reading
 from agentv.spec.report import Report
 from agentv.spec.spellings import CASE
 from agentv.spec.yaml import read_yaml
@@ -26,7 +27,6 @@ _NOT_YET = {
     r"\.csv$": "CSV files are",
     r"\.py(?::\w+)?$": "cases out of Python are",
     r"\.json$": "cases in one JSON file are",
-    GIT_URL.pattern: "files out of a git host are",
 }
 _HELD = (".yaml", ".yml", ".jsonl", ".csv")
 """Suffixes of files that hold cases: what a pattern selects; other files may lie beside them."""
@@ -166,6 +166,9 @@ class CaseSources:
 
     def _matching(self, node: Scalar, written: str) -> list[str]:
         places = self._reading.places
+        if GIT_URL.match(written):
+            hosted = self._reading.find(node, "file")
+            return [hosted] if hosted else []
         if any(re.search(pattern, written) for pattern in _NOT_YET):
             return [written]  # refused for what it is, whether it exists or not
         literal, _ = places.find(written, span_of(node.at).file)

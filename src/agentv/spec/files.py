@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -119,7 +120,10 @@ class Places:
 
     def _search(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
         path = written.removeprefix("file://")
-        if path.startswith("/"):
+        tree = checkout_of(mentioned_in)
+        if tree is not None:
+            tried = self._within(tree, path, mentioned_in)
+        elif path.startswith("/"):
             tried = [os.path.normpath(self.root + path)]
             if written.startswith("file://"):
                 tried.append(os.path.normpath(path))
@@ -130,6 +134,30 @@ class Places:
             if exists(candidate):
                 return candidate, tuple(tried)
         return None, tuple(tried)
+
+    def _within(self, tree: str, path: str, mentioned_in: str) -> list[str]:
+        """What a file out of a git host may mean: nothing above its own repository, or above the one it is used in."""
+        beside = tree if path.startswith("/") else str(Path(mentioned_in).parent)
+        pairs = [(tree, beside)] if path.startswith("/") else [(tree, beside), (self.root, self.suite)]
+        tried = [(top, os.path.normpath(f"{home}{os.sep}{path}")) for top, home in pairs]
+        return [one for top, one in tried if one.startswith(top.rstrip(os.sep) + os.sep)]
+
+
+_CHECKOUT = re.compile(r".*/cache/repos/(?:github\.com|gitlab\.com|bitbucket\.org)/[^@]+@[0-9a-f]{40,64}(?=/)")
+
+
+def checkout_of(path: str) -> str | None:
+    """The directory of the commit that a file out of a git host belongs to (SPEC section 5)."""
+    found = _CHECKOUT.match(path) if "@" in path else None
+    return found[0] if found else None
+
+
+_HOME = re.compile(rb'"[^"]*/cache/repos/(?=(?:github\.com|gitlab\.com|bitbucket\.org)/)')
+
+
+def without_home(written: bytes) -> bytes:
+    """JSON with the paths of files out of git hosts as they are on every machine: from their host's name on."""
+    return _HOME.sub(b'"', written) if b"/cache/repos/" in written else written
 
 
 def shown(path: str) -> str:
