@@ -23,7 +23,7 @@ from yaml.events import (
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, kind_of, span_of
 from agentv.spec.report import Report
 from agentv.spec.scalars import CONTAINERS, SPECIAL, TAGGED, resolve, shorthand
-from agentv.spec.yaml_errors import hint_at, unreadable, yaml_error
+from agentv.spec.yaml_errors import hint_at, span_at, unreadable, yaml_error
 
 DEPTH_LIMIT = 100
 """Levels of nesting, aliases followed; deeper files are refused, since what walks the nodes is recursive."""
@@ -102,6 +102,8 @@ class _Composer:
         from yaml._yaml import CParser
 
         self._next: Callable[[], Any] = CParser(_Stream(data, path)).get_event
+        self._path = path
+        self._data = data
         self._report = report
         self._stream = stream
         self._anchors: dict[str, tuple[Node, int, int]] = {}
@@ -152,7 +154,7 @@ class _Composer:
             else:
                 raise _RefusedError("bad-yaml", event, "nothing stands in this document")
             if top is None:
-                return node
+                return self._placed(node)
             top.size += size
             if top.keys is None:
                 if top.sink is None:
@@ -164,6 +166,12 @@ class _Composer:
                 top.key = None
             else:
                 self._value(top, node)
+
+    def _placed(self, root: Node) -> Node:
+        """The root; an empty one at the end of a file without a line end stands a line too far down for libyaml."""
+        if isinstance(root, Scalar) and not root.text and span_of(root.at).line > 1:
+            root.at = span_at(self._path, self._data, len(self._data))
+        return root
 
     def _hand_on(self, top: _Open, node: Node | None) -> None:
         """Give the sink the item before this one: the one before a mistake may have been cut short by it."""

@@ -203,3 +203,10 @@ def test_the_item_that_a_mistake_cuts_short_is_not_handed_on():
 
 def test_a_head_that_merges_is_not_streamed_since_it_is_known_only_at_its_end():
     assert streamed("x: &x {name: y}\n<<: *x\ntests:\n- 1\n") == ([], {}, [])
+
+
+@pytest.mark.parametrize("text", ["---", "--- ", "---\n", "# x\n---", "--- !!str", "--- ''", '--- ""'])
+def test_an_empty_document_stands_inside_its_file(text):
+    span = span_of(parsed(text).at)
+    assert span.line <= text.count("\n") + 1
+    assert span.end_line <= text.count("\n") + 1
