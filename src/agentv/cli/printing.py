@@ -31,7 +31,7 @@ def print_error(error: AgentvError) -> None:
 
 def source_of(path: str) -> str | None:
     """The text of an authored file, for an excerpt; None where it cannot be read, or where it holds secrets."""
-    if Path(path).name.startswith(".env"):
+    if Path(path).name.startswith(".env") or not Path(path).is_file():
         return None
     try:
         return Path(path).read_text(encoding="utf-8-sig", errors="replace")

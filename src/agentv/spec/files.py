@@ -7,7 +7,9 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from errno import EINVAL
 from pathlib import Path
+from stat import S_ISREG
 
 KEPT_PATHS = 4096
 """Paths that are looked for once; more are looked for again, so that a million cases need no memory."""
@@ -23,8 +25,9 @@ class DiskReader:
         """The bytes of a file.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: it cannot be read, or has no end.
         """
+        _refuse_endless(path)
         data = Path(path).read_bytes()
         self.digests[path] = hashlib.sha256(data).hexdigest()
         return data
@@ -33,10 +36,17 @@ class DiskReader:
         """Take the digest of a file that is too long to be held in memory.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: it cannot be read, or has no end.
         """
+        _refuse_endless(path)
         with open(path, "rb") as file:  # noqa: PTH123  # a Path would add nothing
             self.digests[path] = hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _refuse_endless(path: str) -> None:
+    """Refuse devices and pipes, which may never end; but for one that a shell has opened, as in `--env-file <(…)`."""
+    if not S_ISREG(os.stat(path).st_mode) and not path.startswith("/dev/fd/") and not is_directory(path):  # noqa: PTH116  # as exists
+        raise OSError(EINVAL, "it is a device or a pipe, and a file is expected", path)
 
 
 def repository_root(directory: str) -> str:

@@ -148,10 +148,11 @@ def _parsed(line: bytes, number: int, path: str, report: Report) -> Node | None:
         value = json.loads(text, object_pairs_hook=_Once(at, report), parse_constant=_refuse, parse_float=WrittenFloat)
     except json.JSONDecodeError as error:
         place = Span(path, number, error.colno, number, error.colno + 1)
-        report.error("bad-json", place, f"not JSON: {error.msg[:1].lower()}{error.msg[1:]}")
+        report.error("bad-json", place, f"not JSON: {error.msg[:1].lower()}{error.msg[1:].removesuffix(' at')}")
         return None
     except ValueError as error:
-        report.error("bad-json", at, f"not JSON: {error}")
+        digits = "digits" in str(error)  # Python's own limit, in words for programmers
+        report.error("bad-json", at, "a number has too many digits" if digits else f"not JSON: {error}")
         return None
     return node_of(value, at)
 
