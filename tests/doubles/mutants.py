@@ -24,6 +24,7 @@ LONGEST = 500
 NO_HOSTS = {"AGENTV_HOME": f"{os.devnull}/agentv", "GIT_ALLOW_PROTOCOL": "none"}
 """With this environment nothing is ever asked of a git host."""
 
+_JSONL_END = re.compile(r"\n")
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
@@ -157,7 +158,8 @@ def _check(found: Iterable[Diagnostic]) -> None:
             continue  # of the command line
         if span.file not in lines:
             assert Path(span.file).exists(), one
-            lines[span.file] = _LINE_END.split(Path(span.file).read_bytes().decode("utf-8-sig", errors="replace"))
+            ends = _JSONL_END if span.file.endswith(".jsonl") else _LINE_END
+            lines[span.file] = ends.split(Path(span.file).read_bytes().decode("utf-8-sig", errors="replace"))
         within = lines[span.file]
         assert 1 <= span.line <= span.end_line <= len(within), one
         assert 1 <= span.column <= len(within[span.line - 1]) + 1, one

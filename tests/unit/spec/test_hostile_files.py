@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import chdir
 from pathlib import Path
 from random import Random
@@ -21,6 +22,9 @@ PROJECTS = projects()
 PLACES = [(name, path) for name, project in PROJECTS.items() for path in project.mutable]
 PLAIN = [(name, path) for name, path in PLACES if PROJECTS[name].request == {"process_env": NO_HOSTS}]
 """Those that need nothing of a command line."""
+
+ERROR = re.compile(r"error: |\S.*: error\[")
+"""A line that tells of an error; an excerpt begins with white space."""
 
 seeds = st.integers(0, 2**32)
 
@@ -73,7 +77,7 @@ def test_the_command_ends_well_or_with_what_is_wrong(
         file.write_bytes(project.files[path])
     told = capfd.readouterr()
     assert status in {0, 2}
-    assert (status == 2) == any(sign in told.err for sign in ("error[", "error:"))
+    assert (status == 2) == any(ERROR.match(line) for line in told.err.splitlines())
     assert "internal-error" not in told.err + told.out
     assert "Traceback" not in told.err + told.out
     assert "\x1b" not in told.err + told.out
