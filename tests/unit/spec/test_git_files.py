@@ -10,6 +10,7 @@ from agentv.engine.plan import Plan, PlanSettings
 from agentv.model.repository import Checkout, RepositoryFile, Unavailable
 from agentv.spec.files import Places
 from agentv.spec.git_files import BadUrlError, GitFiles, parse_url
+from agentv.spec.kinds import looks_like_path
 from agentv.spec.report import Report
 from doubles.git_remotes import Hosts
 from doubles.loading import outcome, parsed, repository
@@ -166,3 +167,17 @@ def facts(path, hosts: Hosts) -> tuple[str, dict[str, str]]:
     (suite,), _ = outcome(path, process_env=hosts.env)
     (trial,) = Plan([suite], PlanSettings())
     return trial.key, dict(suite.files)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_path"),
+    [
+        (f"{GITHUB}main/LICENSE", True),
+        (f"{GITHUB}main/a.md?plain=1", True),
+        (f" {GITHUB}main/a.md\n", True),
+        (f"{GITHUB}main/a.md says it", False),
+        (f"Compare with {GITHUB}main/a.md", False),
+    ],
+)
+def test_a_url_alone_is_a_path_and_one_in_a_sentence_is_text(text, is_path):
+    assert looks_like_path(text) is is_path
