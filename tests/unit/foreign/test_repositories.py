@@ -189,13 +189,19 @@ def test_what_takes_too_long_is_ended(hosts, remote):
 
 def test_out_of_reach_the_copy_of_an_earlier_run_serves_with_its_age(hosts, remote):
     found(hosts, "main/docs/a.md")
-    hour_later = Repositories(unreachable, now=lambda: time.time() + 3600)
-    checkout = found(hosts, "main/docs/a.md", hour_later)
+
+    def hour_later() -> Repositories:
+        return Repositories(unreachable, now=lambda: time.time() + 3600)
+
+    checkout = found(hosts, "main/docs/a.md", hour_later())
     assert checkout.age_s == pytest.approx(3600, abs=60)
     assert checkout.reason == "git says: unable to access 'https://github.com/': Could not resolve host: github.com"
     assert text(checkout) == "first\n"
-    # that it served does not make it any younger
-    assert found(hosts, "main/docs/a.md", hour_later).age_s == pytest.approx(3600, abs=60)
+    # that it served does not make it any younger: in an hour it is two hours old
+    (note,) = (hosts.home / "cache" / "repos" / "github.com" / "acme" / "evals@refs").iterdir()
+    os.utime(note, (time.time() - 3600, time.time() - 3600))
+    found(hosts, "main/docs/a.md", hour_later())
+    assert found(hosts, "main/docs/a.md", hour_later()).age_s == pytest.approx(7200, abs=60)
     assert refused(hosts, "other/docs/a.md", Repositories(unreachable)).code == "git-failed"
 
 
