@@ -138,8 +138,7 @@ def _run(template: Template, scope: Scope, *, native: bool) -> Json:
         if native:
             context = template.new_context(names)
             list(template.root_render_func(context))
-            value = context.vars["result"]
-            return _refuse(value) if _is_undefined(value) else _json(value)
+            return _json(context.vars["result"])
         return template.render(names)
     except TemplateError as error:
         raise RenderError("bad-template", f"cannot render: {error}") from None
@@ -162,14 +161,17 @@ def _filled(text: str, scope: Scope) -> str | None:
 
 
 def _json(value: Any) -> Json:
-    """What an expression came to, as plain data."""
+    """What an expression came to, as plain data to its innermost part."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if _is_undefined(value):
+        _refuse(value)
     if isinstance(value, _Environment) or callable(value):
         raise RenderError("bad-template", f"the expression stands for no value, but for {_kind(value)}")
-    if value is None or isinstance(value, str | int | float | Mapping | list | tuple):
-        plain: Json = value
-        return plain
+    if isinstance(value, Mapping):
+        return {str(key): _json(one) for key, one in value.items()}
     if isinstance(value, Iterable):
-        return list(value)  # what a filter such as `map` makes
+        return [_json(one) for one in value]  # a list, or what a filter such as `map` makes
     raise RenderError("bad-template", f"the expression stands for no value, but for {_kind(value)}")
 
 

@@ -191,3 +191,18 @@ def test_powers_and_products_of_bearable_size():
     assert render("{{ 2 ** 10 }}", Scope({}, {})) == 1024
     assert render("{{ 'ab' * 3 }}!", Scope({}, {})) == "ababab!"
     assert render("{{ 1 ** 99999 * 3 }}", Scope({}, {})) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{{ [nobody] }}", "{{ [[nobody]] }}", "{{ {'a': nobody} }}", "{{ ['x'] | map('upper') | list + [nobody] }}"],
+)
+def test_an_undefined_name_inside_a_list_or_mapping_is_told_too(text):
+    with pytest.raises(RenderError) as caught:
+        render(text, Scope({}, {}))
+    assert (caught.value.code, caught.value.name) == ("undefined-variable", "nobody")
+
+
+def test_an_expression_is_plain_data_to_its_innermost_part():
+    assert render("{{ [['a'] | map('upper')] }}", Scope({}, {})) == [["A"]]
+    assert render("{{ {1: (2, 3)} }}", Scope({}, {})) == {"1": [2, 3]}
