@@ -2,14 +2,16 @@
 
 `invalid/NAME/expected.txt` is what loading prints; `AGENTV_UPDATE_CASES=1` writes it anew, to be read by eye.
 `valid/NAME/expected.yaml` says what each case of the run came to; only the facts that it lists are compared.
-A folder may hold a `request.yaml`: `path`, and what a command line and a process would add.
+A folder may hold a `request.yaml`: `path`, and what a command line and a process would add. The folders in a folder
+`remote` are repositories on git hosts: `remote/github.com/acme/evals` its branch `main`, and `…/evals@v1` a further
+branch. `tags` of the request are put on the last commit of `main`.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import chdir
 from pathlib import Path
 from typing import Any
@@ -26,10 +28,11 @@ from agentv.model.suite import Case
 from agentv.model.trial import TrialResult
 from agentv.reports.diagnostics import render_diagnostics
 from agentv.spec.load import LoadRequest, load
+from doubles.git_remotes import Hosts
 
 CASES = Path(__file__).parent / "cases"
 UPDATE = os.environ.get("AGENTV_UPDATE_CASES") == "1"
-NOT_LOADED = ("expected.txt", "expected.yaml", "request.yaml")
+NOT_LOADED = ("expected.txt", "expected.yaml", "request.yaml", "remote")
 
 
 def folders(kind: str) -> list[str]:
@@ -50,8 +53,26 @@ def opened(kind: str, name: str, project: Path) -> dict[str, Any]:
     shutil.copytree(folder, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*NOT_LOADED))
     asked = folder / "request.yaml"
     request = yaml.safe_load(asked.read_text(encoding="utf-8")) if asked.is_file() else {}
+    remotes = hosted(folder / "remote", project, request.pop("tags", ()))
     first = next((one for one in ("suite.eval.yaml", "suite.jsonl") if (folder / one).is_file()), ".")
-    return {"path": first, **request}
+    return {"path": first, **request, "env": {**remotes, **request.get("env", {})}}
+
+
+def hosted(remotes: Path, project: Path, tags: Iterable[str]) -> dict[str, str]:
+    """The environment in which the repositories of a folder are on their hosts; it is empty where there are none."""
+    if not remotes.is_dir():
+        return {}
+    hosts, made = Hosts(project.parent), {}
+    for one in sorted(remotes.glob("*/*/*")):
+        files = {str(path.relative_to(one)): path.read_bytes() for path in sorted(one.rglob("*")) if path.is_file()}
+        name, _, branch = str(one.relative_to(remotes)).partition("@")
+        if branch:
+            made[name].commit(files, branch=branch)
+            continue
+        made[name] = hosts.repository(name, files)
+        for tag in tags:
+            made[name].git("tag", tag)
+    return hosts.env
 
 
 @pytest.mark.parametrize("name", folders("invalid"))

@@ -12,6 +12,7 @@ from agentv.model.values import EMPTY, Json
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from jinja2.runtime import Context
     from jinja2.sandbox import SandboxedEnvironment
 
 _OLDER = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
@@ -35,6 +36,13 @@ _RAISED = (
     MemoryError,
 )
 """What an expression of the author's can raise: `1 / 0`, `"a" + 1`, `[][0]`, `1e999`."""
+
+_LONGEST = 10_000_000
+"""Characters or items that `*` may make: a few letters can ask for more than there is memory."""
+
+_BITS = 13_000
+"""Of the largest whole number that `**` and `*` may make: Python writes no longer ones, and seven signs can ask for
+one that takes minutes."""
 
 LITERAL_HINT = "for literal braces write {{ '{{' }}"
 
@@ -122,7 +130,7 @@ def undeclared(text: str) -> frozenset[str]:
 
     try:
         return frozenset(meta.find_undeclared_variables(_environment().parse(_modern(text))))
-    except TemplateError as error:
+    except (TemplateError, SyntaxError, *_RAISED) as error:
         raise _syntax(error) from None
 
 
@@ -134,8 +142,7 @@ def _run(template: Template, scope: Scope, *, native: bool) -> Json:
         if native:
             context = template.new_context(names)
             list(template.root_render_func(context))
-            value = context.vars["result"]
-            return _refuse(value) if _is_undefined(value) else _json(value)
+            return _json(context.vars["result"])
         return template.render(names)
     except TemplateError as error:
         raise RenderError("bad-template", f"cannot render: {error}") from None
@@ -158,14 +165,17 @@ def _filled(text: str, scope: Scope) -> str | None:
 
 
 def _json(value: Any) -> Json:
-    """What an expression came to, as plain data."""
+    """What an expression came to, as plain data to its innermost part."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if _is_undefined(value):
+        _refuse(value)
     if isinstance(value, _Environment) or callable(value):
         raise RenderError("bad-template", f"the expression stands for no value, but for {_kind(value)}")
-    if value is None or isinstance(value, str | int | float | Mapping | list | tuple):
-        plain: Json = value
-        return plain
+    if isinstance(value, Mapping):
+        return {str(key): _json(one) for key, one in value.items()}
     if isinstance(value, Iterable):
-        return list(value)  # what a filter such as `map` makes
+        return [_json(one) for one in value]  # a list, or what a filter such as `map` makes
     raise RenderError("bad-template", f"the expression stands for no value, but for {_kind(value)}")
 
 
@@ -226,12 +236,28 @@ def _from_source(source: str) -> Template:
 
     try:
         return _environment().from_string(source)
-    except (TemplateError, RecursionError) as error:
+    except (TemplateError, SyntaxError, *_RAISED) as error:  # Jinja compiles to Python, whose limits are its own
         raise _syntax(error) from None
 
 
 def _syntax(error: Exception) -> RenderError:
-    return RenderError("bad-template", f"{UNREADABLE}: {error}; {LITERAL_HINT}")
+    said = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
+    said = "a number has too many digits" if isinstance(error, ValueError) else said
+    said = error.msg if isinstance(error, SyntaxError) else said
+    return RenderError("bad-template", f"{UNREADABLE}: {said}; {LITERAL_HINT}")
+
+
+def _bounded(operator: str, left: Any, right: Any) -> None:
+    """Refuse a power or a product before it takes all of the time or memory there is."""
+    numbers = isinstance(left, int) and isinstance(right, int)
+    if operator == "**" and numbers and left.bit_length() * right > _BITS and abs(left) > 1:
+        raise RenderError("bad-template", "cannot render: the result of '**' has too many digits")
+    if operator == "*" and numbers and left.bit_length() + right.bit_length() > _BITS:
+        raise RenderError("bad-template", "cannot render: the result of '*' has too many digits")
+    for many, times in ((left, right), (right, left)):
+        repeated = operator == "*" and isinstance(times, int) and isinstance(many, str | list | tuple)
+        if repeated and len(many) * times > _LONGEST:
+            raise RenderError("bad-template", "cannot render: the result of '*' is too long")
 
 
 @cache
@@ -253,6 +279,12 @@ def _environment() -> SandboxedEnvironment:
 
     class Sandbox(ImmutableSandboxedEnvironment):
         """Looks into mappings first: `order.items` is the variable's own key, and not a method of Python's."""
+
+        intercepted_binops = frozenset({"**", "*"})
+
+        def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+            _bounded(operator, left, right)
+            return super().call_binop(context, operator, left, right)
 
         def getattr(self, obj: Any, attribute: str) -> Any:
             return obj[attribute] if isinstance(obj, Mapping) and attribute in obj else super().getattr(obj, attribute)

@@ -27,6 +27,7 @@ PLACES = {
     "Diagnostic": 0,
     "_diagnostic": 0,
     "foreign_code": 0,
+    "Unavailable": 0,
     "Fault": 2,
     "attempt": 2,
 }

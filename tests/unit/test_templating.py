@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -159,3 +161,48 @@ def test_the_names_that_a_text_reads():
     assert environment_names("${{ A }} {{ b }} ${{B}}") == ("A", "B")
     with pytest.raises(RenderError):
         undeclared("{{ a")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ " + "9" * 5000 + " }}",
+        "{{ 2 ** 100000 }}",
+        "{{ 99 ** 99 ** 99 ** 99 }}",
+        "{{ 10 ** 3000 * 10 ** 3000 }}",
+        "{{ 'a' * 10 ** 10 }}",
+        "{{ 10 ** 10 * [1] }}",
+        "{% for a in [1] %}" * 60 + "x" + "{% endfor %}" * 60,
+        "{% if 1 %}" * 200 + "x" + "{% endif %}" * 200,
+        "{{ " + "(" * 300 + "1" + ")" * 300 + " }}",
+        "{{ " + "[" * 5000 + "]" * 5000 + " }}",
+    ],
+)
+def test_what_would_take_all_time_or_memory_is_refused(text):
+    with pytest.raises(RenderError) as caught:
+        render(text, Scope({}, {}))
+    assert caught.value.code == "bad-template"
+    assert "\n" not in caught.value.message
+    with suppress(RenderError):
+        undeclared(text)
+
+
+def test_powers_and_products_of_bearable_size():
+    assert render("{{ 2 ** 10 }}", Scope({}, {})) == 1024
+    assert render("{{ 'ab' * 3 }}!", Scope({}, {})) == "ababab!"
+    assert render("{{ 1 ** 99999 * 3 }}", Scope({}, {})) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{{ [nobody] }}", "{{ [[nobody]] }}", "{{ {'a': nobody} }}", "{{ ['x'] | map('upper') | list + [nobody] }}"],
+)
+def test_an_undefined_name_inside_a_list_or_mapping_is_told_too(text):
+    with pytest.raises(RenderError) as caught:
+        render(text, Scope({}, {}))
+    assert (caught.value.code, caught.value.name) == ("undefined-variable", "nobody")
+
+
+def test_an_expression_is_plain_data_to_its_innermost_part():
+    assert render("{{ [['a'] | map('upper')] }}", Scope({}, {})) == [["A"]]
+    assert render("{{ {1: (2, 3)} }}", Scope({}, {})) == {"1": [2, 3]}

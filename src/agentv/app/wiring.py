@@ -11,17 +11,19 @@ from agentv.assertions.catalogue import registry as assertion_registry
 from agentv.engine.services import World
 from agentv.foreign.threads import DaemonThreads
 from agentv.model.redaction import Redactor
+from agentv.model.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.response import Failure
 from agentv.model.suite import JUDGE_TIMEOUT_S, Suite, TargetSpec
 from agentv.model.values import JsonObject
 from agentv.ports import Judge, Store, Target
-from agentv.registry.types import CustomTypes, Discovered
+from agentv.registry.types import Checkouts, CustomTypes, Discovered
 from agentv.spec.files import nearest_in_agentv
 from agentv.spec.suite import Registries
 from agentv.targets.catalogue import registry as target_registry
 
 if TYPE_CHECKING:
     from agentv.assertions.javascript.host import JavaScriptHost
+    from agentv.foreign.repositories import Repositories
 
 
 class SystemClock:
@@ -38,7 +40,7 @@ class SystemClock:
 
 def registries() -> Registries:
     """All that names in authored files can mean."""
-    return Registries(assertion_registry(), target_registry(), _custom_types())
+    return Registries(assertion_registry(), target_registry(), _custom_types(), _checkouts())
 
 
 def _custom_types() -> CustomTypes:
@@ -59,6 +61,19 @@ def _discovered(directory: str, root: str) -> Discovered:
     from agentv.assertions.custom import discover  # only a project with assertions of its own pays for this
 
     return discover(directory, root)
+
+
+def _checkouts() -> Checkouts:
+    kept: list[Repositories] = []
+
+    def checkout(wanted: RepositoryFile, env: Mapping[str, str]) -> Checkout | Unavailable:
+        if not kept:
+            from agentv.foreign.repositories import Repositories  # only a project that names such files pays for this
+
+            kept.append(Repositories())
+        return kept[0].checkout(wanted, env)
+
+    return checkout
 
 
 class LazyJavaScript:

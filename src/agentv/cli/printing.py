@@ -47,6 +47,8 @@ def print_sample(prepared: Prepared) -> None:
 
 def source_of(path: str) -> str | None:
     """The text of an authored file, for an excerpt; None where it cannot be read. Of a `.env` only names are shown."""
+    if not Path(path).is_file():
+        return None
     try:
         text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
     except OSError:

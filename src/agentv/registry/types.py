@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from agentv.model.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values import Json
 from agentv.registry.fields import Declared, DeclaredAssertion, Fault
 
@@ -89,3 +90,7 @@ class Discovered:
     types: Mapping[str, OpenAssertionType]
     searched: tuple[str, ...]
     faults: Iterable[tuple[str, Fault]] = ()
+
+
+Checkouts = Callable[[RepositoryFile, Mapping[str, str]], "Checkout | Unavailable"]
+"""(a file of a repository, the environment of the process) → where it lies on disk; fetched where it must be."""

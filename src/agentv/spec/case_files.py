@@ -7,10 +7,11 @@ from glob import glob, has_magic
 from pathlib import Path
 
 from agentv.spec.files import shown
+from agentv.spec.git_files import GIT_URL
 from agentv.spec.json_text import read_json
 from agentv.spec.nearest import did_you_mean
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, span_of
-from agentv.spec.reading import GIT_URL, Reading
+from agentv.spec.reading import Reading
 from agentv.spec.spellings import CASE
 from agentv.spec.yaml import read_yaml
 

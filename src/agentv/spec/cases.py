@@ -22,6 +22,7 @@ from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.defaults import CaseDefaults
 from agentv.spec.dependencies import read_dependencies
 from agentv.spec.expansion import expands, variants
+from agentv.spec.files import without_home
 from agentv.spec.fingerprints import digests_behind
 from agentv.spec.judging import Judging, judges, nested
 from agentv.spec.matrix import Around, PromptMatrix
@@ -256,7 +257,7 @@ class CaseReader:
     def _digest(self, facts: tuple[Any, ...], entries: tuple[AssertionEntry, ...]) -> str:
         """The hash of all that was authored for a case. Paths count from the repository's root, wherever that is."""
         written = _encode((facts, [fingerprint(entry) for entry in entries]))
-        return hashlib.sha256(written.replace(self._root, b"")).hexdigest()
+        return hashlib.sha256(without_home(written.replace(self._root, b""))).hexdigest()
 
     def _variables(self, authored: AuthoredCase, reading: Reading) -> JsonObject:
         defaults = self._defaults

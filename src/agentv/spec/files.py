@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from errno import EINVAL
 from pathlib import Path
+from stat import S_ISREG
 from types import MappingProxyType
 
 KEPT_PATHS = 4096
@@ -28,9 +31,11 @@ class DiskReader:
         """The bytes of a file.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: it cannot be read, or has no end.
         """
         edited = self._edits.get(path)
+        if edited is None:
+            _refuse_endless(path)
         data = Path(path).read_bytes() if edited is None else edited
         self.digests[path] = hashlib.sha256(data).hexdigest()
         return data
@@ -39,10 +44,17 @@ class DiskReader:
         """Take the digest of a file that is too long to be held in memory.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: it cannot be read, or has no end.
         """
+        _refuse_endless(path)
         with open(path, "rb") as file:  # noqa: PTH123  # a Path would add nothing
             self.digests[path] = hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _refuse_endless(path: str) -> None:
+    """Refuse devices and pipes, which may never end; but for one that a shell has opened, as in `--env-file <(…)`."""
+    if not S_ISREG(os.stat(path).st_mode) and not path.startswith("/dev/fd/") and not is_directory(path):  # noqa: PTH116  # as exists
+        raise OSError(EINVAL, "it is a device or a pipe, and a file is expected", path)
 
 
 def repository_root(directory: str) -> str:
@@ -128,7 +140,10 @@ class Places:
 
     def _search(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
         path = written.removeprefix("file://")
-        if path.startswith("/"):
+        tree = checkout_of(mentioned_in)
+        if tree is not None:
+            tried = self._within(tree, path, mentioned_in)
+        elif path.startswith("/"):
             tried = [os.path.normpath(self.root + path)]
             if written.startswith("file://"):
                 tried.append(os.path.normpath(path))
@@ -141,6 +156,30 @@ class Places:
             if exists(candidate):
                 return candidate, tuple(tried)
         return None, tuple(tried)
+
+    def _within(self, tree: str, path: str, mentioned_in: str) -> list[str]:
+        """What a file out of a git host may mean: nothing above its own repository, or above the one it is used in."""
+        beside = tree if path.startswith("/") else str(Path(mentioned_in).parent)
+        pairs = [(tree, beside)] if path.startswith("/") else [(tree, beside), (self.root, self.suite)]
+        tried = [(top, os.path.normpath(f"{home}{os.sep}{path}")) for top, home in pairs]
+        return [one for top, one in tried if one.startswith(top.rstrip(os.sep) + os.sep)]
+
+
+_CHECKOUT = re.compile(r".*/cache/repos/(?:github\.com|gitlab\.com|bitbucket\.org)/[^@]+@[0-9a-f]{40,64}(?=/)")
+
+
+def checkout_of(path: str) -> str | None:
+    """The directory of the commit that a file out of a git host belongs to (SPEC section 5)."""
+    found = _CHECKOUT.match(path) if "@" in path else None
+    return found[0] if found else None
+
+
+_HOME = re.compile(rb'"[^"]*/cache/repos/(?=(?:github\.com|gitlab\.com|bitbucket\.org)/)')
+
+
+def without_home(written: bytes) -> bytes:
+    """JSON with the paths of files out of git hosts as they are on every machine: from their host's name on."""
+    return _HOME.sub(b'"', written) if b"/cache/repos/" in written else written
 
 
 def shown(path: str) -> str:

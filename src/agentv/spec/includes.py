@@ -10,9 +10,10 @@ from pathlib import Path
 from agentv.errors import Diagnostic
 from agentv.model.span import Span
 from agentv.spec.files import is_directory, is_file, shown, upwards
+from agentv.spec.git_files import GIT_URL
 from agentv.spec.nearest import nearest
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, kind_of, span_of
-from agentv.spec.reading import GIT_URL, Chain, Others, Reading
+from agentv.spec.reading import Chain, Others, Reading
 from agentv.spec.report import Report
 from agentv.spec.spellings import TEMPLATE, translate
 from agentv.spec.yaml import read_yaml
@@ -129,9 +130,8 @@ def _top(path: str) -> Span:
 
 def _path_of(node: Scalar, reading: Reading) -> str | None:
     written = node.text.strip()
-    if GIT_URL.match(written):
-        reading.report.error("not-yet", node, "templates out of a git host are not supported yet")
-        return None
+    if GIT_URL.match(written.removeprefix("file://")):
+        return reading.find(node, "template")
     if not NAME.fullmatch(written):
         found, tried = reading.places.find(written, span_of(node.at).file)
         if found is not None and is_file(found):

@@ -24,10 +24,11 @@ def parse_json(text: str, at: Span, report: Report) -> Node | None:
     except json.JSONDecodeError as error:
         line = at.line + error.lineno - 1
         place = Span(at.file, line, error.colno, line, error.colno + 1)
-        report.error("bad-json", place, f"not JSON: {error.msg[:1].lower()}{error.msg[1:]}")
+        report.error("bad-json", place, f"not JSON: {error.msg[:1].lower()}{error.msg[1:].removesuffix(' at')}")
         return None
     except ValueError as error:
-        report.error("bad-json", at, f"not JSON: {error}")
+        digits = "digits" in str(error)  # Python's own limit, in words for programmers
+        report.error("bad-json", at, "a number has too many digits" if digits else f"not JSON: {error}")
         return None
     return node_of(value, at)
 

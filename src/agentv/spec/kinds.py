@@ -14,6 +14,7 @@ from agentv.model.assertion import Transform
 from agentv.model.json_path import parse
 from agentv.model.values import Json
 from agentv.registry import fields as declared
+from agentv.spec.git_files import GIT_URL
 from agentv.spec.nodes import ListNode, Node, Scalar, kind_of, plain
 from agentv.spec.reading import Reading
 from agentv.spec.scalars import resolve
@@ -150,11 +151,12 @@ _PATH_LIKE = re.compile(r"(?:\.{0,2}/)?(?:[^\s{}<>|*?\"']+/)*[^\s{}<>|*?\"'/]+\.
 def looks_like_path(text: str) -> bool:
     """Whether a text that may be given inline or by a path is a path.
 
-    That is one word with a suffix, or a line that begins with `./`, `../` or `file://`.
+    That is one word with a suffix, the URL of a git host, or a line that begins with `./`, `../` or `file://`.
     """
     text = text.strip()
     begins = text.startswith(("./", "../", "file://")) and "\n" not in text
-    return begins or _PATH_LIKE.fullmatch(text) is not None
+    hosted = GIT_URL.match(text) is not None and len(text.split()) == 1
+    return begins or hosted or _PATH_LIKE.fullmatch(text) is not None
 
 
 def _read_document(node: Node, reading: Reading, key: str) -> Any:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.files import is_file, shown
+from agentv.spec.git_files import GIT_URL
 from agentv.spec.messages import read_messages
 from agentv.spec.nodes import (
     ListNode,
@@ -30,7 +31,7 @@ from agentv.spec.nodes import (
     node_of,
     span_of,
 )
-from agentv.spec.reading import GIT_URL, Reading
+from agentv.spec.reading import Reading
 from agentv.spec.report import Report
 from agentv.spec.schema import AuthoredPrompt
 from agentv.spec.yaml import read_yaml

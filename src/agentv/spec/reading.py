@@ -12,12 +12,11 @@ from agentv.model.assertion import AssertionEntry
 from agentv.model.span import Span
 from agentv.ports import Reader
 from agentv.spec.files import Places, is_directory, shown
+from agentv.spec.git_files import GIT_URL, NOTHING_ABOVE, FindCheckout, GitFiles, is_lfs_pointer, no_repositories
 from agentv.spec.nearest import did_you_mean, nearest
 from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, node_of, span_of
 from agentv.spec.report import Report
 from agentv.templating import LITERAL_HINT, RenderError, Scope, environment_names, has_placeholder, render
-
-GIT_URL = re.compile(r"https?://(?:www\.)?(?:github\.com|gitlab\.com|bitbucket\.org)/")
 
 KEPT_TEXTS = 256
 """Attached files that are kept in memory: most suites attach the same few to every case."""
@@ -82,6 +81,7 @@ class Reading:
         chain: the templates that include the list being read.
         strict_env: an unset environment variable is an error, since it is needed to run.
         secrets: what the targets read so far must keep to themselves.
+        checkout: finds a file of a git host on disk.
     """
 
     report: Report
@@ -93,6 +93,7 @@ class Reading:
     chain: Chain = TOP
     strict_env: bool = True
     secrets: set[str] = field(default_factory=set)
+    checkout: FindCheckout = no_repositories
     _texts: dict[str, str] = field(default_factory=dict)
 
     def within(self, scope: Scope) -> Reading:
@@ -116,8 +117,7 @@ class Reading:
         """The file or directory that a path in the file means; reports and returns None where there is none."""
         text = node.text.strip()
         if GIT_URL.match(text.removeprefix("file://")):
-            self.report.error("not-yet", node, "files out of a git host are not supported yet")
-            return None
+            return GitFiles(self.checkout, self.report).find(text.removeprefix("file://"), node, what)
         found, tried = self.places.find(text, span_of(node.at).file)
         if found is None:
             self.report.error(
@@ -125,7 +125,7 @@ class Reading:
                 node,
                 f"{what} '{text}' does not exist",
                 hint=_sibling(text, tried),
-                notes=[f"tried {shown(path)}" for path in tried],
+                notes=[f"tried {shown(path)}" for path in tried] or [NOTHING_ABOVE],
             )
         return found
 
@@ -143,6 +143,11 @@ class Reading:
         except UnicodeDecodeError as error:
             self.report.error("not-utf-8", node, f"'{node.text}' is not UTF-8 text (byte {error.start + 1})")
         else:
+            if is_lfs_pointer(text):
+                self.report.error(
+                    "lfs-pointer", node, f"'{node.text}' is a pointer of Git LFS, and not the file itself"
+                )
+                return None
             if len(self._texts) < KEPT_TEXTS:
                 self._texts[path] = text
             return text

@@ -11,6 +11,9 @@ from agentv.spec.nodes import NOWHERE, ListNode, MapNode, Place, Scalar, span_of
 LONGEST = 500
 """Characters of a message or hint."""
 
+LONGEST_NOTE = 4_000
+"""Characters of a note, which may list all that there is."""
+
 
 class Report:
     """Collects diagnostics; the same mistake at the same place is kept once.
@@ -101,11 +104,18 @@ def _diagnostic(
 ) -> Diagnostic:
     place = at.at if isinstance(at, Scalar | ListNode | MapNode) else at
     span = span_of(place) if place is not None and place is not NOWHERE else None
-    return Diagnostic(code, _line(message), span, severity, _line(hint) if hint else None, tuple(notes))
+    return Diagnostic(
+        code,
+        _line(message),
+        span,
+        severity,
+        _line(hint) if hint else None,
+        tuple(_line(note, LONGEST_NOTE) for note in notes),
+    )
 
 
-def _line(text: str) -> str:
+def _line(text: str, longest: int = LONGEST) -> str:
     """One line of bearable length: what a message quotes may be anything."""
     if "\n" in text or "\r" in text:
         text = text.replace("\n", "\\n").replace("\r", "\\r")
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return text if len(text) <= longest else text[: longest - 1] + "…"

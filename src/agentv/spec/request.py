@@ -8,17 +8,18 @@ from dataclasses import dataclass, field
 from agentv.model.suite import TargetSpec
 from agentv.model.values import Json
 from agentv.registry.table import Registry
-from agentv.registry.types import AssertionType, CustomTypes, Provider
+from agentv.registry.types import AssertionType, Checkouts, CustomTypes, Provider
 from agentv.spec.nodes import MapNode
 
 
 @dataclass(frozen=True, slots=True)
 class Registries:
-    """What names mean: assertion types, providers, and the custom types of a directory."""
+    """What names mean: assertion types, providers, the custom types of a directory, and files on git hosts."""
 
     assertions: Registry[AssertionType]
     providers: Registry[Provider]
     custom: CustomTypes
+    checkouts: Checkouts
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,8 +62,12 @@ TAGGED: dict[str, Callable[[str], Any]] = {
 }
 """Tag → the value of a text; ValueError where the text is no such thing."""
 
-CONTAINERS = (None, "!", f"{TAGS}map", f"{TAGS}seq")
-"""Tags that a list or mapping may have."""
+MAPPINGS = (None, "!", f"{TAGS}map")
+LISTS = (None, "!", f"{TAGS}seq")
+"""Tags that a mapping, or a list, may have."""
+
+KEYS = (None, "!", f"{TAGS}str")
+"""Tags that a key may have, which is text in every case."""
 
 
 def shorthand(tag: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentv.model.assertion import AssertionEntry
+from agentv.model.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.span import Span
 from agentv.model.suite import Suite
 from agentv.model.values import EMPTY, Json
@@ -45,7 +46,11 @@ class SuiteReader:
         directory = _home(path)
         places = Places(directory, repository_root(directory))
         nothing = Scope(EMPTY, {})  # until the environment is read
-        self._reading = Reading(report, self._disk, places, nothing, strict_env=request.for_run)
+
+        def checkout(wanted: RepositoryFile) -> Checkout | Unavailable:
+            return registries.checkouts(wanted, request.process_env)
+
+        self._reading = Reading(report, self._disk, places, nothing, strict_env=request.for_run, checkout=checkout)
         self._head: Head | None = None
         self._sources: CaseSources | None = None
 

@@ -75,9 +75,11 @@ def _with_provider(at: MapNode, reading: Reading) -> MapNode | None:
 def _settings(items: Mapping[str, Node], at: MapNode, provider: Provider, reading: Reading) -> dict[str, Node]:
     """The provider's own settings, with what stands behind the colon of `provider: name:rest`."""
     own: dict[str, Node] = {}
+    taken = shape_of(provider.settings).rules
     for key, node in items.items():
         if key not in TARGET.canonical and not key.startswith("x-"):
-            name = SETTINGS.get(key, key)
+            older = SETTINGS.get(key, key)
+            name = older if older in taken else key  # refused by the name that its author wrote
             if name in own:
                 reading.report.error(
                     "two-spellings", at.keys[key], f"'{key}' and '{name}' say the same; keep one of them"

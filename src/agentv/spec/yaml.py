@@ -23,8 +23,8 @@ from yaml.events import (
 from agentv.spec.exposed import check_keys
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, kind_of, span_of
 from agentv.spec.report import Report
-from agentv.spec.scalars import CONTAINERS, SPECIAL, TAGGED, resolve, shorthand
-from agentv.spec.yaml_errors import hint_at, unreadable, yaml_error
+from agentv.spec.scalars import KEYS, LISTS, MAPPINGS, SPECIAL, TAGGED, resolve, shorthand
+from agentv.spec.yaml_errors import hint_at, span_at, unreadable, yaml_error
 
 DEPTH_LIMIT = 100
 """Levels of nesting, aliases followed; deeper files are refused, since what walks the nodes is recursive."""
@@ -105,6 +105,8 @@ class _Composer:
         from yaml._yaml import CParser
 
         self._next: Callable[[], Any] = CParser(_Stream(data, path)).get_event
+        self._path = path
+        self._data = data
         self._report = report
         self._stream = stream
         self._anchors: dict[str, tuple[Node, int, int]] = {}
@@ -155,7 +157,7 @@ class _Composer:
             else:
                 raise _RefusedError("bad-yaml", event, "nothing stands in this document")
             if top is None:
-                return node
+                return self._placed(node)
             top.size += size
             if top.keys is None:
                 if top.sink is None:
@@ -168,6 +170,12 @@ class _Composer:
             else:
                 self._value(top, node)
 
+    def _placed(self, root: Node) -> Node:
+        """The root; an empty one at the end of a file without a line end stands a line too far down for libyaml."""
+        if isinstance(root, Scalar) and not root.text and span_of(root.at).line > 1:
+            root.at = span_at(self._path, self._data, len(self._data))
+        return root
+
     def _hand_on(self, top: _Open, node: Node | None) -> None:
         """Give the sink the item before this one: the one before a mistake may have been cut short by it."""
         if top.pending is not None and top.sink is not None:
@@ -178,12 +186,15 @@ class _Composer:
         event = opened.at
         if len(stack) >= DEPTH_LIMIT:
             raise _RefusedError("too-deep", event, f"nested more than {DEPTH_LIMIT} levels deep")
-        if event.tag not in CONTAINERS:
-            self._report.error("unknown-tag", event, f"the tag {shorthand(event.tag)} means nothing here")
+        if event.tag not in (LISTS if opened.keys is None else MAPPINGS):
+            self._refuse_tag(event)
         root = stack[0] if len(stack) == 1 else None
         # what `<<` brings in is known only when the mapping ends
         if self._stream and opened.keys is None and root and root.key in self._stream[0] and not root.merges:
             opened.sink = self._stream[1](MapNode(root.items, root.keys or {}, root.at))
+
+    def _refuse_tag(self, event: Any) -> None:
+        self._report.error("unknown-tag", event, f"the tag {shorthand(event.tag)} means nothing here")
 
     def _refuse_key(self, top: _Open | None, event: Any) -> None:
         if top is not None and top.keys is not None and top.key is None:
@@ -193,6 +204,8 @@ class _Composer:
     def _key(self, top: _Open, event: Any) -> None:
         key = event.value
         key = self._strings.setdefault(key, key)  # the same few keys thousands of times
+        if event.tag not in KEYS:
+            self._refuse_tag(event)
         if event.anchor is not None:
             self._anchors[event.anchor] = (Scalar(key, key, event), 1, 0)
         if key == "<<" and event.implicit[0]:
@@ -267,7 +280,7 @@ class _Composer:
     def _tagged(self, event: Any, text: str) -> Scalar:
         read = TAGGED.get(event.tag)
         if read is None:
-            self._report.error("unknown-tag", event, f"the tag {shorthand(event.tag)} means nothing here")
+            self._refuse_tag(event)
             return Scalar(text, text, event)
         try:
             return Scalar(read(text), text, event)

@@ -17,6 +17,7 @@ BREAKS = {"\x85": "U+0085", "\u2028": "U+2028", "\u2029": "U+2029"}
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _BREAK = re.compile("|".join(BREAKS).encode())
 _SURROGATES = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 _RESERVED = b"@`%"
 
 
@@ -56,7 +57,8 @@ def unreadable(path: str, data: bytes) -> Diagnostic | None:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         span = span_at(path, data, error.start)
-        return Diagnostic("not-utf-8", "not UTF-8: the file cannot be read as text", span)
+        hint = "this is UTF-16; save it as UTF-8" if data.startswith(_UTF_16) else None
+        return Diagnostic("not-utf-8", "not UTF-8: the file cannot be read as text", span, hint=hint)
     found = None if data.isascii() else _BREAK.search(data)
     if found is None:
         return None
@@ -75,7 +77,7 @@ def hint_at(data: bytes, span: Span) -> str | None:
 
 def _hints(line: bytes, rest: bytes) -> Iterator[str]:
     """In the order of their likelihood; `rest` is the line from the place on."""
-    if b"\t" in line[: len(line) - len(line.lstrip())]:
+    if b"\t" in line[: len(line) - len(line.lstrip())] or rest.startswith(b"\t"):
         yield "indent with spaces: YAML allows no tabs there"
     if re.search(rb"(?:^|[:\-\[,])\s*\{[{%]", line):
         yield "quote a text that begins with {{ or {%"

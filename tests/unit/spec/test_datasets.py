@@ -82,7 +82,6 @@ def test_placeholders_of_a_file_of_cases_are_its_own(tmp_path):
         ("gen.py:make", "bad-generator"),
         ("gen.py", "bad-generator"),
         ("no.py:make", "missing-file"),
-        ("https://github.com/o/r/blob/main/a.csv", "not-yet"),
         ("7", "bad-value"),
         ("''", "bad-value"),
         ("['']", "bad-case"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from contextlib import chdir
 from pathlib import Path
 
@@ -93,3 +94,21 @@ def test_paths_are_shown_as_one_would_type_them(tree):
         assert shown(str(tree / "a/b/near.md")) == "near.md"
         assert shown(str(tree / "a/root.md")) == "../root.md"
         assert shown("/somewhere/else/entirely") == "/somewhere/else/entirely"
+
+
+def test_what_never_ends_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", str(tmp_path / "pipe")):
+        with pytest.raises(OSError, match="a device or a pipe") as caught:
+            DiskReader().read(path)
+        assert caught.value.strerror == "it is a device or a pipe, and a file is expected"
+        with pytest.raises(OSError, match="a device or a pipe"):
+            DiskReader().remember(path)
+
+
+def test_a_pipe_that_a_shell_opened_is_read():
+    reads, writes = os.pipe()
+    os.write(writes, b"A=1")
+    os.close(writes)
+    assert DiskReader().read(f"/dev/fd/{reads}") == b"A=1"
+    os.close(reads)

@@ -59,3 +59,11 @@ def test_a_message_is_one_line_of_bearable_length():
     short, long = sorted(report.diagnostics, key=lambda one: len(one.message))
     assert (short.message, short.hint) == (r"file 'a\nb\r' does not exist", r"x\ny")
     assert len(long.message) == LONGEST
+
+
+def test_a_note_is_one_line_of_bearable_length_too():
+    report = Report()
+    report.error("bad-value", Span("a.yaml", 1, 1, 1, 2), "wrong", notes=["tried a\nb", "x" * 10_000])
+    (found,) = report.diagnostics
+    assert found.notes[0] == "tried a\\nb"
+    assert len(found.notes[1]) == 4_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import pytest
 import yaml
@@ -83,6 +84,22 @@ def test_what_a_dumper_writes_is_read_back(data, flow):
         ("!!str 1", "1"),
         ("!!float 1", 1.0),
         ("! 1", "1"),
+        ("yes", "yes"),
+        ("014", 14),
+        ("2024-01-01", "2024-01-01"),
+        ("-0x1F", "-0x1F"),
+        ("+0o7", "+0o7"),
+        ("0o8", "0o8"),
+        (".INF", math.inf),
+        (".iNF", ".iNF"),
+        ("NaN", "NaN"),
+        ("1e400", math.inf),
+        ("1e", "1e"),
+        (".", "."),
+        ("1.2.3", "1.2.3"),
+        ("=", "="),
+        ("<<", "<<"),
+        ("\u0661", "\u0661"),
     ],
 )
 def test_scalars_mean_what_the_core_schema_says(text, value):
@@ -125,6 +142,25 @@ def test_bom_and_windows_line_ends_change_nothing():
         ("- *nobody\n", ["bad-yaml"]),
         ("&a [*a]\n", ["bad-yaml"]),
         ("a: !thing 1\n", ["unknown-tag"]),
+        ("a: !!binary aGk=\n", ["unknown-tag"]),
+        ("a: !!python/object/apply:os.system [ls]\n", ["unknown-tag"]),
+        ("a: !!map [1]\n", ["unknown-tag"]),
+        ("a: !!seq {b: 1}\n", ["unknown-tag"]),
+        ("a: !!str [1]\n", ["unknown-tag"]),
+        ("!!int 1: a\n", ["unknown-tag"]),
+        ("!thing a: 1\n", ["unknown-tag"]),
+        ("!!str 1: a\n", []),
+        ("%YAML 1.1\n---\na: no\n", []),
+        ("%YAML 2.0\n---\na: no\n", ["bad-yaml"]),
+        ("1: a\n'1': b\n", ["duplicate-key"]),
+        ("&a {b: *a}\n", ["bad-yaml"]),
+        ("&a\n<<: *a\n", ["bad-yaml"]),
+        ("a: x\0y\n", ["bad-yaml"]),
+        ("a: \x7f\n", ["bad-yaml"]),
+        ("a: \uffff\n", ["bad-yaml"]),
+        ('a: "\\ud800"\n', ["bad-yaml"]),
+        ("\ta: 1\n", ["bad-yaml"]),
+        ("a: 1\n\t\nb: 2\n", ["bad-yaml"]),
         ("!!set {a, b}\n", ["unknown-tag"]),
         ("!!int one\n", ["bad-value"]),
         ("!!bool yes\n", ["bad-value"]),
@@ -203,3 +239,51 @@ def test_the_item_that_a_mistake_cuts_short_is_not_handed_on():
 
 def test_a_head_that_merges_is_not_streamed_since_it_is_known_only_at_its_end():
     assert streamed("x: &x {name: y}\n<<: *x\ntests:\n- 1\n") == ([], {}, [])
+
+
+@pytest.mark.parametrize("text", ["---", "--- ", "---\n", "# x\n---", "--- !!str", "--- ''", '--- ""'])
+def test_an_empty_document_stands_inside_its_file(text):
+    span = span_of(parsed(text).at)
+    assert span.line <= text.count("\n") + 1
+    assert span.end_line <= text.count("\n") + 1
+
+
+def test_not_a_number_is_one():
+    (item,) = parsed("[.NaN]").items
+    assert math.isnan(item.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("".join("  " * level + "a:\n" for level in range(1000)), ["too-deep"]),
+        ("- " * 100_000 + "x", ["too-deep"]),
+        ("? " * 100_000, ["bad-key"]),
+        ("[" * 100_000 + "]" * 100_000, ["too-deep"]),
+        ("[" * 99 + "\n" * 100_000, ["bad-yaml"]),
+        ("a: " * 100_000, ["bad-yaml"]),
+        ("'" * 100_001, ["bad-yaml"]),
+        ("a: " + "x" * 5_000_000, []),
+        ("[" + ",".join(["1"] * 50_000) + "]", []),
+        ("b: &b {x: 1}\nm:\n" + "  <<: *b\n" * 5000, []),
+        ("b: &b {x: 1}\nm:\n  <<: [" + ",".join(["*b"] * 5000) + "]\n", []),
+        (
+            "b: &b {" + ",".join(f"k{n}: 1" for n in range(5000)) + "}\n" + "m: {<<: [" + "*b, " * 5000 + "]}",
+            ["too-large"],
+        ),
+        ("m0: &m0 {a: 1}\n" + "".join(f"m{n}: &m{n} {{<<: *m{n - 1}}}\n" for n in range(1, 2000)), ["too-deep"]),
+    ],
+)
+def test_however_much_is_asked_it_is_read_or_refused_in_bounded_time(text, codes):
+    assert told(text.encode()) == codes
+
+
+def test_a_billion_laughs_take_no_memory():
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    tracemalloc.start()
+    try:
+        assert told("\n".join(lines).encode()) == ["too-large"]
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()

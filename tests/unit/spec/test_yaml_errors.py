@@ -26,6 +26,7 @@ from agentv.spec.yaml_errors import span_at
         ("a:\n  - 1\n b: 2\n", (3, 2), "that begins at line 1", None),
         ("a: ü\nb: \x07\n", (2, 4), "control characters are not allowed", None),
         ("a: ü\u2028b\n", (1, 5), "U+2028", 'in double quotes write it as "\\u2028"'),
+        ("-\ta: 1\n", (1, 2), "cannot start any token", "indent with spaces"),
         ("a: x\x85b\n", (1, 5), "U+0085", 'in double quotes write it as "\\u0085"'),
     ],
 )
@@ -50,3 +51,12 @@ def test_bytes_that_are_no_text_are_told_with_their_column():
 def test_a_byte_has_a_line_and_a_column(offset, place):
     span = span_at("file.yaml", "a\r\nüb\r\n\nx".encode(), offset)
     assert (span.line, span.column) == place
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_told_as_what_it_is(encoding):
+    report = Report()
+    data = "\ufeffa: ü\n".encode(encoding) if encoding != "utf-16" else "a: ü\n".encode(encoding)
+    assert read_yaml("file.yaml", data, report) is None
+    (found,) = report.diagnostics
+    assert (found.code, found.hint) == ("not-utf-8", "this is UTF-16; save it as UTF-8")

@@ -1,0 +1,86 @@
+"""Real git repositories on disk that stand for those on git hosts, by git's own URL rewriting."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+DATED = "2026-01-01T00:00:00Z"
+"""When every commit is made, so that the same files always have the same commit."""
+
+_PERSON = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "Ann"), ("EMAIL", "ann@example.org"), ("DATE", DATED))}  # fmt: skip
+
+
+class Hosts:
+    """A directory whose `github.com/acme/evals.git` is what `https://github.com/acme/evals.git` leads to."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.home = folder / "agentv-home"
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment of a process for which the hosts are here, and no other configuration is."""
+        hosts = ("github.com", "gitlab.com", "bitbucket.org")
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "AGENTV_HOME": str(self.home),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_COUNT": str(len(hosts)),
+        }
+        for number, host in enumerate(hosts):
+            env[f"GIT_CONFIG_KEY_{number}"] = f"url.file://{self.folder}/{host}/.insteadOf"
+            env[f"GIT_CONFIG_VALUE_{number}"] = f"https://{host}/"
+        return env
+
+    def repository(self, name: str, files: Mapping[str, str | bytes]) -> Remote:
+        """A repository such as `github.com/acme/evals` with one commit on its branch `main`."""
+        made = Remote(self.folder / f"{name}.git")
+        made.folder.mkdir(parents=True)
+        made.git("init", "--quiet", "--initial-branch=main")
+        made.commit(files)
+        return made
+
+    def kept(self) -> list[str]:
+        """The names of what is kept of all repositories."""
+        repos = self.home / "cache" / "repos"
+        return sorted(str(path.relative_to(repos)) for path in repos.rglob("*@*")) if repos.is_dir() else []
+
+
+class Remote:
+    """One repository, with a work tree to commit from."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def git(self, *arguments: str) -> str:
+        """Run git in it; what it prints."""
+        env = {**_PERSON, "PATH": os.environ["PATH"], "HOME": str(self.folder), "GIT_CONFIG_NOSYSTEM": "1"}
+        command = ("git", "-c", "commit.gpgsign=false", "-c", "advice.detachedHead=false", *arguments)
+        done = subprocess.run(command, cwd=self.folder, env=env, check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    def commit(self, files: Mapping[str, str | bytes] | None = None, *, branch: str | None = None) -> str:
+        """Write files and commit all that changed; the name of the commit."""
+        if branch is not None:
+            self.git("checkout", "--quiet", "-B", branch)
+        for name, content in (files or {}).items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message=more")
+        return self.git("rev-parse", "HEAD")
+
+
+def until(holds: Callable[[], object], within_s: float = 20.0) -> None:
+    """Wait for another process to get somewhere."""
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline, "it never got there"
+        time.sleep(0.01)
