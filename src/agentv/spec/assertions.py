@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
 from agentv.model.assertion import DEFAULTS, AssertionEntry, AssertionSettings
+from agentv.model.span import Span
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Discovered, OpenAssertionType
 from agentv.spec.decode import INVALID, Shape, report_fault, shape_of
@@ -25,6 +27,7 @@ JUDGED = "llm-rubric"
 _SETTINGS = shape_of(AuthoredSettings)
 _OWN = frozenset(_SETTINGS.rules)
 _OTHERS = Others(listed=tuple(_SETTINGS.names), hinted=tuple(_OWN), passed="type")
+_RUBRICS = replace(_OTHERS, called={"value": "rubrics"})
 _WORD = re.compile(r"[\w:-]+")
 _PASSED_ON = frozenset({"type", "config"})
 
@@ -71,9 +74,9 @@ class AssertionReader:
 
     def judged(self, node: Node | None, at: Node, reading: Reading) -> AssertionEntry | None:
         """One llm-rubric over a value (a text or a list), or over the case's criteria where there is none."""
-        key = "rubrics" if isinstance(node, ListNode) else "value"
-        pairs: dict[str, Node] = {} if node is None else {key: node}
-        return self._typed(JUDGED, MapNode(pairs, dict.fromkeys(pairs, at.at), at.at), pairs, reading)
+        pairs: dict[str, Node] = {} if node is None else {"value": node}
+        others = _RUBRICS if isinstance(node, ListNode) else _OTHERS
+        return self._typed(JUDGED, MapNode(pairs, dict.fromkeys(pairs, at.at), at.at), pairs, reading, others=others)
 
     def _sentences(self, sentences: list[Scalar], reading: Reading) -> AssertionEntry | None:
         entry = self.judged(ListNode(list(sentences), sentences[0].at), sentences[0], reading)
@@ -292,6 +295,10 @@ class AssertionReader:
         if name in self.registry.not_yet:
             reading.report.error("not-yet", at, f"the assertion type '{name}' is known and not supported yet")
             return
+        for file, fault in self.custom.faults:
+            if fault.code == "ambiguous-assertion" and Path(file).stem.replace("_", "-") == name:
+                reading.report.error(fault.code, Span(file, 1, 1, 1, 2), fault.message)  # again: it is the reason
+                return
         hint = did_you_mean(name, self._known())
         if hint and inverted:
             hint = hint.replace("'", "'not-", 1)
