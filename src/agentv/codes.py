@@ -65,12 +65,14 @@ FILES: Mapping[str, str] = {
     "two-spellings": "Two spellings of one key stand in one place.",
     "undefined-variable": "A placeholder names a variable that does not exist.",
     "unknown-assertion": "No assertion type has this name.",
+    "unknown-code": "A comment `# agentv: ignore[…]` names a code that no diagnostic has.",
     "unknown-key": "A key means nothing here.",
     "unknown-placeholder": "No placeholder of commands has this name.",
     "unknown-provider": "No provider of targets has this name.",
     "unknown-tag": "A YAML tag means nothing here.",
     "unknown-target": "No target has this name.",
     "unset-environment": "A placeholder names an environment variable that is not set.",
+    "unused-ignore": "A comment `# agentv: ignore[…]` silences nothing.",
 }
 """What can be wrong with what people write. Nothing runs until it is mended, warnings aside."""
 

@@ -8,15 +8,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agentv.spec.ignores import MARK
+
 KEPT_PATHS = 4096
 """Paths that are looked for once; more are looked for again, so that a million cases need no memory."""
 
 
 class DiskReader:
-    """The Reader that reads disks. Remembers a digest of all that it has read."""
+    """The Reader that reads disks. Remembers a digest of all that it has read.
+
+    Attributes:
+        marked: path → bytes of the YAML files that hold comments for agentv.
+    """
 
     def __init__(self) -> None:
         self.digests: dict[str, str] = {}
+        self.marked: dict[str, bytes] = {}
 
     def read(self, path: str) -> bytes:
         """The bytes of a file.
@@ -26,6 +33,8 @@ class DiskReader:
         """
         data = Path(path).read_bytes()
         self.digests[path] = hashlib.sha256(data).hexdigest()
+        if MARK in data and path.endswith((".yaml", ".yml")):
+            self.marked[path] = data
         return data
 
     def remember(self, path: str) -> None:

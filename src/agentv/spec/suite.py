@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from agentv.errors import Diagnostic
 from agentv.model.assertion import AssertionEntry
 from agentv.model.span import Span
 from agentv.model.suite import Suite
@@ -24,11 +25,14 @@ from agentv.spec.spellings import SUITE, TEMPLATE
 from agentv.spec.yaml import Sink, read_yaml
 from agentv.templating import Scope
 
-__all__ = ["LoadRequest", "Registries", "SuiteReader"]
+__all__ = ["LoadRequest", "Registries", "SuiteReader", "cases_beside"]
 
 TESTS = frozenset(SUITE.spelled("tests"))
 _TESTS_LINE = re.compile(
     rb"^(?:" + b"|".join(key.encode() for key in sorted(TESTS)) + rb"):[ \t]*(?:#.*)?\r?$", re.MULTILINE
+)
+_TESTS_KEY = re.compile(
+    rb"""(?:^|[{,]\s*)["']?(?:""" + b"|".join(key.encode() for key in sorted(TESTS)) + rb""")["']?\s*:""", re.MULTILINE
 )
 _OTHER_LINE = re.compile(rb"^[^\s#-]", re.MULTILINE)
 
@@ -48,6 +52,7 @@ class SuiteReader:
         self._reading = Reading(report, self._disk, places, nothing, strict_env=request.for_run)
         self._head: Head | None = None
         self._sources: CaseSources | None = None
+        self._shared = False
 
     def read(self) -> Suite | None:
         """The suite, or None."""
@@ -68,9 +73,24 @@ class SuiteReader:
             self._report.error("bad-eval-file", root, message)
             return None
         if not self.request.for_run and _looks_like_template(root):
-            self._check_template(root)
+            self.check_template()
             return None
         return self._suite(root)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What was found and no comment silences, sorted by place."""
+        found, marked = self._report.diagnostics, self._disk.marked
+        if not marked:
+            return found
+        from agentv.spec.ignores import without_ignored
+
+        # whether a comment is in vain is known where all remarks are made: not in a run, which needs no hints, nor in a
+        # template, on which the eval files that include it are remarked
+        own = Path(self.path).with_suffix("")
+        alone = self.request.for_run or self._shared
+        told_of = [] if alone else [path for path in marked if Path(path).with_suffix("") == own]
+        return without_ignored(found, marked, told_of=told_of)
 
     def read_document(self, document: Mapping[str, Json]) -> Suite | None:
         """The suite that a mapping holds, which a program made."""
@@ -102,6 +122,8 @@ class SuiteReader:
             self._report.older(str(key), "tests", root.keys[str(key)])
         if tests is None:
             hint = "this is a template: an eval file includes it" if _looks_like_template(root) else None
+            cases = cases_beside(self.path) if hint is None else None
+            hint = f"this is the sidecar of {Path(cases).name}; name that file instead" if cases else hint
             self._report.error("missing-key", root, "an eval file needs 'tests'", hint=hint)
         elif self._sources is not None and not (streamed and isinstance(tests, ListNode) and not tests.items):
             self._sources.take(tests)
@@ -149,9 +171,15 @@ class SuiteReader:
         self._reading = self._reading.rendering(b"{{" in data or b"{%" in data)
         return root
 
-    def _check_template(self, root: MapNode) -> None:
+    def check_project(self) -> None:
+        """The `targets.yaml` and `config.yaml` that hold for eval files of this directory, each target read."""
+        self._shared = True
+        self._begin(MapNode({}, {}, self._top)).targets.book.check()
+
+    def check_template(self) -> None:
         """`validate` knows a template when it is given one."""
-        head = self._begin(MapNode({}, {}, root.at))
+        self._shared = True
+        head = self._begin(MapNode({}, {}, self._top))
         template = load_template(self.path, None, self._reading)
         if template is not None:
             chain = Chain(paths=(self.path,), names=(Path(self.path).name,), alone=True)
@@ -185,6 +213,14 @@ class SuiteReader:
             secrets=frozenset(self._reading.secrets),
             files=dict(self._disk.digests),
         )
+
+
+def cases_beside(path: str) -> str | None:
+    """The JSON Lines file whose sidecar a YAML file is; None where it says itself where its cases are."""
+    cases = Path(path).with_suffix(".jsonl")
+    if not cases.is_file() or _TESTS_KEY.search(Path(path).read_bytes()):
+        return None
+    return str(cases)
 
 
 def _looks_like_template(root: MapNode) -> bool:
