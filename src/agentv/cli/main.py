@@ -23,10 +23,11 @@ COMMANDS = {
     "assert": "agentv.cli.grade:command",
     "init": "agentv.cli.init:command",
     "schema": "agentv.cli.schema:command",
+    "explain": "agentv.cli.explain:command",
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
-NOT_YET = ("explain", "convert", "targets", "prompt", "results", "compare", "trend", "power", "cache", "serve")
+NOT_YET = ("convert", "targets", "prompt", "results", "compare", "trend", "power", "cache", "serve")
 
 
 class LazyCommands(click.Group):
