@@ -15,8 +15,8 @@ from agentv.registry.types import AssertionType, Discovered, OpenAssertionType
 from agentv.spec.decode import INVALID, Shape, report_fault, shape_of
 from agentv.spec.files import shown
 from agentv.spec.includes import Templates
-from agentv.spec.nearest import did_you_mean
-from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, kind_of, plain, span_of
+from agentv.spec.nearest import did_you_mean, nearest
+from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
 from agentv.spec.reading import Others, Reading
 from agentv.spec.schema import AuthoredSettings
 from agentv.spec.spellings import ASSERTION_TYPES, type_name
@@ -28,6 +28,7 @@ _SETTINGS = shape_of(AuthoredSettings)
 _OWN = frozenset(_SETTINGS.rules)
 _OTHERS = Others(listed=tuple(_SETTINGS.names), hinted=tuple(_OWN), passed="type")
 _RUBRICS = replace(_OTHERS, called={"value": "rubrics"})
+_OWN_FORMS = ("type", "include")
 _WORD = re.compile(r"[\w:-]+")
 _PASSED_ON = frozenset({"type", "config"})
 
@@ -48,7 +49,9 @@ class AssertionReader:
         """The assertions of a list, includes expanded in place. What is wrong is reported and left out."""
         report = reading.report
         if not isinstance(node, ListNode):
-            report.error("bad-value", node, f"'assert' must be a list of assertions, found {kind_of(node)}")
+            hint = "each entry begins with '- '" if not is_empty(node) else None
+            message = f"'assert' must be a list of assertions, found {kind_of(node)}"
+            report.error("bad-value", node, message, hint=hint)
             return ()
         told = report.errors + report.unrendered
         found: list[AssertionEntry | None] = []
@@ -139,6 +142,13 @@ class AssertionReader:
             return
         key = candidates[0]
         value = item.items[key]
+        if (own := nearest(key, _OWN_FORMS)) and not nearest(key, self._known()):
+            reading.unknown_key(key, item, _OWN_FORMS, "an assertion", Others(hinted=(own,)))
+            return
+        if "input" in item.items:
+            hint = "this looks like a case, which belongs under 'tests'"
+            reading.report.error("bad-assertion", item, "an assertion has no 'input'", hint=hint)
+            return
         prose = len(item.items) == 1 and (
             " " in key.strip() or (isinstance(value, Scalar) and " " in value.text.strip())
         )

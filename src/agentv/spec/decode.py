@@ -264,7 +264,9 @@ def _union(kinds: Sequence[Kind]) -> Kind:
         for kind in members:
             if kind.accepts(node):
                 return kind.read(node, reading, key)
-        return members[0].read(node, reading, key) if len(members) == 1 else refuse(node, reading, key, wanted)
+        if len(members) == 1:
+            return members[0].read(node, reading, key)
+        return refuse(node, reading, key, wanted, next((hint for kind in members if (hint := kind.hint(node))), None))
 
     def accepts(node: Node) -> bool:
         return any(kind.accepts(node) for kind in kinds)
@@ -353,7 +355,8 @@ def _bounded(kind: Kind, between: declared.Between) -> Kind:
             return refuse(node, reading, key, wanted, kind.hint(node))
         value = kind.read(node, reading, key)
         if type(value) in (int, float) and ((low is not None and value < low) or (high is not None and value > high)):
-            return refuse(node, reading, key, wanted)
+            share = (low, high) == (0, 1) and 5 <= value <= 100  # below, it is rather not meant as one
+            return refuse(node, reading, key, wanted, f"{value:g}% is {value / 100:g}" if share else None)
         return value
 
     return Kind(wanted, kind.accepts, read, kind.verbatim, kind.hint)

@@ -15,12 +15,16 @@ from agentv.spec.files import Places, is_directory, shown
 from agentv.spec.nearest import did_you_mean, nearest
 from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, node_of, span_of
 from agentv.spec.report import Report
+from agentv.spec.spellings import MEANT
 from agentv.templating import LITERAL_HINT, RenderError, Scope, environment_names, has_placeholder, render
 
 GIT_URL = re.compile(r"https?://(?:www\.)?(?:github\.com|gitlab\.com|bitbucket\.org)/")
 
 KEPT_TEXTS = 256
 """Attached files that are kept in memory: most suites attach the same few to every case."""
+
+_OF_ENTRIES = frozenset({"type", "value", "weight", "required", "negate", "min_score"})
+"""Keys of assertions, which a line that is not indented far enough gives to the case."""
 
 _LOCATED = 100
 """Errors of rendering whose placeholder is looked for in the source; beyond, the text that holds it is named."""
@@ -108,7 +112,7 @@ class Reading:
     ) -> None:
         """Report a key that means nothing here."""
         listed = [*allowed, *others.listed]
-        hint = did_you_mean(key, [*listed, *others.hinted])
+        hint = did_you_mean(key, [*listed, *others.hinted]) or _misplaced(key, listed, mapping)
         notes = () if hint else (f"{what} takes {', '.join(sorted(listed))}" if listed else f"{what} takes none",)
         self.report.error("unknown-key", mapping.keys[key], f"{what} has no key '{key}'", hint=hint, notes=notes)
 
@@ -229,6 +233,16 @@ def _warn_of_variables(node: Scalar, reading: Reading) -> None:
             message = f"'${{{{ {name} }}}}' is the environment variable, and '{name}' is a variable too"
             hint = f"for the variable write {{{{ {name} }}}}, for the environment {{{{ env.{name} }}}}"
             reading.report.warning("environment-or-variable", _place_of(name, node, reading), message, hint=hint)
+
+
+def _misplaced(key: str, listed: Iterable[str], mapping: MapNode) -> str | None:
+    """The hint for a key that other programs know, or that belongs further in."""
+    meant = MEANT.get(key)
+    if meant is not None and meant in listed:
+        return f"did you mean '{meant}'?"
+    if key in _OF_ENTRIES and "assert" in mapping.items:
+        return f"'{key}' belongs to an assertion: indent it as its 'type'"
+    return None
 
 
 def _sibling(text: str, tried: Iterable[str]) -> str | None:

@@ -17,17 +17,19 @@ from agentv.spec.datasets import CaseSources
 from agentv.spec.files import DiskReader, Places, repository_root, shown
 from agentv.spec.head import Head, HeadReader
 from agentv.spec.includes import load_template
+from agentv.spec.nearest import nearest
 from agentv.spec.nodes import ListNode, MapNode, Node, holds_placeholder, kind_of, node_of
 from agentv.spec.reading import Chain, Reading
 from agentv.spec.report import Report
 from agentv.spec.request import LoadRequest, Registries
-from agentv.spec.spellings import SUITE, TEMPLATE
+from agentv.spec.spellings import MEANT, SUITE, TEMPLATE
 from agentv.spec.yaml import Sink, read_yaml
 from agentv.templating import Scope
 
 __all__ = ["LoadRequest", "Registries", "SuiteReader", "cases_beside"]
 
 TESTS = frozenset(SUITE.spelled("tests"))
+_WHOM = frozenset({"target", "judge"})
 _TESTS_LINE = re.compile(
     rb"^(?:" + b"|".join(key.encode() for key in sorted(TESTS)) + rb"):[ \t]*(?:#.*)?\r?$", re.MULTILINE
 )
@@ -53,6 +55,7 @@ class SuiteReader:
         self._head: Head | None = None
         self._sources: CaseSources | None = None
         self._shared = False
+        self._meant: frozenset[str] = frozenset()  # keys that are not really missing: misspelt, or in a broken sidecar
 
     def read(self) -> Suite | None:
         """The suite, or None."""
@@ -132,6 +135,7 @@ class SuiteReader:
     def _begin(self, root: MapNode) -> Head:
         """Read everything but the cases."""
         head = self._head = self._heads.read(root, self._reading)
+        self._meant |= _meant(root)
         self._sources = CaseSources(self.path, head.cases, head.reading, self._disk)
         return head
 
@@ -159,7 +163,10 @@ class SuiteReader:
         data = self._bytes(path) if path is not None else None
         if path is None or data is None:
             return nothing
+        errors = self._report.errors
         root = read_yaml(path, data, self._report)
+        if self._report.errors > errors:
+            self._meant = _WHOM
         if root is None:
             return nothing
         if not isinstance(root, MapNode):
@@ -201,8 +208,10 @@ class SuiteReader:
             self._report.error("no-tests", tests or self._top, "this file holds no case")
         if not self.request.for_run:
             book.check()
-        head.targets.need(head.targets_node, suite.span, head.reading, untargeted=head.cases.untargeted)
-        judges = head.cases.judging.resolve(suite, book, head.reading, for_run=self.request.for_run)
+        untargeted = head.cases.untargeted and "target" not in self._meant
+        head.targets.need(head.targets_node, suite.span, head.reading, untargeted=untargeted)
+        needed = self.request.for_run and "judge" not in self._meant
+        judges = head.cases.judging.resolve(suite, book, head.reading, for_run=needed)
         if self._report.failed:
             return None
         return replace(
@@ -213,6 +222,14 @@ class SuiteReader:
             secrets=frozenset(self._reading.secrets),
             files=dict(self._disk.digests),
         )
+
+
+def _meant(root: MapNode) -> frozenset[str]:
+    """Whether a target or a judge is named, if wrongly: their absence is not to be reported, too."""
+    unknown = (key for key in root.items if key not in SUITE.known and not key.startswith("x-"))
+    near = {key: nearest(key, SUITE.known) or MEANT.get(key, key) for key in unknown}
+    found = {SUITE.older.get(key, key) for key in near.values()} | ({"judge"} & root.items.keys())
+    return _WHOM & {"target" if key == "targets" else key for key in found}
 
 
 def cases_beside(path: str) -> str | None:
