@@ -28,6 +28,19 @@ _SETTINGS = shape_of(AuthoredSettings)
 _OWN = frozenset(_SETTINGS.rules)
 _OTHERS = Others(listed=tuple(_SETTINGS.names), hinted=tuple(_OWN), passed="type")
 _RUBRICS = replace(_OTHERS, called={"value": "rubrics"})
+_ALL, _ANY = "write an 'assert-set'", "write an 'assert-set' whose 'threshold' some of its entries reach"
+_OF_OTHERS = {
+    **dict.fromkeys(("and", "all", "all-of"), _ALL),
+    **dict.fromkeys(("or", "any", "any-of"), _ANY),
+    "not": "write 'not-' before a type, or 'negate: true' beside it",
+    **dict.fromkeys(("exact", "exact-match", "is", "eq"), "did you mean 'equals'?"),
+    **dict.fromkeys(("includes", "include-text", "has", "substring"), "did you mean 'contains'?"),
+    **dict.fromkeys(("length", "words", "max-words", "min-length", "max-length"), "did you mean 'word-count'?"),
+    **dict.fromkeys(("judge", "llm", "model-graded", "model-graded-qa"), "did you mean 'llm-rubric'?"),
+    **dict.fromkeys(("pattern", "re"), "did you mean 'regex'?"),
+}
+"""What people and other programs call a type → the hint at one that is unknown."""
+
 _OWN_FORMS = ("type", "include")
 _WORD = re.compile(r"[\w:-]+")
 _PASSED_ON = frozenset({"type", "config"})
@@ -312,6 +325,7 @@ class AssertionReader:
         hint = did_you_mean(name, self._known())
         if hint and inverted:
             hint = hint.replace("'", "'not-", 1)
+        hint = hint or _OF_OTHERS.get(written.replace("_", "-"))
         homes = (shown(folder.removesuffix("/.agentv/assertions")) for folder in self.custom.searched)
         folders = ", ".join(home if home == "." else f"{home}/" for home in homes)
         notes = (f"searched .agentv/assertions in: {folders}",) if folders else ()

@@ -58,12 +58,14 @@ class Others:
         listed: named where a key is refused and no other is near.
         hinted: older spellings and the like, which a misspelt key may have meant.
         passed: a key that somebody else reads.
+        meant: what an unknown key surely stands for: the only one that is missing beside it.
         called: option → the key that its author wrote for it, such as a type's name in the one-key form.
     """
 
     listed: tuple[str, ...] = ()
     hinted: tuple[str, ...] = ()
     passed: str | None = None
+    meant: str | None = None
     called: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -113,6 +115,7 @@ class Reading:
         """Report a key that means nothing here."""
         listed = [*allowed, *others.listed]
         hint = did_you_mean(key, [*listed, *others.hinted]) or _misplaced(key, listed, mapping)
+        hint = hint or (f"did you mean '{others.meant}'?" if others.meant else None)
         notes = () if hint else (f"{what} takes {', '.join(sorted(listed))}" if listed else f"{what} takes none",)
         self.report.error("unknown-key", mapping.keys[key], f"{what} has no key '{key}'", hint=hint, notes=notes)
 

@@ -295,6 +295,7 @@ MEANT: Mapping[str, str] = {
     **dict.fromkeys(("model", "models", "agent", "llm"), "target"),
     **dict.fromkeys(("variables", "params", "args"), "vars"),
     **dict.fromkeys(("label", "title", "key"), "id"),
+    "not": "negate",
     **dict.fromkeys(("samples", "dataset", "items", "examples", "scenarios"), "tests"),
 }
 """What other programs, and people, call a key → the key, for the hint at one that is unknown."""

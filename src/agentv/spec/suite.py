@@ -30,6 +30,7 @@ __all__ = ["LoadRequest", "Registries", "SuiteReader", "cases_beside"]
 
 TESTS = frozenset(SUITE.spelled("tests"))
 _WHOM = frozenset({"target", "judge"})
+_NAMED = _WHOM | {"tests"}
 _TESTS_LINE = re.compile(
     rb"^(?:" + b"|".join(key.encode() for key in sorted(TESTS)) + rb"):[ \t]*(?:#.*)?\r?$", re.MULTILINE
 )
@@ -123,7 +124,9 @@ class SuiteReader:
         tests = root.items[key] if key is not None else None
         if key not in (None, "tests"):
             self._report.older(str(key), "tests", root.keys[str(key)])
-        if tests is None:
+        if tests is None and "tests" in self._meant:
+            pass  # it is misspelt, which is told
+        elif tests is None:
             hint = "this is a template: an eval file includes it" if _looks_like_template(root) else None
             cases = cases_beside(self.path) if hint is None else None
             hint = f"this is the sidecar of {Path(cases).name}; name that file instead" if cases else hint
@@ -225,11 +228,11 @@ class SuiteReader:
 
 
 def _meant(root: MapNode) -> frozenset[str]:
-    """Whether a target or a judge is named, if wrongly: their absence is not to be reported, too."""
+    """Whether a target, a judge or cases are named, if wrongly: their absence is not to be reported, too."""
     unknown = (key for key in root.items if key not in SUITE.known and not key.startswith("x-"))
     near = {key: nearest(key, SUITE.known) or MEANT.get(key, key) for key in unknown}
     found = {SUITE.older.get(key, key) for key in near.values()} | ({"judge"} & root.items.keys())
-    return _WHOM & {"target" if key == "targets" else key for key in found}
+    return _NAMED & {"target" if key == "targets" else key for key in found}
 
 
 def cases_beside(path: str) -> str | None:
