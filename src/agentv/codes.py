@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 FILES: Mapping[str, str] = {
+    "always-passes": "An assertion passes whatever the answer is, so it checks nothing.",
     "ambiguous-assertion": "Two files in `.agentv/assertions/` are the same assertion type.",
     "bad-assertion": "An entry of an `assert:` list is none of the forms that an assertion can take.",
     "bad-assertion-file": "A file in `.agentv/assertions/` does not define one assertion function that can be called.",
@@ -22,6 +23,7 @@ FILES: Mapping[str, str] = {
     "bad-message": "A message has no known role, or is no message at all.",
     "bad-path": "A path into JSON, such as `$.a[0].b`, cannot be read.",
     "bad-python": "Inline Python does not compile, or returns no verdict.",
+    "bad-python-file": "A Python file in which a function of yours is looked for is not Python.",
     "bad-regex": "A regular expression does not compile.",
     "bad-schema": "A JSON Schema is not valid, or refers to what does not exist.",
     "bad-target": "A `provider:rest` string gives something to a provider that takes nothing.",
@@ -31,10 +33,12 @@ FILES: Mapping[str, str] = {
     "bad-yaml": "A file is not YAML.",
     "bare-type": "The name of an assertion type stands where a sentence is expected.",
     "checks-nothing": "Nothing could make this case fail: it has no assertion that counts, and no criteria.",
+    "contradiction": "No answer can pass two assertions of one list together.",
     "criteria-not-judged": "A case has criteria, and none of its assertions looks at them.",
+    "duplicate-assertion": "An assertion stands twice in one list, so it counts twice.",
     "duplicate-id": "Two cases of a suite, or two items of a checklist, have the same id.",
     "duplicate-key": "A key stands twice in one mapping.",
-    "duplicate-target": "Two targets of one file have the same name.",
+    "duplicate-target": "Two targets of one file, or of the command line, have the same name.",
     "empty-file": "A file holds nothing.",
     "environment-or-variable": "`${{ NAME }}` means the environment, and a variable has that name too.",
     "include-cycle": "Templates include each other in a circle.",
@@ -43,6 +47,7 @@ FILES: Mapping[str, str] = {
     "judge-prompt-without-output": "A judge prompt never shows the answer that it is to judge.",
     "judge-prompt-without-rubric": "A judge prompt never shows the rubric that the assertion gives.",
     "missing-file": "A file that is named does not exist or cannot be read.",
+    "missing-function": "A Python file does not define the function that is named.",
     "missing-input": "A case has no input.",
     "missing-key": "A key that must be there is not.",
     "missing-template": "No template has the name or path of an `include`.",
@@ -57,9 +62,11 @@ FILES: Mapping[str, str] = {
     "older-spelling": "A key is an older spelling of another one; both work.",
     "placeholder-in-script": "A placeholder of a command stands where an interpreter would run it as code.",
     "quoted-placeholder": "A placeholder of a command stands inside quotes, though it is quoted already.",
+    "secret-in-file": "A secret stands in a file that is shared; an environment variable keeps it out.",
     "several-documents": "A YAML file holds more than one document.",
     "shadowed-assertion": "A file in `.agentv/assertions/` has the name of a built-in type and is not used.",
     "shell-variable": "`$` stands before a placeholder of a command, which makes it a variable of the shell.",
+    "slow-regex": "A regular expression needs exponential time on some answers.",
     "too-deep": "A file is nested too deep.",
     "too-large": "YAML aliases make a file too large.",
     "two-spellings": "Two spellings of one key stand in one place.",
@@ -73,6 +80,8 @@ FILES: Mapping[str, str] = {
     "unknown-target": "No target has this name.",
     "unset-environment": "A placeholder names an environment variable that is not set.",
     "unused-ignore": "A comment `# agentv: ignore[…]` silences nothing.",
+    "unused-template": "No eval file includes this template.",
+    "zero-threshold": "A threshold of 0 lets every answer pass, since no assertion is required.",
 }
 """What can be wrong with what people write. Nothing runs until it is mended, warnings aside."""
 

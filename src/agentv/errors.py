@@ -42,6 +42,7 @@ class Diagnostic:
         severity: an error stops the command, a warning does not; a hint is shown by `validate` alone.
         hint: the likely fix, shown behind the caret.
         notes: further lines, such as every path tried.
+        rename: (as written, canonical) where `validate --fix` may write the one for the other.
     """
 
     code: str
@@ -50,6 +51,7 @@ class Diagnostic:
     severity: Severity = "error"
     hint: str | None = None
     notes: tuple[str, ...] = ()
+    rename: tuple[str, str] | None = None
 
     @property
     def order(self) -> tuple[str, int, int, str, str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from agentv.model.values import EMPTY, Json, JsonObject
 
@@ -92,10 +92,14 @@ class Judge(Protocol):
 
 
 class Executor(Protocol):
-    """Where synchronous functions of users run, so that one that hangs holds up nobody else."""
+    """Where users' functions run, so that one that hangs or blocks holds up nobody else."""
 
     async def call(self, function: Callable[[], T]) -> T:
         """Run the function on a thread of its own. Cancelled, the thread is left behind as a daemon."""
+        ...
+
+    async def call_async(self, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run the coroutine that the function makes on the event loop that users' coroutines share."""
         ...
 
 
@@ -112,7 +116,7 @@ class Services(Protocol):
 
     @property
     def executor(self) -> Executor:
-        """Threads for synchronous user code."""
+        """Threads and an event loop for user code."""
         ...
 
     @property

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -88,6 +89,9 @@ class Evaluation:
         return self.status is ExitStatus.PASSED
 
 
+Given: TypeAlias = "str | TargetSpec | Mapping[str, Json] | None"
+"""An asked target as the settings take it."""
+
 Source: TypeAlias = "str | os.PathLike[str] | Suite | Mapping[str, Any] | Sequence[str | os.PathLike[str]]"
 
 
@@ -117,7 +121,7 @@ def evaluate(
         StoreError: the results cannot be written.
         RuntimeError: called where an event loop runs; await `evaluate_async` there.
     """
-    return asyncio.run(evaluate_async(source, target=target, judge=judge, **options))
+    return asyncio.run(_evaluated(_settings(source, _given(target), _given(judge), options)))
 
 
 async def evaluate_async(
@@ -127,8 +131,17 @@ async def evaluate_async(
     judge: AskedTarget | None = None,
     **options: Any,
 ) -> Evaluation:
-    """As `evaluate`, inside an event loop."""
-    prepared = prepare(_settings(source, target, judge, options))
+    """As `evaluate`, inside an event loop.
+
+    The functions `target` and `judge` are awaited on this loop, where the caller's sessions and locks belong. `async`
+    functions that files name run on a loop of their own, so that one that blocks does not hold up the caller.
+    """
+    here = partial(_given, on_our_loop=True)
+    return await _evaluated(_settings(source, here(target), here(judge), options))
+
+
+async def _evaluated(settings: EvalSettings) -> Evaluation:
+    prepared = prepare(settings)
     results: list[TrialResult] = []
 
     def keep(event: Event) -> None:
@@ -150,9 +163,7 @@ def _evaluation(prepared: Prepared, outcome: Outcome, results: list[TrialResult]
     )
 
 
-def _settings(
-    source: Source, target: AskedTarget | None, judge: AskedTarget | None, options: Mapping[str, Any]
-) -> EvalSettings:
+def _settings(source: Source, target: Given, judge: Given, options: Mapping[str, Any]) -> EvalSettings:
     documents: tuple[Mapping[str, Json], ...] = ()
     paths: tuple[str, ...] = ()
     if isinstance(source, Suite):
@@ -168,16 +179,15 @@ def _settings(
         documents=documents,
         targets=(target,) if isinstance(target, str) else (),
         judge=judge if isinstance(judge, str) else None,
-        given_target=_given(target),
-        given_judge=_given(judge),
+        given_target=None if isinstance(target, str) else target,
+        given_judge=None if isinstance(judge, str) else judge,
         **options,
     )
 
 
-def _given(asked: AskedTarget | None) -> TargetSpec | Mapping[str, Json] | None:
-    if asked is None or isinstance(asked, str):
-        return None
-    return asked if isinstance(asked, Mapping) else callable_target(asked)
+def _given(asked: AskedTarget | None, *, on_our_loop: bool = False) -> Given:
+    """What was asked for, a function as the target that it is."""
+    return callable_target(asked, on_our_loop=on_our_loop) if callable(asked) else asked
 
 
 def authored(suite: Suite) -> dict[str, Any]:

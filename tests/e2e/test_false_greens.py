@@ -189,8 +189,7 @@ TARGETS = {
     "raises KeyboardInterrupt": "def answer(prompt):\n    raise KeyboardInterrupt\n",
     "holds up the loop and answers late": "import time\nasync def answer(prompt):\n    time.sleep(0.8)\n    return prompt\n",
     "cancels itself": "import asyncio\nasync def answer(prompt):\n    asyncio.current_task().cancel()\n    await asyncio.sleep(0)\n",
-    "does not import": "import nothing_of_the_kind\n",
-    "has no such function": "def other(prompt):\n    return prompt\n",
+    "does not import": "import nothing_of_the_kind\ndef answer(prompt):\n    return prompt\n",
 }
 
 
@@ -204,7 +203,14 @@ def test_a_broken_target_is_errored_and_never_scored(project, name):
     (row,) = project.rows()
     assert row["status"] == "errored"
     assert row["score"] is None
-    assert row["error"]["code"]
+
+
+def test_a_target_without_the_function_is_refused_before_anything_runs(project):
+    project.write("agent.py", "def other(prompt):\n    return prompt\n")
+    project.write("a.eval.yaml", one_case("not-contains: forbidden", target="python:agent.py:answer"))
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 2
+    assert "error[missing-function]: agent.py has no function 'answer'" in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,17 @@ def test_a_killed_run_loses_no_row_and_resumes_to_the_right_totals(project):
     assert summary(project)["trials"]["passed"] == 60
 
 
+def test_a_resume_says_that_its_journal_is_damaged(project):
+    cases = "".join(f"  - {{id: {name}, input: hello, assert: [contains: hello]}}\n" for name in "ab")
+    project.write("a.eval.yaml", f"target: echo\ntests:\n{cases}")
+    assert project.run("eval", "a.eval.yaml", "--out", "out").status == 0
+    journal = project.path / "out" / "journal.jsonl"
+    journal.write_text(journal.read_text().replace("hello", "jello", 1))
+    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
+    assert resumed.status == 0
+    assert "journal.jsonl: 1 answer passed over" in resumed.stderr + resumed.stdout
+
+
 def test_a_resume_after_an_edit_counts_what_the_file_says_now(project):
     process = started(project)
     when_rows(project.path / "out" / "index.jsonl", 10)

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -149,3 +151,117 @@ def test_a_target_that_raises_is_errored_and_not_raised():
     assert done.status is ExitStatus.ERRORED
     assert done.results[0].error.code == "target-raised"
     assert done.summary.pass_rate is None
+
+
+def test_a_function_handed_to_evaluate_async_runs_on_the_callers_loop():
+    async def main():
+        here, gate = asyncio.get_running_loop(), asyncio.Event()
+        homes = []
+
+        async def answer(prompt: str) -> str:
+            homes.append(asyncio.get_running_loop())
+            here.call_later(0.01, gate.set)
+            await gate.wait()
+            return prompt
+
+        async def judge(prompt: str) -> str:
+            homes.append(asyncio.get_running_loop())
+            return '{"score": 1, "reason": "polite"}'
+
+        suite = {"tests": [{"id": "a", "input": "hello", "criteria": "is polite"}]}
+        done = await evaluate_async(suite, target=answer, judge=judge)
+        return done.passed, set(homes) == {here}
+
+    assert asyncio.run(main()) == (True, True)
+
+
+def test_a_function_of_a_file_does_not_hold_up_the_callers_loop(tmp_path):
+    (tmp_path / "agent.py").write_text(
+        "import time\nasync def answer(prompt):\n    time.sleep(0.2)\n    return prompt\n"
+    )
+
+    async def main():
+        turns = 0
+
+        async def turn():
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0.01)
+                turns += 1
+
+        turning = asyncio.create_task(turn())
+        done = await evaluate_async({"target": "python:agent.py:answer", "tests": [one()]})
+        turning.cancel()
+        return done.passed, turns
+
+    passed, turns = asyncio.run(main())
+    assert passed
+    assert turns > 5
+
+
+def test_a_function_handed_to_evaluate_may_block_and_only_its_case_is_late():
+    gate = threading.Event()
+
+    async def answer(prompt: str) -> str:
+        if prompt == "hang":
+            gate.wait()
+        return prompt
+
+    tests = [one("hang", input="hang", timeout_s=0.2), one("b"), one("c")]
+    done = evaluate({"tests": tests}, target=answer)
+    gate.set()
+    assert {result.trial.case.id: result.status for result in done.results} == {
+        "hang": "errored",
+        "b": "passed",
+        "c": "passed",
+    }
+    (error,) = [result.error for result in done.results if result.error]
+    assert error.code == "timeout"
+    assert "the event loop is blocked (test_sdk.py:" in error.message
+
+
+def test_a_threshold_of_zero_for_a_run_is_warned_of_unless_a_gate_judges():
+    gated = {**one(), "assert": [{"contains": "hello", "required": True}]}
+    codes = [
+        [found.code for found in evaluate({"target": "echo", "tests": [case]}, threshold=0).diagnostics]
+        for case in (one(), gated)
+    ]
+    assert codes == [["zero-threshold"], []]
+    with pytest.raises(LoadError):
+        evaluate({"target": "echo", "tests": [one()]}, threshold=0, strict=True)
+
+
+@pytest.mark.parametrize("given", [{"tags": [""]}, {"tags": ["a", " "]}, {"exclude_tags": [""]}])
+def test_an_empty_tag_is_no_tag(given):
+    with pytest.raises(UsageError, match="empty tag"):
+        evaluate({"target": "echo", "tests": [one()]}, **given)
+
+
+def test_every_suite_has_an_environment_of_its_own_for_judges_and_javascript():
+    from agentv.app.wiring import Connections
+    from agentv.model.suite import Suite as LoadedSuite
+
+    suites = [LoadedSuite(name, (), env={"A": value}) for name, value in (("a", "1"), ("b", "2"), ("c", "1"))]
+    connections = Connections()
+    first, second, third = (connections.javascript(suite) for suite in suites)
+    assert (first.env, second.env) == ({"A": "1"}, {"A": "2"})
+    assert first is third
+
+
+def test_a_judge_runs_in_the_environment_of_the_suite_that_it_judges(tmp_path):
+    says = 'printf \'{"score": %s, "reason": "so"}\' "$MARK"'
+    judge = {"name": "j", "provider": "cli", "command": says}
+    suites = [
+        {
+            "target": "echo",
+            "judge": judge,
+            "env": {"MARK": mark},
+            "name": mark,
+            "tests": [one(**{"assert": [{"llm-rubric": "is kind"}]})],
+        }
+        for mark in ("1.0", "0.0")
+    ]
+    for number, suite in enumerate(suites):
+        (tmp_path / f"{number}.eval.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    done = evaluate([str(tmp_path / f"{number}.eval.yaml") for number in range(2)])
+    assert sorted((result.trial.suite.name, result.score) for result in done.results) == [("0.0", 0.0), ("1.0", 1.0)]

@@ -21,6 +21,7 @@ from agentv.model.events import Event, RunFinished, TrialFinished, TrialKept
 from agentv.model.suite import DEFAULT_WORKERS, Suite
 from agentv.model.summary import Summary
 from agentv.model.values import Json
+from agentv.model.verdict import ZERO_HINT, excludes_nothing
 from agentv.spec.files import repository_root, shown
 from agentv.spec.load import LoadRequest, load
 from agentv.store.directory import INDEX, RUN, RunDirectory, results_directory
@@ -88,28 +89,23 @@ def prepare(settings: EvalSettings) -> Prepared:
     """
     check_settings(settings)
     loaded = load(_request(settings), registries())
-    warnings = [found for found in loaded.diagnostics if found.severity == "warning"]
-    if settings.strict and warnings:
-        raise LoadError(loaded.diagnostics)
     suites = loaded.suites
-    for suite in suites:
-        _refuse_twins(suite)
+    diagnostics = (*_of_settings(settings, suites), *loaded.diagnostics)
+    if settings.strict and any(found.severity == "warning" for found in diagnostics):
+        raise LoadError(diagnostics)
     plan = Plan(suites, _plan_settings(settings))
     counts = plan.counts()
     if not counts[1]:
         raise _nothing_chosen(settings, suites)
-    return Prepared(settings, suites, plan, counts, loaded.diagnostics)
+    return Prepared(settings, suites, plan, counts, diagnostics)
 
 
-def _refuse_twins(suite: Suite) -> None:
-    """Rows of two targets of one name could not be told apart."""
-    seen: set[str] = set()
-    for target in suite.targets:
-        if target.name in seen:
-            raise UsageError(
-                f"suite '{suite.name}' names the target '{target.name}' twice", "give each a 'name' of its own"
-            )
-        seen.add(target.name)
+def _of_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[Diagnostic]:
+    """What the flags make of files that are right."""
+    zero = settings.threshold
+    if zero is None or not any(excludes_nothing(zero, case.assertions) for suite in suites for case in suite.cases):
+        return
+    yield Diagnostic("zero-threshold", "with --threshold 0 every answer passes", severity="warning", hint=ZERO_HINT)
 
 
 def evaluate(prepared: Prepared, sink: Sink) -> Outcome:
@@ -153,7 +149,7 @@ class _Evaluation:
         with Journal(directory, self._root) as journal:
             done = self._kept(journal) if prepared.settings.resume else frozenset()
             directory.write(RUN, _record(prepared, directory.run_id))
-            connections = Connections(prepared.suites)
+            connections = Connections()
             run = Run(
                 directory.run_id,
                 without(prepared.plan, done),
@@ -169,10 +165,12 @@ class _Evaluation:
             finally:
                 await connections.close()
                 kill_all()
-        return self._outcome(finished, journal.mended)
+        return self._outcome(finished, (*journal.mended, *_damage(journal.damaged)))
 
     def _kept(self, journal: Journal) -> frozenset[str]:
         """The keys of the planned trials that have a row; their results are shown with those to come."""
+        for _ in journal.answers():  # so that a damaged one is told
+            pass
         rows = set(journal.finished())
         planned = {trial.key for trial in self._prepared.plan} & rows
         for result in read_results(self._directory.path / INDEX, self._root):
@@ -208,6 +206,14 @@ class _Evaluation:
         )
         write_summary(directory, summary)
         return Outcome(directory.run_id, directory.path, summary, finished.interrupted, mended)
+
+
+def _damage(lines: int) -> Iterator[str]:
+    """What a resumed run found in its journal."""
+    if lines:
+        number = "1 answer" if lines == 1 else f"{lines} answers"
+        what = f"journal.jsonl: {number} passed over, for the checksum does not agree: the file was changed or damaged"
+        yield f"{what}; trials that had finished keep their rows, all others are asked again"
 
 
 def _request(settings: EvalSettings) -> LoadRequest:

@@ -70,7 +70,7 @@ async def _graded(entry: AssertionEntry, context: AssertionContext) -> Grade:
         (score,) = await grade_entries([entry], replace(context, _services=services), clock)
     finally:
         await javascript.close()
-        threads.close()
+        await threads.aclose()
         kill_all()
     return score.grade
 

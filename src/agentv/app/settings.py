@@ -82,6 +82,9 @@ def check_settings(settings: EvalSettings) -> None:
         value = getattr(settings, name)
         if value is not None and (not isinstance(value, int) or value < least):
             raise UsageError(f"{name} must be a whole number, {least} or more, found {value!r}")
+    for flag, tags in {"--tag": settings.tags, "--exclude-tag": settings.exclude_tags}.items():
+        if not all(tag.strip() for tag in tags):
+            raise UsageError(f"{flag} is given an empty tag", "name a tag, or leave the flag out")
     threshold, timeout_s = settings.threshold, settings.timeout_s
     if threshold is not None and not 0 <= threshold <= 1:
         raise UsageError(f"threshold must lie between 0 and 1, found {threshold!r}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agentv.app.wiring import registries
 from agentv.errors import Diagnostic
-from agentv.spec.check import check_file
+from agentv.spec.check import check_file, unused_in
 from agentv.spec.files import repository_root
 from agentv.spec.load import LoadRequest, eval_files
 
@@ -38,14 +38,18 @@ class Validation:
         """The files in their order."""
         known = registries()
         told: set[tuple[object, ...]] = set()
+        read: set[str] = set()
+        failed = False
         for path in self.files:
-            fresh = []
-            for one in check_file(path, self._request, known):
-                key = (one.code, one.span, one.message)
-                if key not in told:
-                    told.add(key)
-                    fresh.append(one)
+            checked = check_file(path, self._request, known)
+            read |= checked.read
+            failed = failed or any(one.severity == "error" for one in checked.diagnostics)
+            fresh = [one for one in checked.diagnostics if (one.code, one.span, one.message) not in told]
+            told.update((one.code, one.span, one.message) for one in fresh)
             yield Checked(path, tuple(fresh))
+        if not failed:  # a file that is wrong may not have come to its includes
+            for one in unused_in(self._request.paths, read):
+                yield Checked(one.span.file if one.span else "", (one,))
 
 
 def validate(paths: tuple[str, ...], process_env: Mapping[str, str]) -> tuple[Diagnostic, ...]:

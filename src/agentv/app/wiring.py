@@ -65,7 +65,7 @@ class LazyJavaScript:
     """The JavaScript runtime, started when the first assertion needs it."""
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
-        self._env = env
+        self.env = env
         self._host: JavaScriptHost | None = None
 
     async def grade(self, file: str, payload: JsonObject, timeout_s: float) -> JsonObject | Failure:
@@ -73,7 +73,7 @@ class LazyJavaScript:
         if self._host is None:
             from agentv.assertions.javascript.host import JavaScriptHost
 
-            self._host = JavaScriptHost(self._env)
+            self._host = JavaScriptHost(self.env)
         return await self._host.grade(file, payload, timeout_s)
 
     async def close(self) -> None:
@@ -85,31 +85,41 @@ class LazyJavaScript:
 class Connections:
     """The targets and judges of one run, each connected once; closed together."""
 
-    def __init__(self, suites: tuple[Suite, ...]) -> None:
+    def __init__(self) -> None:
         self.executor = DaemonThreads()
-        self.javascript = LazyJavaScript(suites[0].env if suites else None)
+        self._javascript: dict[int, LazyJavaScript] = {}
         self._targets: dict[int, Target] = {}
-        self._judges: dict[int, Judge] = {}
-        self._specs: list[TargetSpec] = []
-        self._suites = suites
+        self._judges: dict[tuple[int, int], Judge] = {}
+        self._kept: list[object] = []  # alive, so that their ids stay their own
 
     def target(self, spec: TargetSpec) -> Target:
         """The connected target of a spec."""
         found = self._targets.get(id(spec))
         if found is None:
-            self._specs.append(spec)  # kept alive, so that its id stays its own
+            self._kept.append(spec)
             found = self._targets[id(spec)] = spec.settings.connect(spec, self.executor)
         return found
 
-    def judge(self, spec: TargetSpec) -> Judge:
-        """The judge that asks a spec's target."""
-        found = self._judges.get(id(spec))
+    def javascript(self, suite: Suite) -> LazyJavaScript:
+        """The JavaScript runtime in the environment of a suite: suites of one environment share a process."""
+        found = self._javascript.get(id(suite))
+        if found is None:
+            same = (one for one in self._javascript.values() if one.env == suite.env)
+            self._kept.append(suite)
+            found = self._javascript[id(suite)] = next(same, None) or LazyJavaScript(suite.env)
+        return found
+
+    def judge(self, spec: TargetSpec, suite: Suite) -> Judge:
+        """The judge that asks a spec's target, in the environment of a suite."""
+        key = (id(spec), id(suite))
+        found = self._judges.get(key)
         if found is None:
             from agentv.judge.target import TargetJudge
 
-            env = {**(self._suites[0].env if self._suites else {}), **spec.env}
+            self._kept += (spec, suite)
+            env = {**suite.env, **spec.env}
             found = TargetJudge(self.target(spec), spec.name, timeout_s=spec.timeout_s or JUDGE_TIMEOUT_S, env=env)
-            self._judges[id(spec)] = found
+            self._judges[key] = found
         return found
 
     def world(self, store: Store) -> World:
@@ -120,16 +130,18 @@ class Connections:
         """Let go of every connection, process and thread."""
         for target in self._targets.values():
             await target.close()
-        await self.javascript.close()
-        self.executor.close()
+        for javascript in self._javascript.values():
+            await javascript.close()
+        await self.executor.aclose()
 
 
-def callable_target(function: Callable[..., Any]) -> TargetSpec:
-    """A target that a function of the caller's is."""
+def callable_target(function: Callable[..., Any], *, on_our_loop: bool = False) -> TargetSpec:
+    """A target that a function of the caller's is; `on_our_loop`: it belongs to the loop that the run is on."""
     from agentv.targets.python import GivenFunction
 
     name = getattr(function, "__name__", type(function).__name__)
-    return TargetSpec(name, "python", GivenFunction(function), public={"provider": "python", "function": name})
+    settings = GivenFunction(function, on_our_loop)
+    return TargetSpec(name, "python", settings, public={"provider": "python", "function": name})
 
 
 def redactor_for(suites: tuple[Suite, ...]) -> Redactor:

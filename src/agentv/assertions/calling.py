@@ -1,4 +1,4 @@
-"""Calls of users' Python functions: on a thread, guarded, their results read as grades."""
+"""Calls of users' Python functions: on threads of theirs, guarded, their results read as grades."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RAISED = "assertion-raised"
 
 
 async def grade_on_thread(subject: str, call: Callable[[], object], executor: Executor) -> Grade:
-    """The grade that a call leads to. What an `async def` returns is awaited here, not on the thread.
+    """The grade that a call leads to. What an `async def` returns is awaited on the users' event loop.
 
     Args:
         subject: whose code it is, for messages.
@@ -25,15 +25,16 @@ async def grade_on_thread(subject: str, call: Callable[[], object], executor: Ex
         The grade; errored with `assertion-raised` or `cannot-load` where the code raises or calls `sys.exit`.
     """
     try:
-        return await _settled(subject, await executor.call(lambda: _outcome(subject, call)))
+        outcome = await executor.call(lambda: _outcome(subject, call))
+        return outcome if isinstance(outcome, Grade) else await executor.call_async(lambda: _awaited(subject, outcome))
     except ForeignError as error:
         return Grade.errored(error.failure.code, error.failure.message)
 
 
-async def grade_coroutine(subject: str, call: Callable[[], object]) -> Grade:
+async def grade_coroutine(subject: str, call: Callable[[], object], executor: Executor) -> Grade:
     """As `grade_on_thread`, for a call that is known to return a coroutine and to run none of it."""
     try:
-        return await _settled(subject, _outcome(subject, call))
+        return await executor.call_async(lambda: _made_there(subject, call))
     except ForeignError as error:
         return Grade.errored(error.failure.code, error.failure.message)
 
@@ -44,8 +45,11 @@ def _outcome(subject: str, call: Callable[[], object]) -> Grade | Awaitable[obje
         return value if inspect.isawaitable(value) else grade_of(value, subject)
 
 
-async def _settled(subject: str, outcome: Grade | Awaitable[object]) -> Grade:
-    if isinstance(outcome, Grade):
-        return outcome
+async def _made_there(subject: str, call: Callable[[], object]) -> Grade:
+    outcome = _outcome(subject, call)
+    return outcome if isinstance(outcome, Grade) else await _awaited(subject, outcome)
+
+
+async def _awaited(subject: str, outcome: Awaitable[object]) -> Grade:
     with foreign_code(RAISED, subject):
         return grade_of(await outcome, subject)

@@ -62,7 +62,9 @@ class _Bounds(DeclaredAssertion):
     measures: ClassVar[tuple[Measure, ...]] = ()
 
     def label(self) -> str:
-        """The bounds."""
+        """The bounds; a lone measure goes without its name, which is the type's."""
+        if len(self.measures) == 1:
+            return ", ".join(f"≤ {measure.show(most)}" for measure, most in self._bounds())
         return ", ".join(f"{measure.what} ≤ {measure.show(most)}" for measure, most in self._bounds())
 
     def faults(self) -> Iterable[Fault]:

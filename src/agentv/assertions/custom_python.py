@@ -107,7 +107,7 @@ class PythonAssertion:
         return label_of(self.parameters)
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Call the function: on a thread, or right here where it is `async def`."""
+        """Call the function: on a thread, or on the users' event loop where it is `async def`."""
         if self.parameters:
             context = replace(context, config=self.parameters)
 
@@ -115,5 +115,5 @@ class PythonAssertion:
             return self.type.load(self.function)(context, **self.parameters)
 
         if self.type.is_coroutine:
-            return await grade_coroutine(self.type.name, call)
+            return await grade_coroutine(self.type.name, call, context.services.executor)
         return await grade_on_thread(self.type.name, call, context.services.executor)

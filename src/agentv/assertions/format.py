@@ -28,6 +28,8 @@ class _WithSchema(DeclaredAssertion):
 
     value: Loaded | None
 
+    of_text_alone: ClassVar[bool] = True
+
     @property
     def schema(self) -> Schema | None:
         """The schema, ready to use; None where any JSON will do."""

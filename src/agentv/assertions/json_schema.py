@@ -98,7 +98,10 @@ class Schema:
             return tuple(map(_complaint, islice(self._validator.iter_errors(value), SHOWN)))
         except TimeoutError:
             return Failure("regex-timeout", f"the patterns of the JSON Schema took more than {self._limit_s:g} s")
-        except (RecursionError, ArithmeticError, Unresolvable) as error:
+        except RecursionError:
+            said = "it refers to itself without end, or the value is nested too deep"
+            return Failure("schema-limit", f"the JSON Schema cannot be applied: {said}")
+        except (ArithmeticError, Unresolvable) as error:
             return Failure("schema-limit", f"the JSON Schema cannot be applied: {type(error).__name__}: {error}")
         finally:
             _deadline.reset(token)

@@ -19,8 +19,8 @@ def read_output(ended: Finished) -> Grade:
     """The grade that a script gives: its JSON object, else its exit status.
 
     A script that breaks gives no verdict, whatever it printed before: the grade is errored with `script-failed`. So
-    is one with `bad-result` whose output begins like a JSON object and is none, or is a JSON value that contradicts
-    the exit status.
+    is one with `bad-result` whose output begins like a JSON object and is none, says one key twice, or is another JSON
+    value: nobody can tell whether `[]` or `42` beside exit 0 means a pass.
     """
     printed = ended.stdout.decode(errors="replace").strip()
     said = ended.stderr.decode(errors="replace").strip()
@@ -28,27 +28,32 @@ def read_output(ended: Finished) -> Grade:
     if status < 0 or status in _SIGNALS:
         signal = -status if status < 0 else status - 128
         return Grade.errored(FAILED, _with_last_line(f"script was killed by signal {signal}", said))
-    verdict = _find_object(printed)
+    verdict, twice = _find_object(printed)
     if status and (said or verdict is not None):
         after = " after it printed a verdict" if verdict is not None else ""
         return Grade.errored(FAILED, _with_last_line(f"script exited with {status}{after}", said))
     if verdict is not None:
-        return grade_of(verdict, "script")
+        said_twice = f"script printed an object in which the key {twice!r:.80} stands twice"
+        return grade_of(verdict, "script") if twice is None else Grade.errored(BAD_RESULT, said_twice)
     if printed.startswith("{"):
         return Grade.errored(BAD_RESULT, f"script printed what is no JSON object: {_cut(printed, 200)}")
-    if status == 0 and _denies(printed):
-        message = f"script printed {printed} and exited with 0; print an object with 'pass', or exit with 1 to fail"
-        return Grade.errored(BAD_RESULT, message)
+    if status == 0 and _is_other_json(printed):
+        what = f"script printed {_cut(printed, 60)} and exited with 0, which is no verdict"
+        return Grade.errored(BAD_RESULT, f"{what}; print an object with 'pass', or plain text and exit with 0 or 1")
     return Grade.of(status == 0, _cut(printed, 2000) or f"exit {status}")
 
 
-def _find_object(printed: str) -> Mapping[str, Json] | None:
-    """The JSON object that the output ends with; lines before it are what libraries print while they load."""
+def _find_object(printed: str) -> tuple[Mapping[str, Json] | None, str | None]:
+    """The JSON object that the output ends with; lines before it are what libraries print while they load.
+
+    With it comes a key that stands twice in it, or in an object inside it, if there is one.
+    """
     for start in _line_starts(printed, "{"):
-        found = _parse(printed[start:])
+        twice: list[str] = []
+        found = _parse(printed[start:], twice)
         if isinstance(found, Mapping):
-            return found
-    return None
+            return found, twice[0] if twice else None
+    return None, None
 
 
 def _line_starts(text: str, begin: str, most: int = 100) -> Iterator[int]:
@@ -60,20 +65,29 @@ def _line_starts(text: str, begin: str, most: int = 100) -> Iterator[int]:
         at = text.find("\n" + begin, at) + 1 or -1
 
 
-def _parse(text: str) -> Json:
+def _parse(text: str, twice: list[str]) -> Json:
+    """The JSON value that a text is, else None. Keys that stand twice in an object are put into the list."""
+
+    def as_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+        row = dict(pairs)
+        if len(row) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice.extend(name for name in row if names.count(name) > 1)
+        return row
+
     try:
-        found: Json = json.loads(text)
+        found: Json = json.loads(text, object_pairs_hook=as_object)
     except (ValueError, RecursionError):
         return None
     return found
 
 
-def _denies(printed: str) -> bool:
-    """Whether the output is a JSON value that cannot mean a pass: `false`, `null`, or a number below 1."""
-    if len(printed) > 40 or (printed != "null" and _parse(printed) is None):
-        return False
-    found = _parse(printed)
-    return found is None or found is False or (isinstance(found, int | float) and found < 1)
+def _is_other_json(printed: str) -> bool:
+    """Whether the output is a JSON value that is neither an object nor `true`."""
+    if printed == "null":
+        return True
+    found = _parse(printed, [])
+    return found is not None and found is not True
 
 
 def _with_last_line(message: str, said: str) -> str:

@@ -14,7 +14,7 @@ from agentv.model.grade import Check, Grade
 from agentv.model.response import TokenUsage
 from agentv.model.trial import Score
 from agentv.model.values import Json
-from agentv.model.verdict import combined, passes_gate
+from agentv.model.verdict import ZERO_HINT, combined, excludes_nothing, passes_gate
 from agentv.registry.fields import DeclaredAssertion, Doc, Entries, Fault, Fraction, Older
 
 
@@ -41,6 +41,9 @@ class AssertSet(DeclaredAssertion):
         elif not any(entry.settings.weight or entry.settings.required is not False for entry in self.assert_):
             message = "every assertion of the set has weight 0 and none is required, so it checks nothing"
             yield Fault(("assert_",), message)
+        if excludes_nothing(self.threshold, self.assert_):
+            message = "with a threshold of 0 every answer passes this set"
+            yield Fault(("threshold",), message, "zero-threshold", ZERO_HINT, warning=True)
 
     async def grade(self, context: AssertionContext) -> Grade:
         """Grade the set's assertions and combine them as a case's are. An errored one errs the set."""

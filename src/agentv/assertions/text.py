@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeAlias
 
 from agentv.assertions.evidence import NO_OUTPUT, around, excerpt, listed, quoted
-from agentv.assertions.patterns import FLAGS, TIMEOUT_S, PatternError, compiled, search
+from agentv.assertions.patterns import (
+    FLAGS,
+    TIMEOUT_S,
+    PatternError,
+    backtracks,
+    compiled,
+    matches_everything,
+    search,
+)
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Check, Grade
 from agentv.model.values import Json, JsonObject
@@ -27,6 +35,8 @@ class _OneText(DeclaredAssertion):
 
     value: Annotated[Needle, Doc("the text that is looked for")]
 
+    of_text_alone: ClassVar[bool] = True
+
     def label(self) -> str:
         """The text, in quotes."""
         return quoted(self.value)
@@ -37,6 +47,8 @@ class _SomeTexts(DeclaredAssertion):
     """Base of the types that look for several texts."""
 
     value: Annotated[Needles, Doc("the texts that are looked for")]
+
+    of_text_alone: ClassVar[bool] = True
 
     def label(self) -> str:
         """The first of the texts, in quotes."""
@@ -165,6 +177,8 @@ class Equals(DeclaredAssertion):
 
     value: Annotated[Text | JsonObject | tuple[Json, ...], Doc("the text, object or list that the answer must be")]
 
+    of_text_alone: ClassVar[bool] = True
+
     def label(self) -> str:
         """The text in quotes, or what kind of value it is."""
         return quoted(self.value) if isinstance(self.value, str) else _kind(self.value)
@@ -187,6 +201,7 @@ class Regex(DeclaredAssertion):
     flags: Annotated[Text, Doc("letters: i ignore case, m ^ and $ at lines, s dot matches newlines, x verbose")] = ""
 
     limit_s: ClassVar[float] = TIMEOUT_S
+    of_text_alone: ClassVar[bool] = True
 
     def label(self) -> str:
         """The pattern, in quotes."""
@@ -203,6 +218,8 @@ class Regex(DeclaredAssertion):
             compiled(self.value, self.flags)
         except PatternError as error:
             yield Fault(("value",), f"the pattern does not compile: {error}", "bad-regex")
+            return
+        yield from _doubts(self.value, self.flags)
 
     def grade(self, context: AssertionContext) -> Grade:
         """Search. A search that runs past its time limit is an errored grade."""
@@ -260,8 +277,9 @@ class WordCount(DeclaredAssertion):
     min: Annotated[Count | None, Doc("the fewest words")] = None
     max: Annotated[Count | None, Doc("the most words")] = None
 
-    @property
-    def bounds(self) -> tuple[int, int | None]:
+    of_text_alone: ClassVar[bool] = True
+
+    def words(self) -> tuple[int, int | None]:
         """The fewest and the most words; None: any number."""
         if isinstance(self.value, int):
             return self.value, self.value
@@ -270,14 +288,14 @@ class WordCount(DeclaredAssertion):
 
     def label(self) -> str:
         """The bounds."""
-        return _span_of(*self.bounds)
+        return _span_of(*self.words())
 
     def faults(self) -> Iterable[Fault]:
         """No bounds, bounds given twice, and bounds that no answer can meet or every one does."""
         if self.value is not None and (self.min is not None or self.max is not None):
             yield Fault(("value",), "'value' says what 'min' and 'max' say too; keep one of them")
             return
-        low, high = self.bounds
+        low, high = self.words()
         if high is None and low == 0:
             yield Fault((), "word-count needs a number of words: 'value', 'min' or 'max'", "missing-value")
         if high is not None and low > high:
@@ -285,7 +303,7 @@ class WordCount(DeclaredAssertion):
 
     def grade(self, context: AssertionContext) -> Grade:
         """Count the words between white space."""
-        return _counted(context.output, *self.bounds)
+        return _counted(context.output, *self.words())
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,9 +312,15 @@ class MinTokens(DeclaredAssertion):
 
     value: Annotated[Count, Doc("the fewest words")]
 
+    of_text_alone: ClassVar[bool] = True
+
     def label(self) -> str:
         """The bound."""
         return str(self.value)
+
+    def words(self) -> tuple[int, int | None]:
+        """The bound, and no other."""
+        return self.value, None
 
     def faults(self) -> Iterable[Fault]:
         """A bound that every answer meets."""
@@ -314,13 +338,29 @@ class MaxTokens(DeclaredAssertion):
 
     value: Annotated[Count, Doc("the most words")]
 
+    of_text_alone: ClassVar[bool] = True
+
     def label(self) -> str:
         """The bound."""
         return str(self.value)
 
+    def words(self) -> tuple[int, int | None]:
+        """The bound, and no other."""
+        return 0, self.value
+
     def grade(self, context: AssertionContext) -> Grade:
         """Count the words."""
         return _counted(context.output, 0, self.value)
+
+
+def _doubts(pattern: str, flags: str) -> Iterator[Fault]:
+    """Warnings of a pattern that compiles, and may not do what its author thinks."""
+    if matches_everything(pattern, flags):
+        message = f"the pattern {quoted(pattern)} matches every answer, an empty one too"
+        yield Fault(("value",), message, "always-passes", warning=True)
+    elif backtracks(pattern, flags):
+        message = "on some answers this pattern needs exponential time: what it repeats can match one text in two ways"
+        yield Fault(("value",), message, "slow-regex", "let only one alternative match it", warning=True)
 
 
 def _check(text: str, output: str, at: int, length: int) -> Check:

@@ -6,17 +6,29 @@ from pathlib import Path
 
 import click
 
-from agentv.errors import ExitStatus, UsageError
+from agentv.errors import ExitStatus
 
 
-@click.command("init", epilog="Example: agentv init --sdk")
+@click.command("init", epilog="Example: agentv init my-evals")
 @click.argument("directory", default=".", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--sdk", is_flag=True, help="Write @agentv/sdk into .agentv/node_modules, for bare runs of assertions.")
 def command(directory: Path, *, sdk: bool) -> int:
-    """Set up a project. With --sdk, `node FILE` and `bun run FILE` find @agentv/sdk without npm."""
-    if not sdk:
-        raise UsageError("'init' without --sdk is known and not supported yet [not-yet]", "copy examples/quickstart")
-    from agentv.assertions.javascript.install import install_sdk
+    """Set up a project that runs at once, offline. What stands there already is never changed.
 
-    click.echo(f"wrote {install_sdk(directory)}", err=True)
+    With --sdk, `node FILE` and `bun run FILE` find @agentv/sdk without npm; nothing else is written then.
+    """
+    if sdk:
+        from agentv.assertions.javascript.install import install_sdk
+
+        click.echo(f"wrote {install_sdk(directory)}", err=True)
+        return ExitStatus.PASSED
+    from agentv.app.init import start_project
+    from agentv.reports.text import safe
+
+    started = start_project(directory)
+    for path in started.written:
+        click.echo(f"wrote {safe(str(directory / path))}", err=True)
+    for path in started.kept:
+        click.echo(f"kept {safe(str(directory / path))}, which stood there", err=True)
+    click.echo(f"\nRun it: agentv eval {safe(str(directory / 'evals'))}", err=True)
     return ExitStatus.PASSED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,9 @@ import click
 from agentv.errors import AgentvError, Diagnostic, LoadError, UsageError
 from agentv.reports.diagnostics import render_diagnostics
 from agentv.reports.text import safe
+
+_NAME = re.compile(r"\s*(?:export\s+)?[A-Z_][A-Z0-9_.-]*\s*=")
+"""The name in a line of a `.env`. In capitals: other text before a `=` may be the end of a key's base64."""
 
 
 def print_diagnostics(found: Sequence[Diagnostic]) -> None:
@@ -30,13 +34,18 @@ def print_error(error: AgentvError) -> None:
 
 
 def source_of(path: str) -> str | None:
-    """The text of an authored file, for an excerpt; None where it cannot be read, or where it holds secrets."""
-    if Path(path).name.startswith(".env"):
-        return None
+    """The text of an authored file, for an excerpt; None where it cannot be read. Of a `.env` only names are shown."""
     try:
-        return Path(path).read_text(encoding="utf-8-sig", errors="replace")
+        text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
     except OSError:
         return None
+    return "\n".join(map(_masked, text.split("\n"))) if Path(path).name.startswith(".env") else text
+
+
+def _masked(line: str) -> str:
+    """A line of a `.env` with its value hidden: it may be a secret, and so may a line without a name."""
+    name = _NAME.match(line)
+    return f"{name[0]}…" if name else "…" if line.strip() else ""
 
 
 def for_people() -> bool:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import click
 
 from agentv.app.validate import Checked, Validation
-from agentv.cli.formats import Format, chosen_format, format_options, print_as
+from agentv.cli.formats import chosen_format, format_options, print_as
 from agentv.cli.printing import source_of
-from agentv.errors import Diagnostic, ExitStatus
+from agentv.errors import Diagnostic, ExitStatus, LoadError
+from agentv.reports.paths import shown_from
+from agentv.reports.text import safe
 
 
 @click.command("validate", epilog="Example: agentv validate evals/ --strict")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("--strict", is_flag=True, help="Warnings fail too.")
+@click.option("--fix", is_flag=True, help="First rewrite older spellings to the canonical ones; comments stay.")
 @format_options("Diagnostics as JSON on stdout; the same as --format json.")
 @click.option("-q", "--quiet", is_flag=True, help="Only how many there are.")
-def command(paths: tuple[str, ...], *, strict: bool, format_name: Format | None, as_json: bool, quiet: bool) -> int:
+def command(paths: tuple[str, ...], *, strict: bool, fix: bool, quiet: bool, **formats: Any) -> int:
     """Check eval files: every mistake in every file, in one pass. Nothing is run.
 
     A directory is searched for eval files. A template, a sidecar, `.agentv/targets.yaml` and `.agentv/config.yaml` are
@@ -26,7 +31,9 @@ def command(paths: tuple[str, ...], *, strict: bool, format_name: Format | None,
 
     Exit status 2 if anything is wrong.
     """
-    form = chosen_format(format_name, as_json=as_json)
+    form = chosen_format(formats["format_name"], as_json=formats["as_json"])
+    if fix:
+        _fix(paths)
     checked = []
     for one in Validation(paths, dict(os.environ)):
         checked.append(one)
@@ -60,3 +67,22 @@ def _summary(checked: Sequence[Checked], found: Sequence[Diagnostic], *, wrong: 
     if wrong:
         return counted
     return f"{counted}\nvalid" if counted else "valid" if len(checked) == 1 else f"{files}: valid"
+
+
+def _fix(paths: tuple[str, ...]) -> None:
+    from agentv.app.fix import fix
+
+    try:
+        fixed = fix(paths, dict(os.environ))
+    except LoadError:
+        click.echo("nothing was rewritten: what a file with errors means cannot be known", err=True)
+        return
+    for path, count in fixed.files.items():
+        plural = "" if count == 1 else "s"
+        click.echo(f"rewrote {count} older spelling{plural} in {safe(shown_from(path, str(Path.cwd())))}", err=True)
+    if fixed.left:
+        count = len(fixed.left)
+        reason = "rewritten alone it would mean something else, or it stands in no YAML block"
+        click.echo(f"left {count} older spelling{'' if count == 1 else 's'}: {reason}", err=True)
+    elif not fixed.files:
+        click.echo("nothing to rewrite", err=True)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from typing import TypeVar
 
 from agentv.foreign.guard import ForeignError, foreign_code
+from agentv.foreign.patience import LIMIT, Limit
 from agentv.model.response import Failure
 
 T = TypeVar("T")
@@ -15,8 +16,8 @@ T = TypeVar("T")
 async def in_time(given: Awaitable[T], limit_s: float, *, code: str, what: str, missing: str) -> T | Failure:
     """The value of an awaitable, or why there is none: it raised, was late, or cancelled itself.
 
-    A value that arrives after the limit does not count: code that holds up the loop cannot be stopped in time, and
-    must not pass for having been quick.
+    A value that arrives after the limit does not count: code that holds up our loop, as functions that are handed to
+    `evaluate_async` can, is not stopped in time, and must not pass for having been quick.
 
     Args:
         given: runs as a task of its own, so that what it does to its task is not done to ours.
@@ -28,7 +29,10 @@ async def in_time(given: Awaitable[T], limit_s: float, *, code: str, what: str, 
     loop = asyncio.get_running_loop()
     deadline = loop.time() + limit_s
     timer = asyncio.timeout_at(deadline)
-    task = asyncio.ensure_future(given)
+    limit = Limit(limit_s)
+    outer = LIMIT.set(limit)
+    task = asyncio.ensure_future(given)  # it takes the limit along
+    LIMIT.reset(outer)
     try:
         with foreign_code(code, what):
             async with timer:
@@ -43,4 +47,5 @@ async def in_time(given: Awaitable[T], limit_s: float, *, code: str, what: str, 
         if ours is None or ours.cancelling() or not task.cancelled():
             raise
         return Failure(code, f"{what} cancelled itself")
-    return Failure("timeout", f"no {missing} after {limit_s:g} s", retryable=True)
+    why = f": {limit.reason}" if limit.reason else ""
+    return Failure("timeout", f"no {missing} after {limit_s:g} s{why}", retryable=True)

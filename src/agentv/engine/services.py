@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agentv.engine.grading import grade_entries
 from agentv.model.assertion import AssertionEntry
 from agentv.model.context import AssertionContext
-from agentv.model.suite import TargetSpec
+from agentv.model.suite import Suite, TargetSpec
 from agentv.model.trial import Score, Trial
 from agentv.ports import Clock, Executor, JavaScriptHost, Judge, Store, Target
 
@@ -19,13 +19,14 @@ class World:
 
     Attributes:
         connect: the connected target of a spec; the same one at every call.
-        judge: the judge that asks a spec's target.
+        judge: the judge that asks a spec's target, in the environment of a suite.
+        javascript: the JavaScript runtime in the environment of a suite.
     """
 
     connect: Callable[[TargetSpec], Target]
-    judge: Callable[[TargetSpec], Judge]
+    judge: Callable[[TargetSpec, Suite], Judge]
     executor: Executor
-    javascript: JavaScriptHost
+    javascript: Callable[[Suite], JavaScriptHost]
     store: Store
     clock: Clock
 
@@ -39,13 +40,13 @@ class TrialServices:
 
     @property
     def executor(self) -> Executor:
-        """Threads for synchronous user code."""
+        """Threads and an event loop for user code."""
         return self.world.executor
 
     @property
     def javascript(self) -> JavaScriptHost:
-        """The JavaScript runtime of the run."""
-        return self.world.javascript
+        """The JavaScript runtime of the trial's suite."""
+        return self.world.javascript(self.trial.suite)
 
     def judge(self, name: str | None) -> Judge:
         """The judge of that name, or the trial's own; the command line's wins over both.
@@ -58,7 +59,7 @@ class TrialServices:
         spec = named or self.trial.judge
         if spec is None:
             raise LookupError("no judge is named")
-        return self.world.judge(spec)
+        return self.world.judge(spec, suite)
 
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
         """Grade a list, one entry after the other."""

@@ -52,14 +52,18 @@ def _evaluated(expression: str, context: AssertionContext) -> Any:
 
 
 async def _called(transform: Transform, context: AssertionContext) -> Any:
+    what = f"the transform {transform.expression}"
+
     def call() -> Any:
-        with foreign_code("transform-failed", f"the transform {transform.expression}"):
+        with foreign_code("transform-failed", what):
             function = load_function(transform.expression, path=transform.file)
             offered = {"output": context.output, "context": context, "vars": context.vars, "metadata": context.metadata}
             return partial(function, **arguments_for(function, offered, "output"))()
 
-    value = await context.services.executor.call(call)
-    if inspect.isawaitable(value):
-        with foreign_code("transform-failed", f"the transform {transform.expression}"):
+    async def awaited() -> Any:
+        with foreign_code("transform-failed", what):
             return await value
-    return value
+
+    executor = context.services.executor
+    value = await executor.call(call)
+    return await executor.call_async(awaited) if inspect.isawaitable(value) else value

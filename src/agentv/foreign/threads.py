@@ -1,12 +1,15 @@
-"""Threads for users' synchronous functions. One that never returns is left behind and cannot hold up the process."""
+"""Threads for users' functions. One that never returns is left behind and cannot hold up the process."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from agentv.foreign.loops import UserLoops
 
 T = TypeVar("T")
 
@@ -17,11 +20,12 @@ class DaemonThreads:
     """An executor whose threads are daemons, started as needed and used again.
 
     It is as wide as the number of calls that are awaited at once: the engine's workers bound that, and a thread
-    that hangs takes no place away from the others.
+    that hangs takes no place away from the others. Coroutines share one thread, with an event loop on it.
     """
 
     def __init__(self) -> None:
         self._idle: list[SimpleQueue[Job | None]] = []
+        self._loops: UserLoops | None = None
 
     async def call(self, function: Callable[[], T]) -> T:
         """Run the function on a daemon thread and await its value.
@@ -45,16 +49,32 @@ class DaemonThreads:
         jobs.put(job)
         return await outcome
 
+    async def call_async(self, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run the coroutine that the function makes, as `UserLoops.call` says."""
+        if self._loops is None:
+            from agentv.foreign.loops import UserLoops
+
+            self._loops = UserLoops()
+        return await self._loops.call(function)
+
     def _end(self, jobs: SimpleQueue[Job | None], tell: Callable[..., None], *outcome: Any) -> None:
         """In the loop: the thread is free again, and who waits is told. One wake-up of the loop does both."""
         self._idle.append(jobs)
         tell(*outcome)
 
     def close(self) -> None:
-        """Let the idle threads end. Those that are still busy end with the process."""
+        """Let the idle threads end, and the loop. What is still busy ends with the process."""
         for jobs in self._idle:
             jobs.put(None)
         self._idle.clear()
+        if self._loops is not None:
+            self._loops.close()
+
+    async def aclose(self) -> None:
+        """As `close`, and give coroutines that were left behind a moment to clean up."""
+        if self._loops is not None:
+            await self._loops.aclose()
+        self.close()
 
     def _start(self) -> SimpleQueue[Job | None]:
         jobs: SimpleQueue[Job | None] = SimpleQueue()

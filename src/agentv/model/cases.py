@@ -46,9 +46,9 @@ def case_verdict(samples: Sequence[Sample], *, repeat: int, threshold: float, ag
     """The verdict of a case over its samples; a lone sample's verdict is the case's.
 
     An errored sample errs the case. A case with fewer judged samples than `repeat` is skipped: what was not judged
-    never passes. `mean` holds the mean score against the threshold, and the mean of every gate against its mark; the
-    others count samples that passed, gates included: one (`pass_any`), every one (`pass_all`), or more than half of
-    them (`majority`).
+    never passes. `mean` holds the mean score against the threshold; the others count the samples whose own score
+    reaches it: one (`pass_any`), every one (`pass_all`), or more than half of them (`majority`). Under all of them the
+    mean of every gate must reach its mark: a gate is no matter of luck.
     """
     if any(sample.status == "errored" for sample in samples):
         return "errored"
@@ -57,12 +57,11 @@ def case_verdict(samples: Sequence[Sample], *, repeat: int, threshold: float, ag
         return "skipped"
     if len(judged) == 1:
         return judged[0].status
-    return "passed" if _RULES[aggregate](judged, threshold) else "failed"
+    return "passed" if _RULES[aggregate](judged, threshold) and _gates_hold(judged) else "failed"
 
 
 def _mean_passes(samples: Sequence[Sample], threshold: float) -> bool:
-    mean = sum(sample.score or 0.0 for sample in samples) / len(samples)
-    return reaches(mean, threshold) and _gates_hold(samples)
+    return reaches(sum(sample.score or 0.0 for sample in samples) / len(samples), threshold)
 
 
 def _gates_hold(samples: Sequence[Sample]) -> bool:
@@ -74,13 +73,13 @@ def _gates_hold(samples: Sequence[Sample]) -> bool:
     return True
 
 
-def _passes(samples: Sequence[Sample]) -> int:
-    return sum(sample.status == "passed" for sample in samples)
+def _passes(samples: Sequence[Sample], threshold: float) -> int:
+    return sum(reaches(sample.score or 0.0, threshold) for sample in samples)
 
 
 _RULES: Mapping[Aggregate, Callable[[Sequence[Sample], float], bool]] = {
     "mean": _mean_passes,
-    "pass_any": lambda samples, _: _passes(samples) > 0,
-    "pass_all": lambda samples, _: _passes(samples) == len(samples),
-    "majority": lambda samples, _: 2 * _passes(samples) > len(samples),
+    "pass_any": lambda samples, threshold: _passes(samples, threshold) > 0,
+    "pass_all": lambda samples, threshold: _passes(samples, threshold) == len(samples),
+    "majority": lambda samples, threshold: 2 * _passes(samples, threshold) > len(samples),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from agentv.model.assertion import AssertionEntry
 from agentv.model.grade import reaches, weighted_mean
 from agentv.model.response import Failure
 from agentv.model.trial import Score
@@ -24,6 +25,9 @@ class Combined:
     passed: bool
     error: Failure | None = None
 
+
+ZERO_HINT = "give a higher one, or mark an assertion 'required: true'"
+"""What mends a threshold of 0."""
 
 NOTHING_COUNTS = Failure("nothing-counts", "nothing was judged: no assertion has a weight, and none is required")
 
@@ -60,6 +64,13 @@ def combined(scores: Sequence[Score], threshold: float) -> Combined:
     if required:
         return Combined(1.0 if gated else 0.0, gated)
     return Combined(0.0, False, NOTHING_COUNTS)
+
+
+def excludes_nothing(threshold: float | None, entries: Iterable[AssertionEntry]) -> bool:
+    """Whether every answer passes: a score of 0 reaches the threshold, and it falls at no gate."""
+    if threshold is None or not reaches(0.0, threshold):
+        return False
+    return all(reaches(0.0, entry.settings.required) for entry in entries)  # False is a gate of 0, True one of 1
 
 
 def passes_gate(score: Score) -> bool:

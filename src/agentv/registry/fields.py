@@ -170,13 +170,19 @@ class DeclaredAssertion(Declared):
     Attributes:
         needs_judge: a judge must be named somewhere.
         timeout_s: seconds that a grade may take where the entry says nothing; None: it cannot take long.
+        of_text_alone: the answer's text decides, at once and with nothing else asked, so that loading can try it.
     """
 
     __slots__ = ()
 
     needs_judge: ClassVar[bool] = False
     timeout_s: ClassVar[float | None] = None
+    of_text_alone: ClassVar[bool] = False
 
     def label(self) -> str:
         """What the entry looks for; part of its default name."""
         return ""
+
+    def words(self) -> tuple[int, int | None] | None:
+        """The fewest and the most words of an answer that passes; None for types that do not count them."""
+        return None

@@ -19,6 +19,9 @@ Source: TypeAlias = Callable[[str], str | None]
 WIDEST = 100
 """Columns of a line of source that are shown; a longer one is cut around its caret."""
 
+UNSHOWN = frozenset({"secret-in-file"})
+"""Codes whose line of source is not shown: it holds what nobody should read in a log."""
+
 _GUTTER = 5
 _INDENT = "   "
 _LINES = re.compile(r"\r\n|\r|\n")
@@ -88,7 +91,7 @@ class _Page:
 
     def block(self, found: Diagnostic) -> Iterator[str]:
         yield self._headline(found)
-        line = self._line(found.span) if found.span else None
+        line = self._line(found.span) if found.span and found.code not in UNSHOWN else None
         behind_caret = line is not None and "\n" not in (found.hint or "")
         if line is not None and found.span:
             yield from self._excerpt(line, found.span, found, found.hint if behind_caret else None)

@@ -6,13 +6,15 @@ Only trials that did not pass, or passed with a failed check, are held, and of t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import Literal
 
+from agentv.model.cases import Gate, Sample, case_verdict
 from agentv.model.grade import Grade, reaches
 from agentv.model.response import Failure
-from agentv.model.trial import Score, Status, TrialResult
+from agentv.model.suite import Aggregate
+from agentv.model.trial import Score, Status, Trial, TrialResult
 
 KEPT = 1000
 """Trials of one kind that are held; the rest is counted."""
@@ -45,12 +47,21 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class PassedCase:
+    """A case that passed over its samples: how many of them did, and by which rule."""
+
+    passed: int
+    aggregate: Aggregate
+
+
+@dataclass(frozen=True, slots=True)
 class TrialView:
     """One trial that needs a look.
 
     Attributes:
         place: absolute path of the eval file and line of the case.
         output: the beginning of the answer.
+        case: of a sample, what its case came to where that is a pass.
     """
 
     kind: Kind
@@ -66,11 +77,33 @@ class TrialView:
     error: Failure | None
     findings: tuple[Finding, ...]
     output: str | None = None
+    case: PassedCase | None = None
 
     @property
     def gated(self) -> bool:
         """Whether it failed although its score was good enough: a required assertion did."""
         return self.status == "failed" and self.score is not None and reaches(self.score, self.threshold)
+
+
+@dataclass(slots=True)
+class _Samples:
+    """The samples of one case on one target that have ended."""
+
+    repeat: int
+    threshold: float
+    aggregate: Aggregate
+    ended: list[Sample] = field(default_factory=list)
+
+    def add(self, result: TrialResult) -> None:
+        gates = (Gate.of(one.entry.settings.required, one.grade.score, one.grade.passed) for one in result.scores)
+        self.ended.append(Sample(result.status, result.score, tuple(gate for gate in gates if gate is not None)))
+
+    def passed(self) -> PassedCase | None:
+        """How the case passed; None where it did not, or not yet."""
+        status = case_verdict(self.ended, repeat=self.repeat, threshold=self.threshold, aggregate=self.aggregate)
+        if status != "passed":
+            return None
+        return PassedCase(sum(one.status == "passed" for one in self.ended), self.aggregate)
 
 
 @dataclass(slots=True)
@@ -93,6 +126,7 @@ class RunView:
     cost_usd: float | None = None
     _kept: dict[Kind, list[TrialView]] = field(default_factory=lambda: {"failed": [], "errored": [], "noted": []})
     _targets: set[str] = field(default_factory=set)
+    _samples: dict[tuple[object, ...], _Samples] = field(default_factory=dict)
 
     @property
     def done(self) -> int:
@@ -107,6 +141,10 @@ class RunView:
     def add(self, result: TrialResult) -> None:
         """Take in a finished trial. A skipped one did not happen."""
         self._targets.add(result.trial.target.name)
+        if result.trial.repeat > 1:
+            trial = result.trial
+            key = (_place(trial), trial.case.id, trial.target.name)
+            self._samples.setdefault(key, _Samples(trial.repeat, trial.threshold, trial.aggregate)).add(result)
         self._spend(result.cost_usd)
         self._spend(result.judge_cost_usd)
         if result.status == "passed":
@@ -128,7 +166,11 @@ class RunView:
 
     def trials(self, kind: Kind) -> list[TrialView]:
         """The trials of a kind that are held, in the order of their files."""
-        return sorted(self._kept[kind], key=lambda one: (one.place, one.test_id, one.target, one.sample))
+        found = sorted(self._kept[kind], key=lambda one: (one.place, one.test_id, one.target, one.sample))
+        return [self._with_case(one) if one.repeat > 1 else one for one in found]
+
+    def _with_case(self, one: TrialView) -> TrialView:
+        return replace(one, case=self._samples[one.place, one.test_id, one.target].passed())
 
     def omitted(self, kind: Kind) -> int:
         """How many trials of a kind are not held."""
@@ -147,13 +189,12 @@ class RunView:
 def trial_view(kind: Kind, result: TrialResult) -> TrialView:
     """What is shown of a trial."""
     trial = result.trial
-    span = trial.case.span
     return TrialView(
         kind=kind,
         test_id=trial.case.id,
         suite=trial.suite.name,
         target=trial.target.name,
-        place=(span.file, span.line) if span else (trial.suite.path, 0),
+        place=_place(trial),
         sample=trial.sample,
         repeat=trial.repeat,
         status=result.status,
@@ -163,6 +204,11 @@ def trial_view(kind: Kind, result: TrialResult) -> TrialView:
         findings=tuple(finding for score in result.scores for finding in _findings(score)),
         output=None if result.output is None else result.output[:OUTPUT_KEPT],
     )
+
+
+def _place(trial: Trial) -> tuple[str, int]:
+    span = trial.case.span
+    return (span.file, span.line) if span else (trial.suite.path, 0)
 
 
 def _needs_look(scores: tuple[Score, ...]) -> bool:
@@ -182,9 +228,12 @@ def _findings(score: Score) -> Iterator[Finding]:
         yield _finding(score, "errored", f"{grade.error.code}: {grade.error.message}")
         return
     failed = [check for check in grade.checks if not check.passed]
+    below = _below(grade, score.entry.settings.required)
+    if below and len(failed) == 1:  # one line for one thing
+        yield _finding(score, "failed", f"{failed[0].text}: {below}", failed[0].evidence)
+        return
     for check in failed:
         yield _finding(score, "failed", check.text, check.evidence)
-    below = _below(grade, score.entry.settings.required)
     if below or not (failed or grade.passed):
         yield _finding(score, "failed", below or grade.reason or f"scored {grade.score:.2f}")
 

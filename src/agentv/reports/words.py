@@ -25,7 +25,14 @@ def label(trial: TrialView, *, targets: bool) -> str:
 
 
 def reason(trial: TrialView) -> str:
-    """Why the trial ended as it did."""
+    """Why the trial ended as it did; of a failed sample also that its case passed."""
+    said = _reason(trial)
+    if trial.case is None or trial.kind != "failed":
+        return said
+    return f"{said}; the case passed ({trial.case.passed} of {trial.repeat} samples, {trial.case.aggregate})"
+
+
+def _reason(trial: TrialView) -> str:
     if trial.error is not None:
         return f"{one_line(trial.error.code)}: {one_line(trial.error.message, LONGEST)}"
     if trial.score is None:
@@ -41,7 +48,11 @@ def reason(trial: TrialView) -> str:
 def check(finding: Finding) -> str:
     """What was looked for, or why an assertion could not judge."""
     text, name = one_line(finding.text, LONGEST), one_line(finding.name, LONGEST)
-    said = text if name.replace(": ", " ", 1) == text else f"{name}: {text}"
+    said = f"{name}: {text}"
+    if text == finding.type:  # a verdict without a word: the name says what was asked
+        said = name
+    elif name.replace(": ", " ", 1) == text:
+        said = text
     return f"{said} (required)" if finding.required else said
 
 

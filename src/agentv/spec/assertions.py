@@ -144,10 +144,23 @@ class AssertionReader:
             reading.report.error("bad-assertion", item.keys[known[1]], message)
         elif known:
             other = next(key for key in candidates if key not in known)
-            reading.unknown_key(other, item, (), f"the short form of '{known[0]}'", _OTHERS)
+            if not self._beside_short(known[0], other, item, reading):
+                reading.unknown_key(other, item, (), f"the short form of '{known[0]}'", _OTHERS)
         else:
             self._unknown_short(candidates, item, reading)
         return None
+
+    def _beside_short(self, key: str, other: str, item: MapNode, reading: Reading) -> bool:
+        """Report an option that stands beside a lone value: the typed form takes both. False where it is no option."""
+        kind, inverted, shape = self._find(key)
+        short: str | None = None if shape is None else shape.cls.short  # type: ignore[attr-defined]  # a Declared
+        if kind is None or shape is None or short is None or other not in shape.rules:
+            return False
+        name = f"not-{kind.name}" if inverted else kind.name
+        message = f"'{other}' cannot stand beside the short form of '{key}'"
+        hint = f"write 'type: {name}', '{short.rstrip('_')}: …' and '{other}: …'"
+        reading.report.error("unknown-key", item.keys[other], message, hint=hint)
+        return True
 
     def _unknown_short(self, candidates: list[str], item: MapNode, reading: Reading) -> None:
         if not candidates:

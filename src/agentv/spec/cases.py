@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from agentv.model.suite import Case
 from agentv.model.values import EMPTY, Json, JsonObject
 from agentv.registry.fields import DeclaredAssertion
 from agentv.spec.assertions import AssertionReader
+from agentv.spec.consistency import check_entries
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.defaults import CaseDefaults
 from agentv.spec.fingerprints import digests_behind
@@ -38,6 +39,7 @@ from agentv.spec.report import Report
 from agentv.spec.schema import AuthoredCase
 from agentv.spec.spellings import CASE, MEANT, Translated, translate
 from agentv.spec.target_book import TargetBook
+from agentv.spec.zero_thresholds import ZeroThresholds
 from agentv.templating import Scope
 
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
@@ -57,16 +59,20 @@ class CaseReader:
 
     Attributes:
         judging: what the assertions read so far ask of judges.
+        zero: whether the cases read so far would pass at a threshold of 0.
         untargeted: a case names no target of its own.
         seen: there is a case, right or wrong.
+        witness: gets every case as it is written.
     """
 
     def __init__(
         self, defaults: CaseDefaults, assertions: AssertionReader, book: TargetBook, env: Mapping[str, str], root: str
     ) -> None:
         self.judging = Judging()
+        self.zero = ZeroThresholds()
         self.untargeted = False
         self.seen = False
+        self.witness: Callable[[MapNode], None] | None = None
         self._defaults = defaults
         self._assertions = assertions
         self._book = book
@@ -99,6 +105,8 @@ class CaseReader:
         if not isinstance(node, MapNode):
             report.error("bad-case", node, f"a case must be a mapping, found {kind_of(node)}")
             return None
+        if self.witness is not None:
+            self.witness(node)
         errors, unrendered = report.errors, report.unrendered
         translated = translate(node, CASE, report)
         items = translated.items
@@ -147,6 +155,7 @@ class CaseReader:
         tags = read_tags(authored.tags, reading)
         if messages is None or not entries:
             return None
+        self.zero.look(authored.threshold, entries, case.translated.map, reading.report)
         threshold = authored.threshold if authored.threshold is not None else defaults.threshold
         metadata = {**defaults.metadata, **authored.metadata} if authored.metadata or defaults.metadata else EMPTY
         facts = (authored.id, messages, reference, criteria, variables, metadata, threshold, authored.repeat)
@@ -287,6 +296,7 @@ class CaseReader:
         if criteria is not None and not any(reads_criteria(entry) for entry in entries):
             at = case.translated.map.keys["criteria"]
             reading.report.warning("criteria-not-judged", at, "nothing judges these criteria: no assertion reads them")
+        check_entries(entries, reading.report)
 
 
 @dataclass(frozen=True, slots=True)

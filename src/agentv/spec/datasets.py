@@ -172,6 +172,10 @@ class CaseSources:
         literal, _ = places.find(written, span_of(node.at).file)
         if literal is not None or not has_magic(written):
             found = literal or self._reading.find(node, "file")
+            if found == self._path:
+                message = f"'{node.text}' is this very file; 'tests' names another one, or is a list"
+                self._reading.report.error("bad-value", node, message)
+                return []
             return [found] if found else []
         base = places.root if written.startswith("/") else str(Path(span_of(node.at).file).parent)
         matched = sorted(glob(written.lstrip("/"), root_dir=base, recursive=True))  # noqa: PTH207  # Path.glob raises

@@ -381,7 +381,8 @@ def _nonempty(kind: Kind, _marker: declared.Nonempty) -> Kind:
     def read(node: Node, reading: Reading, key: str) -> Any:
         if is_empty(node):
             wanted = kind.wanted.removeprefix("a list of ")
-            reading.report.error("missing-value", node, f"'{key}' is empty; it must hold {wanted}")
+            blank = "holds only white space" if isinstance(node, Scalar) and node.value else "is empty"
+            reading.report.error("missing-value", node, f"'{key}' {blank}; it must hold {wanted}")
             return INVALID
         return kind.read(node, reading, key)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from agentv.model.values import EMPTY, Json, JsonObject
 from agentv.spec.decode import INVALID, shape_of
-from agentv.spec.nodes import MapNode, Node, is_empty, kind_of, plain
+from agentv.spec.nodes import MapNode, Node, Place, is_empty, kind_of, plain
 from agentv.spec.reading import Reading
 from agentv.spec.schema import AuthoredSuite
 from agentv.spec.spellings import DEFAULT_TEST, Translated, translate
@@ -32,6 +32,7 @@ class CaseDefaults:
     fixed: JsonObject = EMPTY
     metadata: JsonObject = EMPTY
     threshold: float | None = None
+    threshold_at: Place | None = None
     replaces: bool = False
     prompted: bool = False
 
@@ -70,6 +71,7 @@ def read_defaults(
         vars={**_object(translated.items.get("vars"), "vars", reading), **fixed} or EMPTY,
         metadata=_object(translated.items.get("metadata"), "metadata", reading) or EMPTY,
         threshold=_threshold(translated.items.get("threshold"), reading),
+        threshold_at=getattr(translated.items.get("threshold"), "at", None),
     )
 
 

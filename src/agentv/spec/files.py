@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from agentv.spec.ignores import MARK
 
@@ -17,13 +18,17 @@ KEPT_PATHS = 4096
 class DiskReader:
     """The Reader that reads disks. Remembers a digest of all that it has read.
 
+    Args:
+        edits: absolute path → what is read in place of the file's own bytes, before it is written there.
+
     Attributes:
         marked: path → bytes of the YAML files that hold comments for agentv.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, edits: Mapping[str, bytes] = MappingProxyType({})) -> None:
         self.digests: dict[str, str] = {}
         self.marked: dict[str, bytes] = {}
+        self._edits = edits
 
     def read(self, path: str) -> bytes:
         """The bytes of a file.
@@ -31,7 +36,8 @@ class DiskReader:
         Raises:
             OSError: it cannot be read.
         """
-        data = Path(path).read_bytes()
+        edited = self._edits.get(path)
+        data = Path(path).read_bytes() if edited is None else edited
         self.digests[path] = hashlib.sha256(data).hexdigest()
         if MARK in data and path.endswith((".yaml", ".yml")):
             self.marked[path] = data
@@ -109,11 +115,13 @@ class Places:
         suite: directory of the eval file; of what holds `.agentv`, or the working one, for what is written there.
         root: the repository's root.
         alone: nothing is looked for beside the file that mentions a path, only in `suite`.
+        typed: paths come from the command line, where `/a.py` is the system's before it is the repository's.
     """
 
     suite: str
     root: str
     alone: bool = False
+    typed: bool = False
     _found: dict[tuple[str, str], tuple[str | None, tuple[str, ...]]] = field(default_factory=dict, repr=False)
 
     def find(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
@@ -132,6 +140,8 @@ class Places:
             tried = [os.path.normpath(self.root + path)]
             if written.startswith("file://"):
                 tried.append(os.path.normpath(path))
+            if self.typed:
+                tried = list(dict.fromkeys((os.path.normpath(path), *tried)))
         else:
             beside = self.suite if self.alone else str(Path(mentioned_in).parent)
             tried = [os.path.normpath(str(Path(home) / path)) for home in dict.fromkeys((beside, self.suite))]

@@ -12,9 +12,9 @@ from agentv.spec.assertions import AssertionReader
 from agentv.spec.cases import CaseReader, read_tags
 from agentv.spec.config import Config, over, read_config, read_run
 from agentv.spec.decode import INVALID, shape_of
-from agentv.spec.defaults import read_defaults
+from agentv.spec.defaults import CaseDefaults, read_defaults
 from agentv.spec.environment import dotenv_of, merged, read_dotenv
-from agentv.spec.nodes import MapNode, Node, Scalar, kind_of, plain, span_of
+from agentv.spec.nodes import MapNode, Node, Place, Scalar, kind_of, plain, span_of
 from agentv.spec.reading import Others, Reading
 from agentv.spec.report import Report
 from agentv.spec.request import LoadRequest, Registries
@@ -34,6 +34,7 @@ class Head:
         reading: for the cases.
         assertions: reads assertion lists, with the custom types in reach.
         targets_node: what the file says of targets.
+        threshold: of the cases that have none of their own, with its place.
     """
 
     suite: Suite
@@ -42,6 +43,7 @@ class Head:
     assertions: AssertionReader
     targets: SuiteTargets
     targets_node: Node | None
+    threshold: tuple[float | None, Place | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class HeadReader:
         authored, translated, kept = self._authored(root, reading)
         defaults = read_defaults(authored, root.keys, request.variables, reading)
         cases = CaseReader(defaults, assertions, book, env, reading.places.root)
+        cases.witness = request.witness
         suite = Suite(
             name=authored.name or name_of(self.path),
             cases=(),
@@ -83,7 +86,8 @@ class HeadReader:
             metadata={**authored.metadata, **kept, **_facts(authored)} or EMPTY,
             span=span_of(root.at),
         )
-        return Head(suite, cases.begin(reading), cases, assertions, targets, authored.targets)
+        threshold = _threshold(defaults, translated, suite.threshold, config)
+        return Head(suite, cases.begin(reading), cases, assertions, targets, authored.targets, threshold)
 
     def _environment(self, node: Node | None, reading: Reading) -> dict[str, str]:
         own = {} if node is None else _suite_env(node, reading)
@@ -123,6 +127,16 @@ class HeadReader:
             places = {key: translated.map.keys[f"run.{key}"] for key in older}
             own = MapNode({**older, **own.items}, {**places, **own.keys}, own.at)
         return over(read_run(own, reading), config.run)
+
+
+def _threshold(
+    defaults: CaseDefaults, translated: Translated, of_suite: float | None, config: Config
+) -> tuple[float | None, Place | None]:
+    """The threshold of the cases that have none of their own, and where it is written."""
+    if defaults.threshold is not None:
+        return defaults.threshold, defaults.threshold_at
+    node = translated.items.get("threshold") or config.nodes.get("threshold")
+    return of_suite, node.at if node is not None else None
 
 
 def _suite_env(node: Node, reading: Reading) -> dict[str, str]:

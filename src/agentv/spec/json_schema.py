@@ -15,7 +15,7 @@ from agentv.spec.json_entries import assertion_defs
 from agentv.spec.json_kinds import ASSERTIONS, FREE_KEYS, NAME, PLACEHOLDER_DEF, TEXT, Schema, needed, properties_of
 from agentv.spec.json_messages import MESSAGE_DEFS, MESSAGES
 from agentv.spec.json_spellings import older_spelling, spelled_mapping
-from agentv.spec.json_targets import TARGET, target_defs
+from agentv.spec.json_targets import BY_ID, TARGET, target_defs
 from agentv.spec.schema import AuthoredCase, AuthoredRun, AuthoredSuite
 from agentv.spec.spellings import CASE, DEFAULT_TEST, RUN, SUITE, TEMPLATE
 from agentv.spec.spellings import TARGET as TARGET_KEYS
@@ -70,7 +70,9 @@ def _eval_file(words: Vocabulary) -> _Document:
 
 
 def _targets_file(words: Vocabulary) -> _Document:
-    entry = {"allOf": [{"$ref": "#/$defs/inline-target"}, needed([TARGET_KEYS.spelled("name")])]}
+    spelled = TARGET_KEYS.spelled("name")
+    named: Schema = {"if": BY_ID, "then": needed([[key for key in spelled if key != "id"]]), "else": needed([spelled])}
+    entry = {"allOf": [{"$ref": "#/$defs/inline-target"}, named]}
     listed: Schema = {"type": "array", "items": entry}
     names = {"target": NAME, "judge": NAME}
     defaults = {"type": "object", "properties": names, "additionalProperties": False}

@@ -15,13 +15,14 @@ from agentv.spec.spellings import SETTINGS
 from agentv.spec.spellings import TARGET as KEYS
 
 TARGET: Schema = {"$ref": "#/$defs/target"}
+BY_ID: Schema = {"$ref": "#/$defs/target-by-id"}
 
 
 def target_defs(providers: Registry[Provider]) -> dict[str, Schema]:
     """The definitions that every place of a target refers to. An unknown provider may be a plugin's: any keys do."""
     found = [_loaded(providers, name) for name in providers]
     common = spelled_mapping(properties_of(AuthoredTarget), KEYS, "#/$defs/target-keys")
-    rules = [rule for provider in found for rule in _rules(provider)]
+    rules, by_id = ([rule for provider in found for rule in _rules(provider, key)] for key in ("provider", "id"))
     open_keys = {key: value for key, value in common.items() if key != "additionalProperties"}
     return {
         "target": {"if": {"type": "object"}, "then": {"$ref": "#/$defs/inline-target"}, "else": NAME},
@@ -32,7 +33,12 @@ def target_defs(providers: Registry[Provider]) -> dict[str, Schema]:
                 "provider": {**common["properties"]["provider"], **_names(found, providers.not_yet)},
             },
         },
-        "inline-target": {"required": ["provider"], "allOf": [{"$ref": "#/$defs/target-keys"}, *rules]},
+        "target-by-id": _by_id(found),
+        "inline-target": {
+            "if": BY_ID,
+            "then": {"allOf": [_without_id(open_keys), *by_id]},
+            "else": {"required": ["provider"], "allOf": [{"$ref": "#/$defs/target-keys"}, *rules]},
+        },
         **{f"provider.{provider.name}": _settings(provider, common["properties"]) for provider in found},
     }
 
@@ -54,13 +60,30 @@ def _names(providers: Iterable[Provider], not_yet: Iterable[str]) -> Schema:
     }
 
 
-def _rules(provider: Provider) -> Iterable[Schema]:
+def _by_id(providers: Iterable[Provider]) -> Schema:
+    """A target whose `id` is its provider, for it has no other (newer AgentV)."""
+    names = "|".join(re.escape(provider.name) for provider in providers)
+    pattern: Schema = {"type": "string", "pattern": f"^(?:{names})(?::|$)"}
+    return {"required": ["id"], "not": {"required": ["provider"]}, "properties": {"id": pattern}}
+
+
+def _without_id(keys: Schema) -> Schema:
+    """The keys of targets where `id` is no spelling of `name`."""
+    once = {
+        key: {"properties": {name: no for name, no in rule["properties"].items() if name != "id"}}
+        for key, rule in keys.get("dependentSchemas", {}).items()
+        if key != "id"
+    }
+    return {**keys, "dependentSchemas": once}
+
+
+def _rules(provider: Provider, said_by: str) -> Iterable[Schema]:
     """What follows from `provider: NAME`, and what its settings must hold where nothing else fills them."""
     shape, name = shape_of(provider.settings), re.escape(provider.name)
-    ours: Schema = {"properties": {"provider": {"pattern": f"^{name}(?::|$)"}}}
+    ours: Schema = {"properties": {said_by: {"pattern": f"^{name}(?::|$)"}}}
     yield {"if": ours, "then": {"$ref": f"#/$defs/provider.{provider.name}"}}
     if shape.required:
-        alone: Schema = {"properties": {"provider": {"pattern": f"^{name}$"}}}
+        alone: Schema = {"properties": {said_by: {"pattern": f"^{name}$"}}}
         missing = needed(_keys(spellings_of(shape, option)) for option in shape.required)
         yield {"if": {**alone, "not": {"required": ["config"]}}, "then": missing}
 

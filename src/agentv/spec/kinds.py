@@ -93,7 +93,9 @@ def _boolean(node: Node) -> str | None:
 
 
 def _number(node: Node) -> str | None:
-    """A number in quotes, or out of the environment, is text."""
+    """A number in quotes, or out of the environment, is text; and some are beyond all bounds."""
+    if isinstance(node, Scalar) and type(node.value) in (int, float) and not -_LARGEST < node.value < _LARGEST:
+        return f"it must be finite, and lie between -{_LARGEST:g} and {_LARGEST:g}"
     if not isinstance(node, Scalar) or not isinstance(node.value, str):
         return None
     if measured := _MEASURED.fullmatch(node.value.strip()):
@@ -218,13 +220,24 @@ def _read_function(node: Node, reading: Reading, key: str) -> Any:
     if not place.endswith(".py"):
         return declared.FunctionRef(name, module=place)
     found = reading.find(Scalar(place, place, node.at), "file")
-    if found is None or reading.text_of(found, node) is None:  # read, so that the run remembers what it was
+    source = reading.text_of(found, node) if found else None
+    if found is None or source is None or not _defines(found, source, name, node, reading):
         return INVALID
     return declared.FunctionRef(name, path=found)
 
 
+def _defines(path: str, source: str, name: str, node: Scalar, reading: Reading) -> bool:
+    from agentv.spec.python_files import check_function  # few files name a function, and parsing takes an import
+
+    return check_function(path, source, name, node, reading)
+
+
 def _read_python(node: Node, reading: Reading, key: str) -> Any:
-    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+    if isinstance(node, Scalar) and isinstance(node.value, str) and not node.value.strip():
+        message = f"'{key}' is empty; it must hold Python code, or a function, written file.py:name"
+        reading.report.error("missing-value", node, message)
+        return INVALID
+    if not isinstance(node, Scalar) or not isinstance(node.value, str):
         return refuse(node, reading, key, "Python code, or a function, written file.py:name")
     text = node.value.strip()
     if not _FUNCTION_OF_FILE.fullmatch(text) and not text.startswith("file://"):

@@ -18,6 +18,7 @@ from agentv.spec.nodes import node_of
 from agentv.spec.report import Report
 from agentv.spec.request import LoadRequest, Registries
 from agentv.spec.suite import SuiteReader
+from agentv.spec.unused import unused_templates
 
 __all__ = ["LoadRequest", "Loaded", "Registries", "eval_files", "load", "load_assertion"]
 
@@ -46,14 +47,19 @@ def load(request: LoadRequest, registries: Registries) -> Loaded:
     """
     report = Report()
     suites: list[Suite] = []
+    read: set[str] = set()
     for path in dict.fromkeys(eval_files(request.paths)):
         own = Report(hints=not request.for_run)  # of its own, so that one wrong file does not look like another's fault
         reader = SuiteReader(path, request, registries, own)
         suites += _kept(reader.read(), reader.diagnostics, report)
+        read |= reader.files.keys()
     for number, document in enumerate(request.documents, 1):
         own = Report(hints=not request.for_run)
         path = str(Path.cwd() / (f"suite-{number}" if len(request.documents) > 1 else "suite"))
         suites += _kept(SuiteReader(path, request, registries, own).read_document(document), own.diagnostics, report)
+    if not request.for_run and not report.failed:  # a file that is wrong may not have come to its includes
+        for found in unused_templates(filter(is_directory, request.paths), read):
+            report.add(found)
     if report.failed:
         raise LoadError(report.diagnostics)
     return Loaded(tuple(suites), report.diagnostics)

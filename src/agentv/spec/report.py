@@ -86,7 +86,8 @@ class Report:
         """An older spelling, which is right and could be written better."""
         if self.hints:
             message = f"'{written}' is an older spelling of '{canonical}'"
-            self.add(_diagnostic("older-spelling", at, message, "hint", None, ()))
+            found = _diagnostic("older-spelling", at, message, "hint", None, ())
+            self.add(replace(found, rename=(written, canonical)))
 
     def add(self, found: Diagnostic) -> None:
         """One more."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from agentv.model.suite import TargetSpec
 from agentv.model.values import Json
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, CustomTypes, Provider
+from agentv.spec.nodes import MapNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class LoadRequest:
         env_file: a `.env` file to read instead of those found above the eval file.
         documents: what eval files would hold, as plain data; their paths begin in the working directory.
         given_target, given_judge: made in Python; they win over all others.
+        edits: absolute path → what is read in place of the file, to see what a change would mean.
+        witness: called with every case as it is written, right or wrong.
         for_run: False for `validate`: no target is needed, and an unset environment variable is a warning.
     """
 
@@ -43,4 +46,6 @@ class LoadRequest:
     documents: tuple[Mapping[str, Json], ...] = ()
     given_target: TargetSpec | Mapping[str, Json] | None = None
     given_judge: TargetSpec | Mapping[str, Json] | None = None
+    edits: Mapping[str, bytes] = field(default_factory=dict)
+    witness: Callable[[MapNode], None] | None = None
     for_run: bool = True

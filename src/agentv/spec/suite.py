@@ -48,7 +48,7 @@ class SuiteReader:
         self.request = request
         self._heads = HeadReader(path, request, registries)
         self._report = report
-        self._disk = DiskReader()
+        self._disk = DiskReader(request.edits)
         directory = _home(path)
         places = Places(directory, repository_root(directory))
         nothing = Scope(EMPTY, {})  # until the environment is read
@@ -112,6 +112,11 @@ class SuiteReader:
         """The assertions of a list that stands in no file, read as this file's would be."""
         head = self._begin(MapNode({}, {}, node.at))
         return head.assertions.entries(node, head.reading)
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """Every file that was read so far, by its absolute path, with its sha256."""
+        return self._disk.digests
 
     @property
     def _top(self) -> Span:
@@ -213,6 +218,7 @@ class SuiteReader:
             book.check()
         untargeted = head.cases.untargeted and "target" not in self._meant
         head.targets.need(head.targets_node, suite.span, head.reading, untargeted=untargeted)
+        head.cases.zero.close(*head.threshold, self._report)
         needed = self.request.for_run and "judge" not in self._meant
         judges = head.cases.judging.resolve(suite, book, head.reading, for_run=needed)
         if self._report.failed:

@@ -10,9 +10,10 @@ from agentv.model.span import Span
 from agentv.model.suite import TargetSpec
 from agentv.model.values import Json
 from agentv.spec.files import Places
-from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, is_empty, node_of
+from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, is_empty, node_of, span_of
 from agentv.spec.reading import Reading
 from agentv.spec.request import LoadRequest
+from agentv.spec.spellings import TARGET
 from agentv.spec.target_book import PASTE, TargetBook
 from agentv.spec.targets import read_target
 
@@ -26,18 +27,31 @@ class SuiteTargets:
     path: str
 
     def asked(self, node: Node | None, reading: Reading) -> Iterator[TargetSpec]:
-        """The systems under test; `node` is what the eval file says, and the last to be looked at."""
+        """The systems under test; `node` is what the eval file says, and the last to be looked at.
+
+        Two of one name are reported: their rows could not be told apart.
+        """
+        first: dict[str, Node | None] = {}
+        for target, at in self._named(node, reading):
+            if target.name in first:
+                _say_twice(target.name, at, first[target.name], reading)
+            else:
+                first[target.name] = at
+                yield target
+
+    def _named(self, node: Node | None, reading: Reading) -> Iterator[tuple[TargetSpec, Node | None]]:
+        """Each target with what names it in a file."""
         if self.request.given_target is not None:
-            yield from self._given(self.request.given_target, reading)
+            yield from _one(next(self._given(self.request.given_target, reading), None), None)
         elif self.request.targets:
             for name in self.request.targets:
-                yield from _one(self._from_command_line(name, reading))
+                yield from _one(self._from_command_line(name, reading), None)
         elif node is None or is_empty(node):
             default = self.book.default_target
-            yield from _one(self.book.resolve(default.text, default, reading) if default else None)
+            yield from _one(self.book.resolve(default.text, default, reading) if default else None, default)
         else:
             for item in node.items if isinstance(node, ListNode) else (node,):
-                yield from _one(self.book.inline(item, reading))
+                yield from _one(self.book.inline(item, reading), item)
 
     def forced_judge(self, reading: Reading) -> TargetSpec | None:
         """The judge of the command line, or one made in Python."""
@@ -64,10 +78,12 @@ class SuiteTargets:
             return
         node = node_of(given, Span(self.path, 1, 1, 1, 2))
         assert isinstance(node, MapNode)  # noqa: S101  # it was made of a mapping
-        yield from _one(read_target(node, self.book.providers, reading.rendering(False)))
+        found = read_target(node, self.book.providers, reading.rendering(False))
+        if found is not None:
+            yield found
 
     def _from_command_line(self, name: str, reading: Reading) -> TargetSpec | None:
-        places = Places(str(Path.cwd()), reading.places.root, alone=True)
+        places = Places(str(Path.cwd()), reading.places.root, alone=True, typed=True)
         return self.book.resolve(name, None, replace(reading, places=places, renders=False))
 
 
@@ -76,6 +92,22 @@ def default_of(name: str | None, nodes: Mapping[str, Node], key: str) -> Scalar 
     return Scalar(name, name, nodes[key].at) if name else None
 
 
-def _one(found: TargetSpec | None) -> Iterator[TargetSpec]:
+def _one(found: TargetSpec | None, at: Node | None) -> Iterator[tuple[TargetSpec, Node | None]]:
     if found is not None:
-        yield found
+        yield found, at
+
+
+def _say_twice(name: str, at: Node | None, first: Node | None, reading: Reading) -> None:
+    if at is None or first is None:
+        reading.report.error("duplicate-target", None, f"the command line names the target '{name}' twice")
+        return
+    message = f"two targets are called '{name}'; the first is at line {span_of(_name_of(first).at).line}"
+    hint = "give each a 'name' of its own" if isinstance(at, MapNode) or isinstance(first, MapNode) else None
+    reading.report.error("duplicate-target", _name_of(at), message, hint=hint)
+
+
+def _name_of(node: Node) -> Node:
+    """Where an inline target says its name, else all of it."""
+    if not isinstance(node, MapNode):
+        return node
+    return next((node.items[key] for key in TARGET.spelled("name") if key in node.items), node)

@@ -47,7 +47,7 @@ class TargetBook:
     _entries: dict[str, MapNode] = field(default_factory=dict)
     _reading: Reading | None = None
     _read: dict[str, TargetSpec | None] = field(default_factory=dict)
-    _specs: dict[tuple[str, str], TargetSpec] = field(default_factory=dict)
+    _specs: dict[tuple[str, str, bool], TargetSpec] = field(default_factory=dict)
 
     def resolve(self, written: str, at: Node | None, reading: Reading) -> TargetSpec | None:
         """The target of a name or a `provider:rest` string; None when there is none, which is reported."""
@@ -56,7 +56,7 @@ class TargetBook:
         default = self.default_target
         if written == DEFAULT and default is not None and default.text != DEFAULT:
             return self.resolve(default.text, default, self._reading or reading)
-        key = (written, reading.places.suite)  # relative paths in it begin there
+        key = (written, reading.places.suite, reading.places.typed)  # what paths in it mean
         if key not in self._specs:
             found = self._from_string(written, at, reading.rendering(False))
             if found is None:

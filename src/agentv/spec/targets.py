@@ -11,6 +11,7 @@ from agentv.model.suite import TargetSpec
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
 from agentv.spec.decode import INVALID, Shape, shape_of
+from agentv.spec.exposed import check_settings
 from agentv.spec.fingerprints import digests_behind
 from agentv.spec.kinds import FILE
 from agentv.spec.masking import mask, secrets_in
@@ -42,6 +43,7 @@ def read_target(node: MapNode, providers: Registry[Provider], reading: Reading) 
     settings = shape.decode(own, at, reading, f"a target of {provider.name}", others=_OTHERS)
     if settings is INVALID or authored is INVALID or reading.report.errors > errors:
         return None
+    check_settings({**own, **{key: one for key, one in items.items() if key == "env"}}, reading.report)
     values = {**{key: _value(key, one, shape, reading) for key, one in own.items()}, "env": dict(authored.env)}
     public = mask(values)
     secrets = {*secrets_in(values), *secrets_in(_filled(values, reading.scope))}

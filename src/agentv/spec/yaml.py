@@ -20,6 +20,7 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
+from agentv.spec.exposed import check_keys
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, kind_of, span_of
 from agentv.spec.report import Report
 from agentv.spec.scalars import CONTAINERS, SPECIAL, TAGGED, resolve, shorthand
@@ -60,6 +61,8 @@ def read_yaml(
     if wrong is not None:
         report.add(wrong)
         return None
+    if report.hints:
+        check_keys(path, data, report)
     try:
         return _Composer(path, data, report, stream).compose()
     except YAMLError as error:

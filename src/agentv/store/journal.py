@@ -37,7 +37,7 @@ class Journal:
 
     Attributes:
         mended: what was found torn at the end of a file and cut off, one line each, for people.
-        damaged: how many lines `answers` has passed over.
+        damaged: how many lines the last pass of `answers` has passed over.
 
     Args:
         directory: of the run, and locked.
@@ -100,6 +100,7 @@ class Journal:
 
         A line whose checksum does not agree is passed over and counted in `damaged`: its trial is asked again.
         """
+        self.damaged = 0
         lines = read_lines(self._path / JOURNAL)
         next(lines, None)  # the header
         for _, line in lines:

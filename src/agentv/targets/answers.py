@@ -20,6 +20,9 @@ from agentv.model.values import Json, JsonObject
 LIMIT = 10_000_000
 """Bytes of UTF-8 that an answer may have (SPEC section 12)."""
 
+WHOLE = 'where that object is itself the answer, give it as text: {"output": "{…}"}'
+"""What to do about an answer that is JSON with a key that means something here."""
+
 TOO_LARGE = Failure("output-too-large", f"the answer is larger than {LIMIT / 1_000_000:g} MB")
 
 
@@ -60,13 +63,11 @@ def parsed(text: str) -> Json:
 
 
 def is_answer(value: Json) -> bool:
-    """Whether a JSON value is an answer object, rather than an answer that happens to be JSON."""
-    if not isinstance(value, Mapping):
-        return False
-    if "output" in value:
-        output = value["output"]
-        return output is None or isinstance(output, str) or _are_messages(output)
-    return "text" in value and (value["text"] is None or isinstance(value["text"], str))
+    """Whether a JSON value is an answer object, rather than an answer that happens to be JSON.
+
+    By its keys alone: one whose `output` is of the wrong type is a mistake to be told, not a text to be graded.
+    """
+    return isinstance(value, Mapping) and ("output" in value or "text" in value)
 
 
 def _are_messages(value: Json) -> bool:
@@ -125,7 +126,8 @@ def _output(row: JsonObject) -> tuple[str | None, tuple[Message, ...]]:
     if name == "output" and isinstance(value, list | tuple):
         messages = _messages(value)
         return _said(messages), messages
-    raise ValueError(f"'{name}' must be text{' or messages' if name == 'output' else ''}, found {_kind(value)}")
+    wanted = "text or messages" if name == "output" else "text"
+    raise ValueError(f"'{name}' must be {wanted}, found {_kind(value)}; {WHOLE}")
 
 
 def _messages(rows: Sequence[Any]) -> tuple[Message, ...]:

@@ -49,7 +49,8 @@ class Healthcheck(Declared):
         ended = await run_program(command, stdin=b"", env=env, timeout_s=self.timeout_s)
         if isinstance(ended, Failure):
             return ended.message
-        return f"exit {ended.status}: {tail(ended.stderr or ended.stdout)}" if ended.status else None
+        said = tail(ended.stderr or ended.stdout) or "it printed nothing"
+        return f"exit {ended.status}: {said}" if ended.status else None
 
     async def _url_fault(self, url: str) -> str | None:
         from agentv.targets.connection import Connection

@@ -28,8 +28,21 @@ _INTERPRETERS = (
     (re.compile(r"(?:python|pypy|pwsh|powershell)[\d.]*"), re.compile(r"-\w*c|-Command")),
     (re.compile(r"(?:node|bun|deno|perl|ruby|lua|Rscript)[\d.]*"), re.compile(r"-\w*[ep]|-E|--eval|--print|eval")),
     (re.compile(r"php[\d.]*"), re.compile(r"-r|--run")),
+    (re.compile(r"su|runuser|script"), re.compile(r"-\w*c|--command")),
 )
 """Programs that run an argument as code, and the option in front of it."""
+
+_JOINING = frozenset({"eval", "ssh", "watch", "parallel"})
+"""Commands that make a line for a shell of all their arguments, quoted or not."""
+
+_PASSED_ON = re.compile(
+    r"\w+=.*|then|do|else|if|elif|while|until|!|\{|time|exec|command|builtin|env|nice|nohup|setsid|sudo|stdbuf|timeout"
+    r"|sshpass|xargs"
+)
+"""What may stand in front of a command that is run all the same."""
+
+_QUOTED = re.compile(r"'([^']*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
+_SEPARATOR = re.compile(r"[\s;|&()`<>]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +109,7 @@ def command_faults(command: Command) -> Iterator[Fault]:
             if word[1] not in NAMES:
                 yield from _misspelt(word[1], ("command", index))
             elif index in scripts:
-                yield _as_code(("command", index), word[0], command.argv[index - 1])
+                yield _as_code(("command", index), word[0], scripts[index])
 
 
 def _line_faults(line: str) -> Iterator[Fault]:
@@ -111,8 +124,8 @@ def _line_faults(line: str) -> Iterator[Fault]:
         elif found.where != "bare":
             hint = "take it out of there: it is quoted already"
             yield Fault(("command",), f"{word} stands inside {found.where}", "quoted-placeholder", hint)
-        elif (before := line[: found.begin].split()) and (before[-1] == "eval" or len(before) in _scripts(before)):
-            yield _as_code(("command",), word, before[-1])
+        elif (words := _simple_command(line, found)) and len(words) - 1 in (scripts := _scripts(words)):
+            yield _as_code(("command",), word, scripts[len(words) - 1])
 
 
 def _as_code(path: tuple[str | int, ...], word: str, option: str) -> Fault:
@@ -129,19 +142,35 @@ def _misspelt(name: str, path: tuple[str | int, ...]) -> Iterator[Fault]:
         yield Fault(path, f"no placeholder {{{name}}}", "unknown-placeholder", f"did you mean '{{{near[0]}}}'?")
 
 
-def _scripts(words: Sequence[str]) -> set[int]:
-    """Which words are code that an interpreter runs: `CODE` in `sh -c CODE`."""
-    found = set()
+def _simple_command(line: str, placed: Placed) -> list[str]:
+    """The words of the command that a placeholder is an argument of, up to the word that holds it.
+
+    None where it is the file of a redirection.
+    """
+    before = _QUOTED.sub(lambda quoted: _SEPARATOR.sub("_", quoted[1] or quoted[2] or "_"), line[: placed.begin])
+    if before.rstrip().endswith(("<", ">")):
+        return []
+    return re.split(r"[;|()`\n]|(?<![<>])&", f"{before}{{{placed.name}}}")[-1].split()
+
+
+def _scripts(words: Sequence[str]) -> dict[int, str]:
+    """Which words are code that something runs, and the word that says so: `CODE` in `sh -c CODE`, after `-c`."""
+    found: dict[int, str] = {}
     for index, word in enumerate(words):
+        program = PurePath(word).name
         for interpreter, option in _INTERPRETERS:
-            if interpreter.fullmatch(PurePath(word).name):
+            if interpreter.fullmatch(program):
                 found |= _code_after(index + 1, words, option)
+        if program in _JOINING and (index == 0 or _PASSED_ON.fullmatch(words[0])):
+            found |= dict.fromkeys(range(index + 1, len(words)), program)
     return found
 
 
-def _code_after(index: int, words: Sequence[str], option: re.Pattern[str]) -> set[int]:
+def _code_after(index: int, words: Sequence[str], option: re.Pattern[str]) -> dict[int, str]:
+    said = ""
     while index < len(words) and (words[index].startswith("-") or option.fullmatch(words[index])):
-        if option.fullmatch(words[index]):
-            return {index + 1}
+        said = words[index] if option.fullmatch(words[index]) else said
         index += 1
-    return set()
+        if said and (index == len(words) or not words[index].startswith("-")):
+            return {index: said}
+    return {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -36,13 +36,18 @@ class Python(ProviderSettings):
 
 @dataclass(frozen=True, slots=True)
 class GivenFunction(ProviderSettings):
-    """Calls a function that the caller of `evaluate` hands over."""
+    """Calls a function that the caller of `evaluate` hands over.
+
+    Attributes:
+        on_our_loop: it is awaited on the loop that the run itself is on, where the caller's sessions and locks belong.
+    """
 
     function: Callable[..., Any]
+    on_our_loop: bool = False
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that calls it."""
-        return _Python(spec.name, lambda: self.function, executor)
+        return _Python(spec.name, lambda: self.function, executor, on_our_loop=self.on_our_loop)
 
 
 def _own(value: Any) -> Any:
@@ -73,8 +78,11 @@ class _Loaded:
 
 
 class _Python:
-    def __init__(self, name: str, find: Callable[[], Callable[..., Any]], executor: Executor) -> None:
+    def __init__(
+        self, name: str, find: Callable[[], Callable[..., Any]], executor: Executor, *, on_our_loop: bool = False
+    ) -> None:
         self._name = name
+        self._on_our_loop = on_our_loop
         self._find = find
         self._executor = executor
         self._loading: Once[_Loaded | Failure] = Once()
@@ -100,24 +108,30 @@ class _Python:
     async def _call(self, loaded: _Loaded, request: TargetRequest) -> TargetResponse | Failure:
         offered = {name: OFFERED[name](request) for name in loaded.plan.asked}
         call = loaded.plan.bind(loaded.function, offered)
-        name = self._name
-
-        def guarded() -> Any:
-            with foreign_code("target-raised", name):
-                return call()
-
         try:
-            value = guarded() if loaded.is_async else await self._executor.call(guarded)
-            if inspect.isawaitable(value):
-                with foreign_code("target-raised", name):
-                    value = await value
+            return _answer(self._name, await (self._await(call) if loaded.is_async else self._on_thread(call)))
         except ForeignError as error:
             return error.failure
         except asyncio.CancelledError:
             if _is_cancelled():
                 raise
-            return Failure("target-raised", f"{name} raised CancelledError")
-        return _answer(name, value)
+            return Failure("target-raised", f"{self._name} raised CancelledError")
+
+    async def _on_thread(self, call: Callable[[], Any]) -> Any:
+        def guarded() -> Any:
+            with foreign_code("target-raised", self._name):
+                return call()
+
+        value = await self._executor.call(guarded)
+        return await self._await(lambda: value) if inspect.isawaitable(value) else value
+
+    def _await(self, call: Callable[[], Any]) -> Coroutine[Any, Any, Any]:
+        async def guarded() -> Any:
+            with foreign_code("target-raised", self._name):
+                value = call()
+                return await value if inspect.isawaitable(value) else value
+
+        return guarded() if self._on_our_loop else self._executor.call_async(guarded)
 
     async def close(self) -> None:
         """Stop waiting for the function to be loaded."""

@@ -27,6 +27,7 @@ UPDATE = os.environ.get("AGENTV_UPDATE_CASES") == "1"
 WITHOUT_EXAMPLE = {
     "more-bad-lines": "it takes more than a hundred lines",
     "not-utf-8": "what is no text cannot stand in one",
+    "unused-template": "it is told of directories, and an example is a file",
     "assertion-crashed": "it needs a JavaScript runtime",
     "bad-body": "no value that YAML can say leads to it",
     "bad-header": "it needs a server",

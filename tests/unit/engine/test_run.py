@@ -77,7 +77,7 @@ def run_of(
     plan: Plan, target: Scripted, *, workers: int = 4, store: MemoryStore | None = None, **given: Any
 ) -> tuple[Run, MemoryStore]:
     kept = store or MemoryStore()
-    world = World(lambda _: target, lambda _: None, None, None, kept, FixedClock())
+    world = World(lambda _: target, lambda *_: None, None, lambda _: None, kept, FixedClock())
     return Run("run", plan, plan.counts()[1], workers=workers, world=world, **given), kept
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from agentv.model.grade import Check
 from agentv.reports.view import KEPT, OUTPUT_KEPT, RunView
+from agentv.reports.words import check, reason
 from doubles.trials import FILE, errored_score, finished, graded, scored, trial
 
 
@@ -90,3 +91,42 @@ def test_a_long_answer_is_cut():
 def test_targets_are_named_where_there_are_several():
     assert not view_of(finished(), finished()).several_targets
     assert view_of(finished(), finished(trial=trial(target="claude"))).several_targets
+
+
+def samples(aggregate, *scores, gates=()):
+    return [
+        finished(
+            "passed" if score >= 0.8 else "failed",
+            trial=trial("a", repeat=len(scores), sample=number, aggregate=aggregate),
+            score=score,
+            scores=[scored(score >= 0.8, required=required) for required in gates],
+        )
+        for number, score in enumerate(scores, 1)
+    ]
+
+
+def test_a_failed_sample_says_that_its_case_passed():
+    (failed,) = view_of(*samples("pass_any", 0.0, 1.0)).trials("failed")
+    assert reason(failed) == "score 0.00, needs 0.80; the case passed (1 of 2 samples, pass_any)"
+    (failed,) = view_of(*samples("mean", 0.75, 1.0, 1.0)).trials("failed")
+    assert reason(failed).endswith("; the case passed (2 of 3 samples, mean)")
+
+
+def test_where_the_case_failed_or_is_not_over_nothing_is_said_of_it():
+    for results in (samples("pass_all", 0.0, 1.0), samples("pass_any", 0.0, 1.0)[:1]):
+        (failed,) = view_of(*results).trials("failed")
+        assert failed.case is None
+        assert reason(failed) == "score 0.00, needs 0.80"
+    assert all(one.case is None for one in view_of(*samples("pass_any", 0.0, 1.0, gates=(True,))).trials("failed"))
+
+
+def test_one_failed_check_behind_a_gate_is_one_finding():
+    result = finished("failed", score=0.0, scores=[scored(False, text="contains 'x'", required=0.5)])
+    (failed,) = view_of(result).trials("failed")
+    assert [finding.text for finding in failed.findings] == ["contains 'x': scored 0.00, required 0.50"]
+
+
+def test_a_check_that_says_no_more_than_the_type_is_shown_by_the_name():
+    result = finished("failed", scores=[scored(False, kind="python", looks_for="len(output) > 9", text="python")])
+    (failed,) = view_of(result).trials("failed")
+    assert check(failed.findings[0]) == "python: len(output) > 9"

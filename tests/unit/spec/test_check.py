@@ -14,7 +14,7 @@ from doubles.loading import repository
 def checked(folder: Path, name: str, files: dict[str, str]) -> list[tuple[str, str, int]]:
     path = repository(folder, files) / name
     found = check_file(str(path), LoadRequest((), for_run=False), registries())
-    return [(one.code, Path(one.span.file).name, one.span.line) for one in found]
+    return [(one.code, Path(one.span.file).name, one.span.line) for one in found.diagnostics]
 
 
 def test_a_template_is_one_by_its_place_even_where_its_only_key_is_misspelt(tmp_path):

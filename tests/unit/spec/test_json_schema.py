@@ -273,6 +273,7 @@ TARGETS = {
     "older AgentV": "targets:\n- {label: a, provider: cli, command_template: ./a, judge_target: b}\n",
     "short": "targets:\n- {name: a, provider: 'mock:hello'}\n",
     "short, its setting required": "targets:\n- {name: a, provider: 'python:agent.py:answer'}\n",
+    "its id the provider": "targets:\n- {label: a, id: 'mock:hello'}\n- {id: cli, name: b, config: {command: ./a}}\n",
     "a plugin's": "targets:\n- {name: a, provider: acme, anything: [1]}\n",
     "placeholders": "targets:\n- {name: a, provider: mock, response: x, delay_ms: '{{ env.DELAY }}'}\n",
 }
@@ -289,6 +290,10 @@ def test_targets_are_right(text: str) -> None:
         "targets:\n- {provider: echo}\n",
         "targets:\n- {name: a}\n",
         "targets:\n- {name: a, provider: http}\n",
+        "targets:\n- {id: echo}\n",
+        "targets:\n- {id: cli, label: b}\n",
+        "targets:\n- {id: 'mock:x', name: a, label: b}\n",
+        "targets:\n- {id: mock, name: a, response: x, respons: x}\n",
         "targets:\n- {name: a, provider: http, url: x, methode: GET}\n",
         "targets:\n- {name: a, provider: cli, config: {comand: x}}\n",
         "targets:\n- {name: a, provider: 'openai:gpt'}\n",

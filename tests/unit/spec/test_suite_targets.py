@@ -56,11 +56,47 @@ def test_who_judges_a_suite(tmp_path, head, request_, judges):
 
 
 def test_paths_of_the_command_line_begin_in_the_working_directory(tmp_path):
-    repository(tmp_path, {"agent.py": "", "evals/agent.py": "", "suite.eval.yaml": "target: echo\n" + CASE})
+    repository(
+        tmp_path,
+        {"agent.py": "def f(): ...", "evals/agent.py": "def f(): ...", "suite.eval.yaml": "target: echo\n" + CASE},
+    )
     with chdir(tmp_path / "evals"):
         suites, found = outcome(tmp_path / "suite.eval.yaml", targets=("python:agent.py:f",))
     assert not found
     assert suites[0].targets[0].settings.function.path == str(tmp_path / "evals/agent.py")
+
+
+@pytest.mark.parametrize("asked", [{"targets": ("python:{}:f",)}, {"judge": "python:{}:f"}])
+def test_an_absolute_path_of_the_command_line_is_one_of_the_system(tmp_path, asked):
+    (tmp_path / "agents").mkdir()
+    agent = tmp_path / "agents/agent.py"
+    agent.write_text("def f(prompt): return prompt\n", encoding="utf-8")
+    suite = repository(tmp_path / "project", {"suite.eval.yaml": "target: echo\n" + CASE}) / "suite.eval.yaml"
+    given = {
+        key: tuple(one.format(agent) for one in value) if isinstance(value, tuple) else value.format(agent)
+        for key, value in asked.items()
+    }
+    suites, found = outcome(suite, **given)
+    assert not found
+    target = suites[0].forced_judge or suites[0].targets[0]
+    assert target.settings.function.path == str(agent)
+
+
+def test_below_the_repository_an_absolute_path_of_the_command_line_is_looked_for_second(tmp_path):
+    files = {"agents/agent.py": "def f(prompt): return prompt\n", "suite.eval.yaml": "target: echo\n" + CASE}
+    repository(tmp_path, files)
+    suites, found = outcome(tmp_path / "suite.eval.yaml", targets=("python:/agents/agent.py:f",))
+    assert not found
+    assert suites[0].targets[0].settings.function.path == str(tmp_path / "agents/agent.py")
+    _, found = outcome(tmp_path / "suite.eval.yaml", targets=("python:/agents/no-such.py:f",))
+    assert len(found[0].notes) == 2
+    assert all(note.endswith("/agents/no-such.py") for note in found[0].notes)
+
+
+def test_in_an_eval_file_a_slash_begins_at_the_root_of_the_repository_alone(tmp_path):
+    agent = tmp_path / "agent.py"
+    agent.write_text("def f(prompt): return prompt\n", encoding="utf-8")
+    assert found_in(tmp_path / "project", f"target: python:{agent}:f\n" + CASE) == [("missing-file", 1)]
 
 
 def test_a_suite_whose_cases_all_name_a_target_needs_none(tmp_path):

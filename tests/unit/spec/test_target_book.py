@@ -78,7 +78,7 @@ def test_what_the_command_line_names_has_no_place_in_a_file(tmp_path):
 
 def test_paths_in_the_file_begin_where_agentv_is(tmp_path):
     text = "targets:\n  - {name: a, provider: python, function: 'agent.py:f'}\n"
-    repository(tmp_path, {"agent.py": "", "evals/agent.py": ""})
+    repository(tmp_path, {"agent.py": "def f(): ...", "evals/agent.py": "def f(): ..."})
     book, reading = opened(tmp_path, text)
     assert book.resolve("a", None, reading).settings.function.path == str(tmp_path / "agent.py")
 

@@ -120,6 +120,8 @@ def test_the_fingerprint_tells_settings_and_code_but_not_secrets_apart(tmp_path)
     assert target(plain.replace("name: a", "name: b"), tmp_path).fingerprint == first.fingerprint
     assert target(plain, tmp_path, {"agent.py": "def f(prompt): return 'b'\n"}).fingerprint != first.fingerprint
     text = "{name: a, provider: cli, command: x, env: {API_KEY: %s}}"
-    assert target(text % "first", tmp_path).fingerprint == target(text % "second", tmp_path).fingerprint
+    (one, told), (second, _) = read(text % "first", tmp_path), read(text % "second", tmp_path)
+    assert one.fingerprint == second.fingerprint
+    assert [code for code, _ in told] == ["secret-in-file"]
     other = "{name: a, provider: cli, command: x, env: {MODE: %s}}"
     assert target(other % "first", tmp_path).fingerprint != target(other % "second", tmp_path).fingerprint

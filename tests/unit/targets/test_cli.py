@@ -61,8 +61,6 @@ def test_of_plain_text_one_line_end_is_dropped(printed, output):
     "printed",
     [
         '{"answer": "yes"}',
-        '{"output": 5}',
-        '{"output": {"a": 1}}',
         '{"output": "cut',
         '["output"]',
         '"text"',
@@ -81,6 +79,18 @@ def test_an_answer_object_says_more():
     assert answer(words("cat"), request('{"output": null}')) == TargetResponse(None)
     found = answer(words("cat"), request('{"output": [{"role": "assistant", "content": "yes"}]}'))
     assert (found.output, len(found.messages)) == ("yes", 1)
+
+
+@pytest.mark.parametrize("printed", ['{"output": 5}', '{"output": {"a": 1}}', '{"text": ["a"]}', '{"output": ["a"]}'])
+def test_an_answer_object_of_the_wrong_type_is_not_graded_as_text(printed):
+    found = answer(words("cat"), request(printed))
+    assert found.code == "bad-answer"
+
+
+def test_json_with_such_a_key_can_be_an_answer_by_being_given_as_text():
+    found = answer(words("cat"), request('{"output": 5}'))
+    assert '{"output": "{…}"}' in found.message
+    assert answer(words("cat"), request(json.dumps({"output": '{"output": 5}'}))).output == '{"output": 5}'
 
 
 def test_one_that_is_malformed_is_a_failure():
@@ -211,6 +221,7 @@ def test_what_it_waits_for_is_not_the_duration_of_the_answer():
     ("check", "says"),
     [
         (Healthcheck(Command(argv=("no-such-program",))), "cannot start no-such-program"),
+        (Healthcheck(Command(shell="exit 3")), "exit 3: it printed nothing"),
         (Healthcheck(Command(shell="sleep 9"), timeout_s=0.05), "the command did not end within 0.05 s"),
         (Healthcheck(url="http://127.0.0.1:1/"), "cannot connect to 127.0.0.1:1"),
         (Command(shell="http://127.0.0.1:1/"), "cannot connect to 127.0.0.1:1"),

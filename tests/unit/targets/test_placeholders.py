@@ -84,6 +84,15 @@ def test_any_line_can_be_read(line):
         ("sh -c {PROMPT}", "placeholder-in-script", "{PROMPT} after '-c' would be run as code"),
         ("cd x && python3.12 -Ic {PROMPT}", "placeholder-in-script", "{PROMPT} after '-Ic' would be run as code"),
         ("eval {PROMPT}", "placeholder-in-script", "{PROMPT} after 'eval' would be run as code"),
+        ("cd x; eval tool --ask {PROMPT}", "placeholder-in-script", "{PROMPT} after 'eval' would be run as code"),
+        ("A=1 eval tool={PROMPT}", "placeholder-in-script", "{PROMPT} after 'eval' would be run as code"),
+        ("x=$(sh -c {PROMPT})", "placeholder-in-script", "{PROMPT} after '-c' would be run as code"),
+        ('true;"sh" -c echo{PROMPT}', "placeholder-in-script", "{PROMPT} after '-c' would be run as code"),
+        ("bash -c -l {PROMPT}", "placeholder-in-script", "{PROMPT} after '-c' would be run as code"),
+        ("cat | xargs -I% sh -c {PROMPT}", "placeholder-in-script", "{PROMPT} after '-c' would be run as code"),
+        ("ssh -p 22 host agent {PROMPT}", "placeholder-in-script", "{PROMPT} after 'ssh' would be run as code"),
+        ("timeout 9 ssh host {PROMPT} 2>&1", "placeholder-in-script", "{PROMPT} after 'ssh' would be run as code"),
+        ("su -c {PROMPT} nobody", "placeholder-in-script", "{PROMPT} after '-c' would be run as code"),
     ],
 )
 def test_what_is_wrong_in_a_line(line, code, says):
@@ -106,6 +115,11 @@ def test_a_misspelt_name_gets_the_nearest(name):
         "bash -e script.sh {PROMPT}",
         "sh -c 'tool \"$1\"' sh {PROMPT}",
         "python -m tool -c {PROMPT}",
+        "promptfoo eval {PROMPT}",
+        "eval x; tool {PROMPT}",
+        "ssh host agent <{PROMPT_FILE} 2>&1 > {OUTPUT_FILE}",
+        "tool --by ssh {PROMPT}",
+        "sh -c 'a b; c' sh {PROMPT}",
     ],
 )
 def test_what_is_right_in_a_line(line):
@@ -121,6 +135,8 @@ def test_what_is_right_in_a_line(line):
         (("python3", "-c", "print('{PROMPT}')"), 2),
         (("node", "--eval", "f(`{PROMPT}`)"), 2),
         (("perl", "-ne", "{PROMPT}"), 2),
+        (("ssh", "host", "agent", "{PROMPT}"), 3),
+        (("xargs", "sh", "-c", "--", "{PROMPT}"), 4),
     ],
 )
 def test_a_list_may_not_put_a_value_into_code(argv, at):

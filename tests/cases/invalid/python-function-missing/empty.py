@@ -1,0 +1,1 @@
+PASS_MARK = 3

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentv.app.fix import fix
+from agentv.app.validate import validate
+from agentv.app.wiring import registries
+from agentv.errors import LoadError
+from agentv.spec.load import LoadRequest, load
+
+SUITE = """
+# the whole
+{name}: greetings # its name
+{run}:
+  # few
+  {workers}: 3
+{assert_}:
+  - type: {judge}
+    {metric}: polite # not rude
+  - {regex}: hello
+{tests}:
+  # the first
+  - {id}: greeting
+    {input}: |
+      Say hello.
+      # not a comment
+    {criteria}: Greets
+    {metadata}: {{language: en}}
+    execution: # mine
+      target: echo
+      # strictly
+      {threshold}: 0.9
+
+      {case_assert}:
+        - type: {set}
+          {inner}:
+            - contains: hello
+  - id: other
+    input: Say bye
+    {own}: [{{contains: bye}}]
+"""
+CHOICES = {
+    "name": ["name", "dataset", "suite"],
+    "run": ["run", "evaluate_options", "evaluateOptions", "execution"],
+    "workers": ["workers", "max_concurrency"],
+    "assert_": ["assert", "assertions", "evaluators", '"evaluators"'],
+    "judge": ["llm-rubric", "llm_judge", "llm-grader", "'g-eval'"],
+    "metric": ["name", "metric"],
+    "regex": ["regex", "matches", "not-matches", "not_regex"],
+    "tests": ["tests", "evalcases", "eval_cases", "cases"],
+    "id": ["id", "name"],
+    "input": ["input", "input_messages"],
+    "criteria": ["criteria", "expected_outcome", "outcome"],
+    "metadata": ["metadata", "sidecar"],
+    "threshold": ["threshold"],
+    "case_assert": ["assert", "assertions", "evaluators"],
+    "set": ["assert-set", "composite", "not-composite"],
+    "inner": ["assert", "assertions"],
+    "own": ["assert", "assertions", "evaluators"],
+}
+COMMENT = re.compile(r"# [^\n]*")
+
+
+def meaning(path: Path) -> list[tuple[object, ...]]:
+    request = LoadRequest((str(path),), judge="mock:no", targets=("echo",))
+    (suite,) = load(request, registries()).suites
+    return [
+        (suite.name, suite.run.workers),
+        *((one.id, one.sha256, one.threshold, one.metadata) for one in suite.cases),
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.fixed_dictionaries({key: st.sampled_from(values) for key, values in CHOICES.items()}))
+def test_a_suite_means_the_same_and_keeps_its_comments(spelling: dict[str, str]) -> None:
+    with TemporaryDirectory() as directory:
+        (Path(directory) / ".git").mkdir()
+        path = Path(directory) / "suite.eval.yaml"
+        path.write_text(SUITE.format(**spelling))
+        before, comments = meaning(path), COMMENT.findall(path.read_text())
+        fixed = fix((str(path),), {})
+        assert meaning(path) == before
+        assert sorted(COMMENT.findall(path.read_text())) == sorted(comments)
+        again = fix((str(path),), {})
+        assert again.files == {}
+        assert again.left == fixed.left
+        if spelling["tests"] == "tests":
+            assert fixed.left == ()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / ".git").mkdir()
+    with chdir(tmp_path):
+        yield tmp_path
+
+
+def test_templates_are_rewritten_too_and_modes_and_links_stay(project: Path) -> None:
+    home = project / ".agentv" / "templates"
+    home.mkdir(parents=True)
+    (home / "short.yaml").write_text("assertions:\n  - max-tokens: 9\n")
+    real = project / "real.yaml"
+    real.write_text("cases:\n  - id: a\n    input: hi\n    assertions: [{include: short}]\n")
+    real.chmod(0o640)
+    link = project / "suite.eval.yaml"
+    link.symlink_to(real)
+    assert sorted(os.path.relpath(path) for path in fix((str(link),), {}).files) == [
+        ".agentv/templates/short.yaml",
+        "suite.eval.yaml",
+    ]
+    assert real.read_text() == "tests:\n  - id: a\n    input: hi\n    assert: [{include: short}]\n"
+    assert (home / "short.yaml").read_text() == "assert:\n  - max-tokens: 9\n"
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert link.is_symlink()
+    assert [one.code for one in validate((str(link),), {})] == []
+
+
+def test_what_would_change_the_meaning_is_left_and_the_rest_is_rewritten(project: Path) -> None:
+    path = project / "suite.eval.yaml"
+    text = (
+        "evaluators: [{contains: a}]\nevalcases:\n  - id: a\n    input_messages: b\n    evaluators: [{contains: b}]\n"
+    )
+    path.write_text(text)
+    fixed = fix((str(path),), {})
+    assert fixed.left
+    assert "input: b" in path.read_text()
+    assert [
+        len(case.assertions)
+        for case in load(LoadRequest((str(path),), targets=("echo",)), registries()).suites[0].cases
+    ] == [1]
+
+
+def test_files_with_errors_are_left_alone(project: Path) -> None:
+    path = project / "suite.eval.yaml"
+    path.write_text("cases:\n  - id: a\n    assertions: [{contians: x}]\n")
+    with pytest.raises(LoadError):
+        fix((str(path),), {})
+    assert path.read_text().startswith("cases:")
