@@ -70,7 +70,9 @@ def without_ignored(
 def _silenced(found: Diagnostic, comments: Iterable[Ignore]) -> bool:
     silent = False
     for comment in comments:
-        if found.span is not None and comment.line == found.span.line and found.code in comment.codes:
+        # a remark on a whole file stands at its first line, which may be the comment's
+        lines = (comment.at.line, comment.line)
+        if found.span is not None and found.span.line in lines and found.code in comment.codes:
             comment.used.add(found.code)
             silent = True
     return silent

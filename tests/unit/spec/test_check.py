@@ -76,6 +76,22 @@ def test_the_first_mistake_is_told_before_the_second_file_is_read(tmp_path):
     assert [one.code for one in next(telling).diagnostics] != ["no-tests"]
 
 
+def test_a_template_that_is_not_used_may_say_so(tmp_path):
+    files = {
+        "a.eval.yaml": "target: echo\ntests:\n  - {id: a, input: x, assert: [contains: x]}\n",
+        ".agentv/templates/left.yaml": "assert:\n  - contains: x\n",
+        ".agentv/templates/kept.yaml": "# agentv: ignore[unused-template]\nassert:\n  - contains: x\n",
+    }
+    told = [one for file in Validation((str(repository(tmp_path, files)),), {}) for one in file.diagnostics]
+    assert [(one.code, Path(one.span.file).name) for one in told] == [("unused-template", "left.yaml")]
+
+
+def test_nothing_is_called_unused_where_a_file_is_wrong(tmp_path):
+    files = {"a.eval.yaml": "target: echo\ntests: []\n", ".agentv/templates/left.yaml": "assert:\n  - contains: x\n"}
+    told = [one for file in Validation((str(repository(tmp_path, files)),), {}) for one in file.diagnostics]
+    assert [one.code for one in told] == ["no-tests"]
+
+
 def test_a_file_given_twice_is_checked_once(tmp_path):
     files = {"a.eval.yaml": "target: echo\ntests: []\n"}
     root = repository(tmp_path, files)
