@@ -21,10 +21,12 @@ from typing import Any, get_args, get_type_hints
 
 import click
 
+from agentv.app.explain import explanation
 from agentv.app.schema import schema_text
 from agentv.app.wiring import registries
 from agentv.cli.main import COMMANDS, cli
 from agentv.codes import FILES, RUNS
+from agentv.reports.explanations import render_markdown
 from agentv.spec.decode import Shape, shape_of
 from agentv.spec.json_kinds import doc_of
 from agentv.spec.schema import AuthoredSettings, AuthoredTarget
@@ -209,7 +211,12 @@ def target_keys() -> str:
 
 def codes(meanings: Mapping[str, str]) -> str:
     """A table of codes."""
-    return table(["code", "meaning"], ([f"`{code}`", meaning] for code, meaning in meanings.items()))
+    return table(["code", "meaning"], ([f"[`{code}`](codes.md#{code})", meaning] for code, meaning in meanings.items()))
+
+
+def explained(meanings: Mapping[str, str]) -> str:
+    """Each code of a table with its explanation."""
+    return paragraphs(f"### {code}\n\n{render_markdown(explanation(code))}" for code in meanings)
 
 
 def command(name: str) -> str:
@@ -269,6 +276,8 @@ def blocks() -> dict[str, str]:
         **{f"command {name}": command(name) for name in COMMANDS},
         "codes of files": codes(FILES),
         "codes of runs": codes(RUNS),
+        "explained codes of files": explained(FILES),
+        "explained codes of runs": explained(RUNS),
     }
 
 

@@ -2,11 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from agentv.app.wiring import registries
-from agentv.errors import Diagnostic, LoadError
-from agentv.spec.load import LoadRequest, load
+from agentv.errors import Diagnostic
+from agentv.spec.check import check_file, unused_in
+from agentv.spec.files import repository_root
+from agentv.spec.load import LoadRequest, eval_files
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One file that was asked for, and what is wrong with it, sorted by place.
+
+    What several files share, such as a template, is told with the first of them.
+    """
+
+    path: str
+    diagnostics: tuple[Diagnostic, ...]
+
+
+class Validation:
+    """The files that paths mean, each checked when it is its turn, so that the first mistake is told at once.
+
+    Raises:
+        UsageError: a path does not exist, or a directory holds no eval file.
+    """
+
+    def __init__(self, paths: tuple[str, ...], process_env: Mapping[str, str]) -> None:
+        self.files = tuple(dict.fromkeys(eval_files(paths)))
+        self._request = LoadRequest(paths, process_env=process_env, for_run=False)
+
+    def __iter__(self) -> Iterator[Checked]:
+        """The files in their order."""
+        known = registries()
+        told: set[tuple[object, ...]] = set()
+        read: set[str] = set()
+        failed = False
+        for path in self.files:
+            checked = check_file(path, self._request, known)
+            read |= checked.read
+            failed = failed or any(one.severity == "error" for one in checked.diagnostics)
+            fresh = [one for one in checked.diagnostics if (one.code, one.span, one.message) not in told]
+            told.update((one.code, one.span, one.message) for one in fresh)
+            yield Checked(path, tuple(fresh))
+        if not failed:  # a file that is wrong may not have come to its includes
+            for one in unused_in(self._request.paths, read):
+                yield Checked(one.span.file if one.span else "", (one,))
 
 
 def validate(paths: tuple[str, ...], process_env: Mapping[str, str]) -> tuple[Diagnostic, ...]:
@@ -15,8 +58,10 @@ def validate(paths: tuple[str, ...], process_env: Mapping[str, str]) -> tuple[Di
     Raises:
         UsageError: a path does not exist, or a directory holds no eval file.
     """
-    request = LoadRequest(paths, process_env=process_env, for_run=False)
-    try:
-        return load(request, registries()).diagnostics
-    except LoadError as error:
-        return error.diagnostics
+    found = (one for checked in Validation(paths, process_env) for one in checked.diagnostics)
+    return tuple(sorted(found, key=lambda one: one.order))
+
+
+def root_of(directory: str) -> str:
+    """The root of the repository that a directory is in."""
+    return repository_root(directory)

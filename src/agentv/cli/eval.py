@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from agentv.app.settings import EvalSettings, run_directory_of
+from agentv.cli.formats import chosen_format, format_options
 from agentv.cli.progress import follow
 from agentv.errors import UsageError
 from agentv.model.values import Json
@@ -48,7 +49,7 @@ class Finite(click.FloatRange):
 @click.option("--max-errors", type=click.IntRange(1), metavar="N", help="Stop after N errored trials.")
 @click.option("--resume", is_flag=False, flag_value="last", metavar="RUN", help="Go on with a run.")
 @click.option("--list", "lists", is_flag=True, help="Only show what would run; nothing is called.")
-@click.option("--json", "as_json", is_flag=True, help="The results as one JSON object on stdout.")
+@format_options("The results as one JSON object on stdout; the same as --format json.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the totals.")
 @click.option("--no-progress", is_flag=True, help="No live progress.")
 @click.option("--strict", is_flag=True, help="Warnings of the files fail.")
@@ -58,7 +59,8 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     Exit status: 0 every case passed, 1 some failed, 2 something is wrong and nothing ran, 3 some errored or were not
     run, 130 interrupted.
     """
-    looks = {name: options.pop(name) for name in ("as_json", "quiet", "no_progress")}
+    form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))
+    looks = {"form": form, **{name: options.pop(name) for name in ("quiet", "no_progress")}}
     out = run_directory_of(options.pop("outs"))
     variables = dict(_variable(text) for text in options.pop("variables"))
     lists = options.pop("lists")
@@ -66,7 +68,9 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     if lists:
         from agentv.cli.listing import show_listing
 
-        return show_listing(settings, as_json=looks["as_json"], quiet=looks["quiet"])
+        if form not in ("text", "json"):
+            raise UsageError(f"--list is told as text or json, not as {form}")
+        return show_listing(settings, as_json=form == "json", quiet=looks["quiet"])
     return follow(settings, **looks)
 
 

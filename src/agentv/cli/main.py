@@ -24,10 +24,11 @@ COMMANDS = {
     "convert": "agentv.cli.convert:command",
     "init": "agentv.cli.init:command",
     "schema": "agentv.cli.schema:command",
+    "explain": "agentv.cli.explain:command",
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
-NOT_YET = ("explain", "targets", "prompt", "results", "compare", "trend", "power", "cache", "serve")
+NOT_YET = ("targets", "prompt", "results", "compare", "trend", "power", "cache", "serve")
 
 
 class LazyCommands(click.Group):

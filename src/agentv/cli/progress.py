@@ -14,10 +14,11 @@ from typing import Protocol
 
 import click
 
-from agentv.app.evaluate import GRACE_S, Outcome, evaluate, prepare
+from agentv.app.evaluate import GRACE_S, Outcome, Prepared, evaluate, prepare
 from agentv.app.settings import EvalSettings
+from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as
 from agentv.cli.printing import for_people, print_diagnostics, print_sample
-from agentv.errors import UsageError
+from agentv.errors import LoadError, UsageError
 from agentv.foreign.guard import unable_to_exit
 from agentv.model.events import Event, RunInterrupted, RunStarted, TrialFinished, TrialKept
 from agentv.reports.paths import shown_from
@@ -38,13 +39,15 @@ class Live(Protocol):
         ...
 
 
-def follow(settings: EvalSettings, *, as_json: bool, quiet: bool, no_progress: bool) -> int:
+def follow(settings: EvalSettings, *, form: Format, quiet: bool, no_progress: bool) -> int:
     """Run what the settings say and show it; the exit status."""
     here = str(Path.cwd())  # users' code may change it
-    if as_json and sys.stdout is None:
-        raise UsageError("--json has nowhere to write to: stdout is closed")
-    prepared = prepare(settings)
-    print_diagnostics([found for found in prepared.diagnostics if found.severity == "warning"])
+    if form != "text" and sys.stdout is None:
+        raise UsageError(f"--format {form} has nowhere to write to: stdout is closed")
+    prepared = _prepared(settings, form)
+    warnings = [found for found in prepared.diagnostics if found.severity == "warning"]
+    if form not in ANNOTATED:
+        print_diagnostics(warnings)
     for note in prepared.notes:
         click.echo(f"note: {one_line(note)}", err=True)
     print_sample(prepared)
@@ -57,10 +60,23 @@ def follow(settings: EvalSettings, *, as_json: bool, quiet: bool, no_progress: b
         progress as live,
     ):  # what users' code prints is for people; stdout is for programs
         outcome = evaluate(prepared, _sink(view, live))
-    _report(view, outcome, here, as_json=as_json, quiet=quiet)
+    if form in ANNOTATED:
+        print_run_as(form, warnings, view, outcome)
+    _report(view, outcome, here, as_json=form == "json", quiet=quiet or form in ANNOTATED)
     if outcome.interrupted:
         click.echo(f"interrupted; what finished is saved. Go on with:\n  {resuming(outcome, sys.argv)}", err=True)
     return outcome.status
+
+
+def _prepared(settings: EvalSettings, form: Format) -> Prepared:
+    """What is to be run; what is wrong with the files is told in the format that was asked for."""
+    try:
+        return prepare(settings)
+    except LoadError as error:
+        if form not in ANNOTATED:
+            raise
+        print_as(error.diagnostics, form)
+        raise LoadError(()) from error  # told already; what is left is its exit status
 
 
 def resuming(outcome: Outcome, arguments: list[str]) -> str:

@@ -29,7 +29,7 @@ _STYLES = {"error": "1;31", "warning": "1;33", "hint": "1;36", "place": "1", "gu
 
 
 def render_diagnostics(
-    found: Sequence[Diagnostic], source: Source, *, here: str | None = None, color: bool = False
+    found: Sequence[Diagnostic], source: Source, *, here: str | None = None, color: bool = False, counted: bool = True
 ) -> str:
     """All diagnostics by file and line, each with its line of source, and at the end how many there are.
 
@@ -38,10 +38,11 @@ def render_diagnostics(
         source: gives the text of a file; asked once for each file.
         here: the directory that paths are shown from; the working directory if None.
         color: paint with escape sequences, for a terminal.
+        counted: say at the end how many there are.
     """
     page = _Page(source, here or os.getcwd(), color=color)  # noqa: PTH109  # text, as all paths of spans are
     blocks = ["\n".join(page.block(one)) for one in sorted(found, key=lambda one: one.order)]
-    return "\n\n".join([*blocks, _counted(found)]) if blocks else ""
+    return "\n\n".join([*blocks, *([count_of(found)] if counted else [])]) if blocks else ""
 
 
 def diagnostics_json(found: Sequence[Diagnostic], *, here: str | None = None) -> str:
@@ -66,7 +67,13 @@ def _json_row(found: Diagnostic, here: str) -> dict[str, str | int | None]:
     }
 
 
-def _counted(found: Iterable[Diagnostic]) -> str:
+def said(found: Diagnostic) -> str:
+    """Everything that a diagnostic says, in lines: the message, the hint, the notes."""
+    return "\n".join([found.message, *([found.hint] if found.hint else []), *found.notes])
+
+
+def count_of(found: Iterable[Diagnostic]) -> str:
+    """How many there are of each severity: `3 errors, 1 warning`; empty where there is none."""
     severities = [one.severity for one in found]
     numbers = [(severities.count(name), name) for name in ("error", "warning", "hint")]
     return ", ".join(f"{number} {name}{'' if number == 1 else 's'}" for number, name in numbers if number)

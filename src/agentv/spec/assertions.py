@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
 from agentv.model.assertion import DEFAULTS, AssertionEntry, AssertionSettings
+from agentv.model.span import Span
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Discovered, OpenAssertionType
 from agentv.spec.decode import INVALID, Shape, report_fault, shape_of
 from agentv.spec.files import shown
 from agentv.spec.includes import Templates
-from agentv.spec.nearest import did_you_mean
-from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, kind_of, plain, span_of
+from agentv.spec.nearest import did_you_mean, nearest
+from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
 from agentv.spec.reading import Others, Reading
 from agentv.spec.schema import AuthoredSettings
 from agentv.spec.spellings import ASSERTION_TYPES, type_name
@@ -25,6 +27,21 @@ JUDGED = "llm-rubric"
 _SETTINGS = shape_of(AuthoredSettings)
 _OWN = frozenset(_SETTINGS.rules)
 _OTHERS = Others(listed=tuple(_SETTINGS.names), hinted=tuple(_OWN), passed="type")
+_RUBRICS = replace(_OTHERS, called={"value": "rubrics"})
+_ALL, _ANY = "write an 'assert-set'", "write an 'assert-set' whose 'threshold' some of its entries reach"
+_OF_OTHERS = {
+    **dict.fromkeys(("and", "all", "all-of"), _ALL),
+    **dict.fromkeys(("or", "any", "any-of"), _ANY),
+    "not": "write 'not-' before a type, or 'negate: true' beside it",
+    **dict.fromkeys(("exact", "exact-match", "is", "eq"), "did you mean 'equals'?"),
+    **dict.fromkeys(("includes", "include-text", "has", "substring"), "did you mean 'contains'?"),
+    **dict.fromkeys(("length", "words", "max-words", "min-length", "max-length"), "did you mean 'word-count'?"),
+    **dict.fromkeys(("judge", "llm", "model-graded", "model-graded-qa"), "did you mean 'llm-rubric'?"),
+    **dict.fromkeys(("pattern", "re"), "did you mean 'regex'?"),
+}
+"""What people and other programs call a type → the hint at one that is unknown."""
+
+_OWN_FORMS = ("type", "include")
 _WORD = re.compile(r"[\w:-]+")
 _PASSED_ON = frozenset({"type", "config"})
 
@@ -45,7 +62,9 @@ class AssertionReader:
         """The assertions of a list, includes expanded in place. What is wrong is reported and left out."""
         report = reading.report
         if not isinstance(node, ListNode):
-            report.error("bad-value", node, f"'assert' must be a list of assertions, found {kind_of(node)}")
+            hint = "each entry begins with '- '" if not is_empty(node) else None
+            message = f"'assert' must be a list of assertions, found {kind_of(node)}"
+            report.error("bad-value", node, message, hint=hint)
             return ()
         told = report.errors + report.unrendered
         found: list[AssertionEntry | None] = []
@@ -71,9 +90,9 @@ class AssertionReader:
 
     def judged(self, node: Node | None, at: Node, reading: Reading) -> AssertionEntry | None:
         """One llm-rubric over a value (a text or a list), or over the case's criteria where there is none."""
-        key = "rubrics" if isinstance(node, ListNode) else "value"
-        pairs: dict[str, Node] = {} if node is None else {key: node}
-        return self._typed(JUDGED, MapNode(pairs, dict.fromkeys(pairs, at.at), at.at), pairs, reading)
+        pairs: dict[str, Node] = {} if node is None else {"value": node}
+        others = _RUBRICS if isinstance(node, ListNode) else _OTHERS
+        return self._typed(JUDGED, MapNode(pairs, dict.fromkeys(pairs, at.at), at.at), pairs, reading, others=others)
 
     @property
     def names(self) -> list[str]:
@@ -167,6 +186,13 @@ class AssertionReader:
             return
         key = candidates[0]
         value = item.items[key]
+        if (own := nearest(key, _OWN_FORMS)) and not nearest(key, self._known()):
+            reading.unknown_key(key, item, _OWN_FORMS, "an assertion", Others(hinted=(own,)))
+            return
+        if "input" in item.items:
+            hint = "this looks like a case, which belongs under 'tests'"
+            reading.report.error("bad-assertion", item, "an assertion has no 'input'", hint=hint)
+            return
         prose = len(item.items) == 1 and (
             " " in key.strip() or (isinstance(value, Scalar) and " " in value.text.strip())
         )
@@ -323,9 +349,14 @@ class AssertionReader:
         if name in self.registry.not_yet:
             reading.report.error("not-yet", at, f"the assertion type '{name}' is known and not supported yet")
             return
+        for file, fault in self.custom.faults:
+            if fault.code == "ambiguous-assertion" and Path(file).stem.replace("_", "-") == name:
+                reading.report.error(fault.code, Span(file, 1, 1, 1, 2), fault.message)  # again: it is the reason
+                return
         hint = did_you_mean(name, self._known())
         if hint and inverted:
             hint = hint.replace("'", "'not-", 1)
+        hint = hint or _OF_OTHERS.get(written.replace("_", "-"))
         homes = (shown(folder.removesuffix("/.agentv/assertions")) for folder in self.custom.searched)
         folders = ", ".join(home if home == "." else f"{home}/" for home in homes)
         notes = (f"searched .agentv/assertions in: {folders}",) if folders else ()

@@ -43,7 +43,7 @@ from agentv.spec.nodes import (
 from agentv.spec.reading import Others, Reading
 from agentv.spec.report import Report
 from agentv.spec.schema import AuthoredCase
-from agentv.spec.spellings import CASE, Translated, translate
+from agentv.spec.spellings import CASE, MEANT, Translated, translate
 from agentv.spec.target_book import TargetBook
 from agentv.spec.turns import TurnReader
 from agentv.spec.zero_thresholds import ZeroThresholds
@@ -53,6 +53,9 @@ _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 READS_CRITERIA = frozenset({"llm-rubric", "script", "python"})
 """Types that look at a case's criteria; custom ones do too."""
+
+_CHECKS = frozenset({"assert", "criteria", "rubrics"})
+"""Keys that give a case something to check."""
 
 _GIVES_INPUT = frozenset({"inputs", "inputs_from"})
 """Keys that stand where `input` would, and are not built yet."""
@@ -178,7 +181,7 @@ class CaseReader:
     def _meant(self, node: MapNode) -> frozenset[str]:
         """The keys that are not really missing: they were misspelt, or are given by what is not built yet."""
         unknown = [key for key in node.items if key not in self._shape.rules and key not in CASE.known]
-        near = (nearest(key, CASE.known) for key in unknown)
+        near = (nearest(key, CASE.known) or MEANT.get(key) for key in unknown)
         meant = {CASE.older.get(key, key) for key in near if key}
         if "turns" in meant:
             meant |= {"input", "assert"}  # which a case with turns may lack
@@ -186,10 +189,16 @@ class CaseReader:
 
     def _build(self, case: _Authored, reading: Reading) -> tuple[Case, ...]:
         authored, defaults = case.keys, self._defaults
+        errors = reading.report.errors
         variables = self._variables(authored, reading)
         if variables is not defaults.vars:
             reading = reading.within(Scope(variables, self._env))
+        if reading.report.errors > errors:
+            reading = reading.rendering(False)  # what the placeholders mean is not known
+        errors = reading.report.errors
         criteria = read_criteria(authored.criteria, reading)
+        if reading.report.errors > errors:
+            case = replace(case, meant=case.meant | {"criteria"})
         several = authored.turns is not None or authored.mode is not None
         turns = self._turns(case, reading) if several else ()
         entries = self._entries(case, criteria, turns, reading)
@@ -266,9 +275,12 @@ class CaseReader:
         if isinstance(authored.vars, Scalar) and authored.vars.value is None:
             return defaults.vars
         if not isinstance(authored.vars, MapNode):
-            reading.report.error(
-                "bad-value", authored.vars, f"'vars' must be a mapping, found {kind_of(authored.vars)}"
+            dashes = isinstance(authored.vars, ListNode) and any(
+                isinstance(one, MapNode) for one in authored.vars.items
             )
+            hint = "write 'name: value' without the dashes" if dashes else "write 'name: value'"
+            message = f"'vars' must be a mapping, found {kind_of(authored.vars)}"
+            reading.report.error("bad-value", authored.vars, message, hint=hint)
             return defaults.vars
         own: dict[str, Json] = plain(authored.vars)
         return {**defaults.vars, **own, **defaults.fixed}
@@ -366,7 +378,7 @@ class CaseReader:
             found += self._assertions.entries(authored.assert_, reading)
         if not authored.skip_defaults and not self._replaced(case):
             found += self._defaults_for(reading)
-        sound = report.errors + report.unrendered == told and "assert" not in case.meant and not self._broken
+        sound = report.errors + report.unrendered == told and not case.meant & _CHECKS and not self._broken
         of_turns = _of_turns(turns) if turns else ()
         if not found and not (of_turns and not (criteria or "").strip()):
             return self._implied(case, criteria, reading) if sound and turns is not None else ()

@@ -21,7 +21,7 @@ from agentv.spec.dependencies import Links
 from agentv.spec.files import DiskReader, is_directory, shown
 from agentv.spec.ids import IdTable
 from agentv.spec.jsonl import JsonLines
-from agentv.spec.nodes import ListNode, Node, Scalar, kind_of
+from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, kind_of
 from agentv.spec.reading import Reading
 from agentv.spec.report import Report
 from agentv.spec.spellings import CASE
@@ -107,7 +107,8 @@ class CaseSources:
             self._elsewhere(node)
         else:
             message = f"'tests' must be a list of cases, or where they are, found {kind_of(node)}"
-            self._reading.report.error("bad-value", node, message)
+            hint = "each case begins with '- '" if isinstance(node, MapNode) else None
+            self._reading.report.error("bad-value", node, message, hint=hint)
 
     def add(self, node: Node) -> None:
         """One item of the list: a case, or where more are."""

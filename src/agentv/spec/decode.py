@@ -70,7 +70,8 @@ class Shape:
             if rule is None or rule.name in values:
                 if key == others.passed:
                     continue
-                valid = self._passes_over(key, rule, at, reading, (what, others)) and valid
+                told = replace(others, meant=self._only_missing(pairs, others))
+                valid = self._passes_over(key, rule, at, reading, (what, told)) and valid
                 continue
             if rule.older:
                 reading.report.older(key, rule.name.rstrip("_"), at.keys.get(key))
@@ -84,7 +85,8 @@ class Shape:
             values[rule.name] = value
         if any(name not in values for name in self.required):
             valid = False
-            self._say_missing(values, pairs, at, reading, what)
+            if self._only_missing(pairs, others) is None:
+                self._say_missing(values, pairs, at, reading, what)
         if not valid:
             return INVALID
         made = self.cls(**values)
@@ -104,6 +106,13 @@ class Shape:
             what, others = words
             reading.unknown_key(key, at, self.names, what, replace(others, hinted=(*others.hinted, *self.rules)))
         return False
+
+    def _only_missing(self, pairs: Mapping[str, Node], others: Others) -> str | None:
+        """The required option whose place a single unknown key has taken; None where it is not that clear."""
+        given = {self.rules[key].name for key in pairs if key in self.rules}
+        missing = [name for name in self.required if name not in given]
+        unknown = [key for key in pairs if key not in self.rules and key != others.passed and not key.startswith("x-")]
+        return missing[0].rstrip("_") if len(missing) == 1 and len(unknown) == 1 else None
 
     def _say_missing(
         self, values: Mapping[str, Any], pairs: Mapping[str, Node], at: MapNode, reading: Reading, what: str
@@ -264,7 +273,9 @@ def _union(kinds: Sequence[Kind]) -> Kind:
         for kind in members:
             if kind.accepts(node):
                 return kind.read(node, reading, key)
-        return members[0].read(node, reading, key) if len(members) == 1 else refuse(node, reading, key, wanted)
+        if len(members) == 1:
+            return members[0].read(node, reading, key)
+        return refuse(node, reading, key, wanted, next((hint for kind in members if (hint := kind.hint(node))), None))
 
     def accepts(node: Node) -> bool:
         return any(kind.accepts(node) for kind in kinds)
@@ -353,7 +364,8 @@ def _bounded(kind: Kind, between: declared.Between) -> Kind:
             return refuse(node, reading, key, wanted, kind.hint(node))
         value = kind.read(node, reading, key)
         if type(value) in (int, float) and ((low is not None and value < low) or (high is not None and value > high)):
-            return refuse(node, reading, key, wanted)
+            share = (low, high) == (0, 1) and 5 <= value <= 100  # below, it is rather not meant as one
+            return refuse(node, reading, key, wanted, f"{value:g}% is {value / 100:g}" if share else None)
         return value
 
     return Kind(wanted, kind.accepts, read, kind.verbatim, kind.hint)

@@ -12,6 +12,8 @@ from pathlib import Path
 from stat import S_ISREG
 from types import MappingProxyType
 
+from agentv.spec.ignores import MARK
+
 KEPT_PATHS = 4096
 """Paths that are looked for once; more are looked for again, so that a million cases need no memory."""
 
@@ -21,10 +23,14 @@ class DiskReader:
 
     Args:
         edits: absolute path → what is read in place of the file's own bytes, before it is written there.
+
+    Attributes:
+        marked: path → bytes of the YAML files that hold comments for agentv.
     """
 
     def __init__(self, edits: Mapping[str, bytes] = MappingProxyType({})) -> None:
         self.digests: dict[str, str] = {}
+        self.marked: dict[str, bytes] = {}
         self._edits = edits
 
     def read(self, path: str) -> bytes:
@@ -38,6 +44,8 @@ class DiskReader:
             _refuse_endless(path)
         data = Path(path).read_bytes() if edited is None else edited
         self.digests[path] = hashlib.sha256(data).hexdigest()
+        if MARK in data and path.endswith((".yaml", ".yml")):
+            self.marked[path] = data
         return data
 
     def remember(self, path: str) -> None:

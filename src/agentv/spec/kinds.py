@@ -87,6 +87,8 @@ def _boolean(node: Node) -> str | None:
     """YAML 1.1 knew more words for them."""
     if not isinstance(node, Scalar) or not isinstance(node.value, str):
         return None
+    if node.value in ("true", "false"):
+        return f"in quotes it is text: write {node.value}"
     meant = _OLD_BOOLEANS.get(node.value.lower())
     return f"in YAML 1.2 '{node.value}' is text: write {meant}" if meant else None
 
@@ -97,6 +99,9 @@ def _number(node: Node) -> str | None:
         return f"it must be finite, and lie between -{_LARGEST:g} and {_LARGEST:g}"
     if not isinstance(node, Scalar) or not isinstance(node.value, str):
         return None
+    if measured := _MEASURED.fullmatch(node.value.strip()):
+        share = float(measured["number"]) / 100
+        return f"write {share:g}" if measured["unit"] == "%" else f"write {measured['number']}, without the unit"
     number = resolve(node.value.strip())
     if type(number) not in (int, float):
         return None
@@ -302,6 +307,7 @@ def _read_transform(node: Node, reading: Reading, key: str) -> Any:
 
 _OLD_BOOLEANS = {**dict.fromkeys(("yes", "y", "on"), "true"), **dict.fromkeys(("no", "n", "off"), "false")}
 _LARGEST = 1e300
+_MEASURED = re.compile(r"(?P<number>\d+(?:\.\d+)?) ?(?P<unit>%|s|sec|seconds|x|times|usd|\$)", re.IGNORECASE)
 
 TEXT = Kind("text", _is_text, _read_text)
 NOTHING = _scalar("nothing", value_is(NoneType), _as_is)

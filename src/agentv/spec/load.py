@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -54,12 +54,12 @@ def load(request: LoadRequest, registries: Registries) -> Loaded:
     for path in dict.fromkeys(eval_files(request.paths)):
         own = Report(hints=not request.for_run)  # of its own, so that one wrong file does not look like another's fault
         reader = SuiteReader(path, request, registries, own)
-        suites += _kept(reader.read(), own, report)
+        suites += _kept(reader.read(), reader.diagnostics, report)
         read |= reader.files.keys()
     for number, document in enumerate(request.documents, 1):
         own = Report(hints=not request.for_run)
         path = str(Path.cwd() / (f"suite-{number}" if len(request.documents) > 1 else "suite"))
-        suites += _kept(SuiteReader(path, request, registries, own).read_document(document), own, report)
+        suites += _kept(SuiteReader(path, request, registries, own).read_document(document), own.diagnostics, report)
     if not request.for_run and not report.failed:  # a file that is wrong may not have come to its includes
         for found in unused_templates(filter(is_directory, request.paths), read):
             report.add(found)
@@ -68,9 +68,9 @@ def load(request: LoadRequest, registries: Registries) -> Loaded:
     return Loaded(tuple(suites), report.diagnostics)
 
 
-def _kept(suite: Suite | None, own: Report, report: Report) -> list[Suite]:
-    for found in own.diagnostics:
-        report.add(found)
+def _kept(suite: Suite | None, found: Iterable[Diagnostic], report: Report) -> list[Suite]:
+    for one in found:
+        report.add(one)
     return [suite] if suite is not None else []
 
 

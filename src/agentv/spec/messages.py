@@ -19,7 +19,7 @@ from agentv.model.message import (
 )
 from agentv.spec.nearest import did_you_mean
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, children, is_empty, kind_of, plain
-from agentv.spec.reading import Reading
+from agentv.spec.reading import NO_OTHERS, Others, Reading
 
 _KEYS = ("role", "content", "name", "tool_calls")
 _IMAGE = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg")
@@ -41,6 +41,9 @@ def read_messages(node: Node, lone: Role, reading: Reading) -> tuple[Message, ..
     if not isinstance(found, ListNode):
         message = _lone(found, lone, reading)
         return None if message is None else (message,)
+    if found.items and all(isinstance(item, Scalar) for item in found.items):
+        _item(found.items[0], reading)  # the others are wrong in the same way
+        return None
     messages = [_item(item, reading) for item in found.items]
     return tuple(one for one in messages if one is not None) if None not in messages else None
 
@@ -78,7 +81,8 @@ def read_criteria(node: Node | None, reading: Reading) -> str | None:
     if node is None or is_empty(node):
         return None
     if not isinstance(node, Scalar):
-        reading.report.error("bad-value", node, f"'criteria' must be text, found {kind_of(node)}")
+        hint = "write a list of them as 'rubrics'" if isinstance(node, ListNode) else None
+        reading.report.error("bad-value", node, f"'criteria' must be text, found {kind_of(node)}", hint=hint)
         return None
     rendered = reading.render_text(node)
     return node.text if rendered is None else rendered  # it is told, and the case is not kept
@@ -173,9 +177,12 @@ def _block(node: Node, reading: Reading) -> Block | None:
         message = f"'type' of a block must be text, file or image, found {found}"
         reading.report.error("bad-block", kind or node, message, hint=hint)
         return None
-    for key in node.items:
-        if key not in {"type", "value"} and not key.startswith("x-"):
-            reading.unknown_key(key, node, ("type", "value"), f"a {said} block")
+    unknown = [key for key in node.items if key not in {"type", "value"} and not key.startswith("x-")]
+    others = Others(meant="value") if value is None and len(unknown) == 1 else NO_OTHERS
+    for key in unknown:
+        reading.unknown_key(key, node, ("type", "value"), f"a {said} block", others)
+    if others.meant is not None:
+        return None
     if value is None or (isinstance(value, Scalar) and value.value is None):
         reading.report.error("missing-key", value or node, f"a {said} block needs 'value'")
         return None

@@ -159,5 +159,5 @@ def kind_of(node: Node) -> str:
     if isinstance(node.value, bool):
         return f"the boolean {node.text}"
     if isinstance(node.value, str):
-        return "text" if len(node.text) > 40 or not node.text else f"'{node.text}'"
+        return "text" if len(node.text) > 40 else f"'{node.text}'" if node.text else "empty text"
     return f"the number {node.text}"

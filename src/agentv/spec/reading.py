@@ -16,10 +16,14 @@ from agentv.spec.git_files import GIT_URL, NOTHING_ABOVE, FindCheckout, GitFiles
 from agentv.spec.nearest import did_you_mean, nearest
 from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, node_of, span_of
 from agentv.spec.report import Report
+from agentv.spec.spellings import MEANT
 from agentv.templating import LITERAL_HINT, RenderError, Scope, environment_names, has_placeholder, render
 
 KEPT_TEXTS = 256
 """Attached files that are kept in memory: most suites attach the same few to every case."""
+
+_OF_ENTRIES = frozenset({"type", "value", "weight", "required", "negate", "min_score"})
+"""Keys of assertions, which a line that is not indented far enough gives to the case."""
 
 _LOCATED = 100
 """Errors of rendering whose placeholder is looked for in the source; beyond, the text that holds it is named."""
@@ -53,12 +57,14 @@ class Others:
         listed: named where a key is refused and no other is near.
         hinted: older spellings and the like, which a misspelt key may have meant.
         passed: a key that somebody else reads.
+        meant: what an unknown key surely stands for: the only one that is missing beside it.
         called: option → the key that its author wrote for it, such as a type's name in the one-key form.
     """
 
     listed: tuple[str, ...] = ()
     hinted: tuple[str, ...] = ()
     passed: str | None = None
+    meant: str | None = None
     called: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -109,7 +115,8 @@ class Reading:
     ) -> None:
         """Report a key that means nothing here."""
         listed = [*allowed, *others.listed]
-        hint = did_you_mean(key, [*listed, *others.hinted])
+        hint = did_you_mean(key, [*listed, *others.hinted]) or _misplaced(key, listed, mapping)
+        hint = hint or (f"did you mean '{others.meant}'?" if others.meant else None)
         notes = () if hint else (f"{what} takes {', '.join(sorted(listed))}" if listed else f"{what} takes none",)
         self.report.error("unknown-key", mapping.keys[key], f"{what} has no key '{key}'", hint=hint, notes=notes)
 
@@ -234,6 +241,16 @@ def _warn_of_variables(node: Scalar, reading: Reading) -> None:
             message = f"'${{{{ {name} }}}}' is the environment variable, and '{name}' is a variable too"
             hint = f"for the variable write {{{{ {name} }}}}, for the environment {{{{ env.{name} }}}}"
             reading.report.warning("environment-or-variable", _place_of(name, node, reading), message, hint=hint)
+
+
+def _misplaced(key: str, listed: Iterable[str], mapping: MapNode) -> str | None:
+    """The hint for a key that other programs know, or that belongs further in."""
+    meant = MEANT.get(key)
+    if meant is not None and meant in listed:
+        return f"did you mean '{meant}'?"
+    if key in _OF_ENTRIES and "assert" in mapping.items:
+        return f"'{key}' belongs to an assertion: indent it as its 'type'"
+    return None
 
 
 def _sibling(text: str, tried: Iterable[str]) -> str | None:

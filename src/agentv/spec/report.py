@@ -15,6 +15,13 @@ LONGEST_NOTE = 4_000
 """Characters of a note, which may list all that there is."""
 
 
+FOLDED = frozenset({"missing-file", "missing-template", "unknown-target", "unset-environment"})
+"""Errors that one fix mends wherever they stand in a file: told at the first place, with the lines of the others."""
+
+LISTED = 10
+"""Such lines that are listed."""
+
+
 class Report:
     """Collects diagnostics; the same mistake at the same place is kept once.
 
@@ -30,12 +37,14 @@ class Report:
         self.hints = hints
         self.unrendered = 0
         self._found: dict[tuple[object, ...], Diagnostic] = {}
+        self._again: dict[tuple[object, ...], list[int]] = {}
         self._errors = 0
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """All that was found, sorted by place."""
-        return tuple(sorted(self._found.values(), key=lambda one: one.order))
+        found = (self._with_places(one) for one in self._found.values())
+        return tuple(sorted(found, key=lambda one: one.order))
 
     @property
     def failed(self) -> bool:
@@ -90,8 +99,25 @@ class Report:
 
     def add(self, found: Diagnostic) -> None:
         """One more."""
-        self._found.setdefault((found.code, found.span, found.message), found)
         self._errors += found.severity == "error"
+        if found.code not in FOLDED or found.span is None or found.severity != "error":
+            self._found.setdefault((found.code, found.span, found.message), found)
+            return
+        key = (found.code, found.span.file, found.message)
+        first = self._found.setdefault(key, found)
+        lines = self._again.setdefault(key, [])
+        if first.span is not None and found.span.line not in (first.span.line, *lines[-1:]):
+            lines.append(found.span.line)
+
+    def _with_places(self, found: Diagnostic) -> Diagnostic:
+        """With the other lines that say the same, where one fix mends them all."""
+        lines = self._again.get((found.code, found.span.file, found.message), ()) if found.span is not None else ()
+        if not lines:
+            return found
+        listed = ", ".join(str(line) for line in lines[:LISTED])
+        more = f" and {len(lines) - LISTED:,} more" if len(lines) > LISTED else ""
+        note = f"and so at line{'s' if len(lines) > 1 else ''} {listed}{more}"
+        return replace(found, notes=(*found.notes, note))
 
 
 def _diagnostic(

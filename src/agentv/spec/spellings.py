@@ -306,6 +306,19 @@ class _Translation:
         self._spelled[canonical] = written
 
 
+MEANT: Mapping[str, str] = {
+    **dict.fromkeys(("prompt", "question", "query", "user", "message", "messages"), "input"),
+    **dict.fromkeys(("expected", "answer", "output", "ideal", "target_output", "ground_truth"), "expected_output"),
+    **dict.fromkeys(("check", "checks", "asserts", "expect", "evals", "graders", "scorers"), "assert"),
+    **dict.fromkeys(("model", "models", "agent", "llm"), "target"),
+    **dict.fromkeys(("variables", "params", "args"), "vars"),
+    **dict.fromkeys(("label", "title", "key"), "id"),
+    "not": "negate",
+    **dict.fromkeys(("samples", "dataset", "items", "examples", "scenarios"), "tests"),
+}
+"""What other programs, and people, call a key → the key, for the hint at one that is unknown."""
+
+
 def type_name(written: str) -> tuple[str, bool]:
     """An assertion type as written → its canonical kebab-case name, and whether `not-` in front inverts it."""
     name = written.strip().replace("_", "-")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from agentv.errors import Diagnostic
 from agentv.model.assertion import AssertionEntry
 from agentv.model.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.span import Span
@@ -17,19 +18,25 @@ from agentv.spec.datasets import STREAMED, CaseSources
 from agentv.spec.files import DiskReader, Places, repository_root, shown
 from agentv.spec.head import Head, HeadReader
 from agentv.spec.includes import load_template
+from agentv.spec.nearest import nearest
 from agentv.spec.nodes import ListNode, MapNode, Node, holds_placeholder, kind_of, node_of
 from agentv.spec.reading import Chain, Reading
 from agentv.spec.report import Report
 from agentv.spec.request import LoadRequest, Registries
-from agentv.spec.spellings import SUITE, TEMPLATE
+from agentv.spec.spellings import MEANT, SUITE, TEMPLATE
 from agentv.spec.yaml import Sink, read_yaml
 from agentv.templating import Scope
 
-__all__ = ["LoadRequest", "Registries", "SuiteReader"]
+__all__ = ["LoadRequest", "Registries", "SuiteReader", "cases_beside"]
 
 TESTS = frozenset(SUITE.spelled("tests"))
+_WHOM = frozenset({"target", "judge"})
+_NAMED = _WHOM | {"tests"}
 _TESTS_LINE = re.compile(
     rb"^(?:" + b"|".join(key.encode() for key in sorted(TESTS)) + rb"):[ \t]*(?:#.*)?\r?$", re.MULTILINE
+)
+_TESTS_KEY = re.compile(
+    rb"""(?:^|[{,]\s*)["']?(?:""" + b"|".join(key.encode() for key in sorted(TESTS)) + rb""")["']?\s*:""", re.MULTILINE
 )
 _OTHER_LINE = re.compile(rb"^[^\s#-]", re.MULTILINE)
 
@@ -53,6 +60,8 @@ class SuiteReader:
         self._reading = Reading(report, self._disk, places, nothing, strict_env=request.for_run, checkout=checkout)
         self._head: Head | None = None
         self._sources: CaseSources | None = None
+        self._shared = False
+        self._meant: frozenset[str] = frozenset()  # keys that are not really missing: misspelt, or in a broken sidecar
 
     def read(self) -> Suite | None:
         """The suite, or None."""
@@ -76,9 +85,24 @@ class SuiteReader:
             self._report.error("bad-eval-file", root, message)
             return None
         if not self.request.for_run and _looks_like_template(root):
-            self._check_template(root)
+            self.check_template()
             return None
         return self._suite(root)
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What was found and no comment silences, sorted by place."""
+        found, marked = self._report.diagnostics, self._disk.marked
+        if not marked:
+            return found
+        from agentv.spec.ignores import without_ignored
+
+        # whether a comment is in vain is known where all remarks are made: not in a run, which needs no hints, nor in a
+        # template, on which the eval files that include it are remarked
+        own = Path(self.path).with_suffix("")
+        alone = self.request.for_run or self._shared
+        told_of = [] if alone else [path for path in marked if Path(path).with_suffix("") == own]
+        return without_ignored(found, marked, told_of=told_of)
 
     def read_document(self, document: Mapping[str, Json]) -> Suite | None:
         """The suite that a mapping holds, which a program made."""
@@ -113,8 +137,12 @@ class SuiteReader:
         tests = root.items[key] if key is not None else None
         if key not in (None, "tests"):
             self._report.older(str(key), "tests", root.keys[str(key)])
-        if tests is None:
+        if tests is None and "tests" in self._meant:
+            pass  # it is misspelt, which is told
+        elif tests is None:
             hint = "this is a template: an eval file includes it" if _looks_like_template(root) else None
+            cases = cases_beside(self.path) if hint is None else None
+            hint = f"this is the sidecar of {Path(cases).name}; name that file instead" if cases else hint
             self._report.error("missing-key", root, "an eval file needs 'tests'", hint=hint)
         elif self._sources is not None and not (streamed and isinstance(tests, ListNode) and not tests.items):
             self._sources.take(tests)
@@ -123,6 +151,7 @@ class SuiteReader:
     def _begin(self, root: MapNode) -> Head:
         """Read everything but the cases."""
         head = self._head = self._heads.read(root, self._reading)
+        self._meant |= _meant(root)
         self._sources = CaseSources(
             self.path, head.cases, head.assertions, head.reading, self._disk, for_run=self.request.for_run
         )
@@ -163,7 +192,10 @@ class SuiteReader:
         data = self._bytes(path) if path is not None else None
         if path is None or data is None:
             return nothing
+        errors = self._report.errors
         root = read_yaml(path, data, self._report)
+        if self._report.errors > errors:
+            self._meant = _WHOM
         if root is None:
             return nothing
         if not isinstance(root, MapNode):
@@ -175,9 +207,15 @@ class SuiteReader:
         self._reading = self._reading.rendering(b"{{" in data or b"{%" in data)
         return root
 
-    def _check_template(self, root: MapNode) -> None:
+    def check_project(self) -> None:
+        """The `targets.yaml` and `config.yaml` that hold for eval files of this directory, each target read."""
+        self._shared = True
+        self._begin(MapNode({}, {}, self._top)).targets.book.check()
+
+    def check_template(self) -> None:
         """`validate` knows a template when it is given one."""
-        head = self._begin(MapNode({}, {}, root.at))
+        self._shared = True
+        head = self._begin(MapNode({}, {}, self._top))
         template = load_template(self.path, None, self._reading)
         if template is not None:
             chain = Chain(paths=(self.path,), names=(Path(self.path).name,), alone=True)
@@ -200,9 +238,11 @@ class SuiteReader:
             self._report.error("no-tests", tests or self._top, "this file holds no case")
         if not self.request.for_run:
             book.check()
-        head.targets.need(head.targets_node, suite.span, head.reading, untargeted=head.cases.untargeted)
+        untargeted = head.cases.untargeted and "target" not in self._meant
+        head.targets.need(head.targets_node, suite.span, head.reading, untargeted=untargeted)
         head.cases.zero.close(*head.threshold, self._report)
-        judges = head.cases.judging.resolve(suite, book, head.reading, for_run=self.request.for_run)
+        needed = self.request.for_run and "judge" not in self._meant
+        judges = head.cases.judging.resolve(suite, book, head.reading, for_run=needed)
         if self._report.failed:
             return None
         return replace(
@@ -215,6 +255,22 @@ class SuiteReader:
             secrets=frozenset(self._reading.secrets),
             files=dict(self._disk.digests),
         )
+
+
+def _meant(root: MapNode) -> frozenset[str]:
+    """Whether a target, a judge or cases are named, if wrongly: their absence is not to be reported, too."""
+    unknown = (key for key in root.items if key not in SUITE.known and not key.startswith("x-"))
+    near = {key: nearest(key, SUITE.known) or MEANT.get(key, key) for key in unknown}
+    found = {SUITE.older.get(key, key) for key in near.values()} | ({"judge"} & root.items.keys())
+    return _NAMED & {"target" if key == "targets" else key for key in found}
+
+
+def cases_beside(path: str) -> str | None:
+    """The JSON Lines file whose sidecar a YAML file is; None where it says itself where its cases are."""
+    cases = Path(path).with_suffix(".jsonl")
+    if not cases.is_file() or _TESTS_KEY.search(Path(path).read_bytes()):
+        return None
+    return str(cases)
 
 
 def _looks_like_template(root: MapNode) -> bool:

@@ -15,7 +15,7 @@ from agentv.spec.exposed import check_settings
 from agentv.spec.fingerprints import digests_behind
 from agentv.spec.kinds import FILE
 from agentv.spec.masking import mask, secrets_in
-from agentv.spec.nearest import did_you_mean
+from agentv.spec.nearest import did_you_mean, nearest
 from agentv.spec.nodes import MapNode, Node, Scalar, is_empty, plain
 from agentv.spec.reading import Others, Reading
 from agentv.spec.schema import AuthoredTarget
@@ -149,7 +149,10 @@ def provider_name(written: str) -> str:
 def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) -> Provider | None:
     said = node.get("provider")
     if not isinstance(said, Scalar) or not isinstance(said.value, str):
-        if said is None:
+        misspelt = next((key for key in node.items if nearest(key, ("provider",))), None)
+        if said is None and misspelt is not None:
+            reading.unknown_key(misspelt, node, ("provider",), "a target")
+        elif said is None:
             reading.report.error("missing-key", node, f"a target needs 'provider': one of {', '.join(providers)}")
         elif isinstance(said, Scalar) and is_empty(said):
             reading.report.error("bad-value", said, f"'provider' must be one of {', '.join(providers)}, found nothing")

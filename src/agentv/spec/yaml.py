@@ -84,7 +84,20 @@ class _RefusedError(Exception):
 class _Open:
     """A collection whose end has not come yet."""
 
-    __slots__ = ("anchor", "at", "depth", "items", "key", "keys", "merge_at", "merges", "pending", "sink", "size")
+    __slots__ = (
+        "anchor",
+        "at",
+        "depth",
+        "items",
+        "key",
+        "keys",
+        "merge_at",
+        "merges",
+        "pending",
+        "sink",
+        "size",
+        "twice",
+    )
 
     def __init__(self, event: Any, *, mapping: bool) -> None:
         self.at = event
@@ -97,6 +110,7 @@ class _Open:
         self.pending: Node | None = None
         self.size = 1
         self.depth = 1
+        self.twice: list[Any] | None = None
         self.merge_at: Any = None
 
 
@@ -214,10 +228,7 @@ class _Composer:
         elif top.keys is not None:
             first = top.keys.get(key)
             if first is not None:
-                place, here = span_of(first), span_of(event)
-                where = f"line {place.line}" if place.line != here.line else f"column {place.column}"
-                message = f"'{key}' stands twice in one mapping; the first is at {where}"
-                self._report.error("duplicate-key", event, message)
+                top.twice = [*(top.twice or ()), (first, event)]
             top.keys[key] = event
         top.key = key
 
@@ -238,10 +249,23 @@ class _Composer:
         else:
             if closed.merges:
                 self._merge(closed)
+            if closed.twice:
+                self._tell_twice(closed.twice)
             node = MapNode(closed.items, closed.keys, closed.at)
         if closed.anchor is not None:
             self._anchors[closed.anchor] = (node, closed.size, closed.depth)
         return node
+
+    def _tell_twice(self, twice: list[Any]) -> None:
+        """The first key that stands twice in a mapping; several are most often one missing dash."""
+        first, event = twice[0]
+        place, here = span_of(first), span_of(event)
+        where = f"line {place.line}" if place.line != here.line else f"column {place.column}"
+        message = f"'{event.value}' stands twice in one mapping; the first is at {where}"
+        notes = [f"and so does '{other.value}' at line {span_of(other).line}" for _, other in twice[1:]]
+        dash = place.line != here.line and (notes or event.value == "id")
+        hint = "a new entry of a list begins with '- '" if dash else None
+        self._report.error("duplicate-key", event, message, hint=hint, notes=notes)
 
     def _merge(self, closed: _Open) -> None:
         for at, merged in closed.merges or ():

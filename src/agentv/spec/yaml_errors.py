@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from yaml import YAMLError
 
 from agentv.errors import Diagnostic
 from agentv.model.span import Span
+from agentv.spec.yaml_hints import likely, stop_at
 
 BREAKS = {"\x85": "U+0085", "\u2028": "U+2028", "\u2029": "U+2029"}
 """Characters that end a line to libyaml, as YAML 1.1 says, and are like any other in YAML 1.2 and in editors."""
@@ -32,16 +34,28 @@ def yaml_error(path: str, data: bytes, error: YAMLError) -> Diagnostic:
     """What the parser says, at its place."""
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
     began = getattr(error, "context_mark", None)
-    if problem in _AT_ITS_BEGIN and began is not None:
-        span = _span(path, data, began)
-        return Diagnostic("bad-yaml", f"not YAML: {_AT_ITS_BEGIN[problem]}", span, hint=hint_at(data, span))
     mark = getattr(error, "problem_mark", None)
+    if began is not None and (said := _AT_ITS_BEGIN.get(problem)):
+        span = _span(path, data, began)
+        return Diagnostic("bad-yaml", f"not YAML: {said}", span, hint=hint_at(data, span, problem))
+    if began is not None and (said := _never_closed(problem, mark, data)):
+        return Diagnostic("bad-yaml", f"not YAML: {said}", _span(path, data, began))
     if mark is not None:
         span = _span(path, data, mark)
     else:
         offset = getattr(error, "position", 0)
         span = span_at(path, data, offset if isinstance(offset, int) else 0)
-    return Diagnostic("bad-yaml", f"not YAML: {problem}{_context(error, span)}", span, hint=hint_at(data, span))
+    said = f"not YAML: {problem}{_context(error, span)}"
+    return Diagnostic("bad-yaml", said, span, hint=hint_at(data, span, problem))
+
+
+def _never_closed(problem: str, mark: Any, data: bytes) -> str | None:
+    """A bracket that is open at the end of the file."""
+    if not problem.startswith("did not find expected ',' or") or mark is None:
+        return None
+    if b"".join(_LINE_END.split(data)[mark.line :])[mark.column :].strip():
+        return None
+    return f"the {'{' if '}' in problem else '['} that begins here is never closed"
 
 
 def _span(path: str, data: bytes, mark: Any) -> Span:
@@ -68,11 +82,13 @@ def unreadable(path: str, data: bytes) -> Diagnostic | None:
     return Diagnostic("bad-yaml", message, span_at(path, data, found.start()), hint=hint)
 
 
-def hint_at(data: bytes, span: Span) -> str | None:
-    """The likely fix for the place where parsing stopped."""
+def hint_at(data: bytes, span: Span, problem: str = "") -> str | None:
+    """The likely fix for the place where parsing stopped, for the reason that the parser gives."""
     lines = _LINE_END.split(data)
     line = lines[span.line - 1] if span.line <= len(lines) else b""
-    return next(_hints(line, line.decode(errors="replace")[span.column - 1 :].encode(errors="replace")), None)
+    certain = _hints(line, line.decode(errors="replace")[span.column - 1 :].encode(errors="replace"))
+    stop = stop_at([one.decode(errors="replace") for one in lines], span.line, span.column)
+    return next(chain(likely(problem, stop), certain), None)
 
 
 def _hints(line: bytes, rest: bytes) -> Iterator[str]:

@@ -50,7 +50,7 @@ def test_something_is_not_empty(text):
         ("yes", "'yes'"),
         ("true", "the boolean true"),
         ("1.50", "the number 1.50"),
-        ("''", "text"),
+        ("''", "empty text"),
         ("a" * 41, "text"),
         ("[1]", "a list"),
         ("[]", "an empty list"),

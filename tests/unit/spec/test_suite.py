@@ -107,7 +107,7 @@ def test_a_suite_remembers_all_that_was_read_for_it(tmp_path):
         ("target: echo\ntests: []\n", [("no-tests", 2)]),
         (f"target: echo\ntests:\n{CASE}evalcases:\n{CASE.replace('a', 'b', 1)}", [("two-spellings", 4)]),
         (f"target: echo\ntests:\n{CASE}tests:\n{CASE}", [("duplicate-key", 4)]),
-        (f"target: echo\ntests:\n{CASE}- {{id: b\n", [("bad-yaml", 5)]),
+        (f"target: echo\ntests:\n{CASE}- {{id: b\n", [("bad-yaml", 4)]),
     ],
 )
 def test_what_is_wrong_with_a_file(tmp_path, text, told):

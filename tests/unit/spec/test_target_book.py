@@ -61,11 +61,12 @@ def test_only_what_is_used_is_read_until_all_is_checked(tmp_path):
 
 def test_every_place_that_names_what_is_not_there_is_told(tmp_path):
     book, reading = opened(tmp_path)
-    for line in (1, 2):
+    for line in (1, 2, 5):
         node = parsed("\n" * (line - 1) + "agnet", str(tmp_path / "suite.yaml"))
         assert isinstance(node, Scalar)
         assert book.resolve("agnet", node, reading) is None
-    assert told(reading) == [("unknown-target", 1), ("unknown-target", 2)]
+    (found,) = reading.report.diagnostics
+    assert (found.code, found.span.line, found.notes[-1]) == ("unknown-target", 1, "and so at lines 2, 5")
 
 
 def test_what_the_command_line_names_has_no_place_in_a_file(tmp_path):

@@ -1,0 +1,95 @@
+"""`--format` and `--json`: diagnostics as people, programs, GitHub and code scanners want them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import click
+
+from agentv.cli.printing import print_diagnostics
+from agentv.errors import Diagnostic, ExitStatus, UsageError
+
+if TYPE_CHECKING:
+    from agentv.app.evaluate import Outcome
+    from agentv.reports.view import RunView
+
+Format = Literal["text", "json", "github", "sarif"]
+FORMATS = ("text", "json", "github", "sarif")
+
+ANNOTATED: tuple[Format, ...] = ("github", "sarif")
+"""Formats that tell the trials of a run as diagnostics, too."""
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def format_options(json_help: str) -> Callable[[_Command], _Command]:
+    """The options `--format` and `--json` of a command."""
+
+    def add(command: _Command) -> _Command:
+        meaning = "How what was found is told: for people, or on stdout for programs, GitHub Actions, code scanners."
+        chosen = click.option("--format", "format_name", type=click.Choice(FORMATS), help=meaning)
+        return chosen(click.option("--json", "as_json", is_flag=True, help=json_help)(command))
+
+    return add
+
+
+def chosen_format(format_name: Format | None, *, as_json: bool) -> Format:
+    """What the two options ask for.
+
+    Raises:
+        UsageError: they ask for different things.
+    """
+    if as_json and format_name not in (None, "json"):
+        raise UsageError(f"--json and --format {format_name} ask for two formats; give one of them")
+    return "json" if as_json else format_name or "text"
+
+
+def print_as(found: Sequence[Diagnostic], form: Format) -> None:
+    """Write diagnostics: text to stderr, everything else to stdout."""
+    if form == "text":
+        print_diagnostics(found)
+    elif form == "json":
+        from agentv.reports.diagnostics import diagnostics_json
+
+        click.echo(diagnostics_json(found))
+    elif form == "sarif":
+        click.echo(_sarif(found))
+    elif found:
+        from agentv.reports.github import render_github
+
+        click.echo(render_github(found, root=_root()))
+
+
+def print_run_as(form: Format, warnings: Sequence[Diagnostic], view: RunView, outcome: Outcome) -> None:
+    """Write what is wrong with a run to stdout: the warnings of its files, and the trials that did not pass."""
+    from agentv.reports.annotations import omitted, run_diagnostics
+
+    print_as([*warnings, *run_diagnostics(view)], form)
+    if form == "github":
+        from agentv.reports.github import summary_command
+        from agentv.reports.paths import shown_from
+        from agentv.reports.totals import outcomes, plural
+
+        cases, left = outcome.summary.cases, omitted(view)
+        results = shown_from(str(outcome.directory), _root())
+        more = f"; {plural(left, 'more trial')} that did not pass, in {results}" if left else ""
+        text = f"{plural(cases.total, 'case')}: {outcomes(cases)}{more}"
+        click.echo(summary_command(text, title="agentv eval", failed=outcome.status != ExitStatus.PASSED))
+
+
+def _sarif(found: Sequence[Diagnostic]) -> str:
+    from agentv.app.explain import explanations
+    from agentv.reports.sarif import render_sarif
+    from agentv.version import __version__
+
+    rules = explanations(one.code for one in found)
+    return render_sarif(found, rules, root=_root(), version=__version__)
+
+
+def _root() -> str:
+    """Of the repository that the command runs in: where GitHub's paths begin."""
+    from agentv.app.validate import root_of
+
+    return root_of(str(Path.cwd()))

@@ -1,0 +1,2 @@
+def min_words():
+    return True

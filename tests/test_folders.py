@@ -1,0 +1,116 @@
+"""Every code of a file has a folder under `tests/cases/invalid` in every form that it can take.
+
+A folder `CODE--FORM` gives that code alone, in that form: `include` is a template, `jsonl` a line of a JSON Lines file,
+`sidecar` the YAML file beside one. Other words behind the dashes say how the mistake came about.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from agentv.codes import FILES
+
+INVALID = Path(__file__).parent / "cases" / "invalid"
+HEADLINE = re.compile(r"^(?:(?P<file>\S+?):\d+:\d+: )?(?:error|warning|hint)\[(?P<code>[\w-]+)\]", re.MULTILINE)
+USAGE = re.compile(r"^error: .*\[(?P<code>[\w-]+)\]$", re.MULTILINE)
+FORMS = {
+    "yaml": lambda file: file.endswith(".yaml"),
+    "include": lambda file: file.startswith(".agentv/templates/"),
+    "jsonl": lambda file: file == "suite.jsonl",
+    "sidecar": lambda file: file == "suite.yaml",
+}
+
+NOT_IN_TEMPLATES = {
+    **dict.fromkeys(
+        ["ambiguous-assertion", "shadowed-assertion"], "it is about the files of .agentv/assertions, and stands there"
+    ),
+    **dict.fromkeys(
+        ["bad-block", "bad-case", "bad-message", "checks-nothing", "criteria-not-judged", "missing-input", "no-tests"],
+        "a template holds no case",
+    ),
+    **dict.fromkeys(
+        [
+            "bad-target",
+            "duplicate-target",
+            "no-target",
+            "placeholder-in-script",
+            "quoted-placeholder",
+            "shell-variable",
+            "unknown-placeholder",
+            "unknown-provider",
+        ],
+        "a template holds no target",
+    ),
+    "bad-dotenv": "it is about .env files",
+    "bad-python-file": "it stands in the Python file",
+    "zero-threshold": "a template has no threshold",
+    "bad-eval-file": "a template that is no mapping is a bad-template-file",
+    "empty-file": "an empty template is a bad-template-file",
+    "include-depth": "it is said at the eval file's own include",
+    "more-bad-lines": "it is about JSON Lines",
+    "not-unicode": "YAML cannot say half of a character",
+    "not-utf-8": "it is said at the include, since there is no text to point into",
+    "unknown-code": "the comments of a template are left alone: what they silence may be said in another eval file",
+    "unused-ignore": "as unknown-code",
+}
+"""Codes that never stand in a template → why."""
+
+NOT_IN_LINES = {
+    **dict.fromkeys(
+        ["ambiguous-assertion", "shadowed-assertion"], "it is about the files of .agentv/assertions, and stands there"
+    ),
+    **dict.fromkeys(
+        ["bad-key", "bad-merge", "bad-yaml", "several-documents", "too-large", "unknown-tag"], "JSON has no such thing"
+    ),
+    **dict.fromkeys(["unknown-code", "unused-ignore"], "JSON has no comments"),
+    **dict.fromkeys(["bad-eval-file", "no-target"], "it is about the sidecar"),
+    "bad-dotenv": "it is about .env files",
+    "bad-python-file": "it stands in the Python file",
+    "secret-in-file": "lines are data; what is written by hand is searched",
+    "unused-template": "it stands in the template",
+    "bad-template-file": "it stands in the template",
+    "duplicate-target": "it is about targets.yaml",
+    "empty-file": "an empty file of lines is one without cases: no-tests",
+    "older-spelling": "a file of a million lines would be remarked on a million times",
+}
+"""Codes that never stand in a line → why."""
+
+
+@cache
+def heads(folder: Path) -> tuple[tuple[str, str], ...]:
+    """(file, code) of everything that a folder expects."""
+    text = (folder / "expected.txt").read_text(encoding="utf-8")
+    usage = [("", found["code"]) for found in USAGE.finditer(text)]
+    return (*((found["file"] or "", found["code"]) for found in HEADLINE.finditer(text)), *usage)
+
+
+def codes_in(form: str) -> set[str]:
+    return {code for folder in INVALID.iterdir() for file, code in heads(folder) if FORMS[form](file)}
+
+
+def folders_of_forms() -> list[str]:
+    return sorted(one.name for one in INVALID.iterdir() if one.name.rpartition("--")[2] in FORMS and "--" in one.name)
+
+
+def test_every_code_has_a_folder():
+    assert FILES.keys() - {code for folder in INVALID.iterdir() for _, code in heads(folder)} == set()
+
+
+@pytest.mark.parametrize(("form", "exceptions"), [("include", NOT_IN_TEMPLATES), ("jsonl", NOT_IN_LINES)])
+def test_every_code_has_a_folder_in_each_form_that_it_can_take(form, exceptions):
+    found = codes_in(form)
+    assert FILES.keys() - found - exceptions.keys() == set(), f"write a folder CODE--{form}, or give the reason"
+    assert exceptions.keys() & found == set(), "there is a folder, so that this is no exception"
+    assert exceptions.keys() <= FILES.keys()
+
+
+@pytest.mark.parametrize("name", folders_of_forms())
+def test_a_folder_of_a_code_and_a_form_gives_that_code_alone_in_that_form(name):
+    code, _, form = name.partition("--")
+    found = heads(INVALID / name)
+    assert {one for _, one in found} == {code}
+    assert all(FORMS[form](file) for file, _ in found)
