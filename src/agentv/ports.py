@@ -96,13 +96,17 @@ class Judge(Protocol):
 
 
 class Executor(Protocol):
-    """Where users' functions run, so that one that hangs or blocks holds up nobody else."""
+    """Where users' functions run, so that one that hangs or blocks holds up nobody else.
 
-    async def call(self, function: Callable[[], T]) -> T:
+    A call begins when it is made, and not when it is first awaited: many that are made in one turn of the loop would
+    otherwise all begin after the last of them was.
+    """
+
+    def call(self, function: Callable[[], T]) -> Awaitable[T]:
         """Run the function on a thread of its own. Cancelled, the thread is left behind as a daemon."""
         ...
 
-    async def call_async(self, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    def call_async(self, function: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
         """Run the coroutine that the function makes on the event loop that users' coroutines share."""
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from agentv.foreign.mailbox import Mailbox
-from agentv.foreign.patience import LIMIT, LONGEST_S
+from agentv.foreign.patience import LIMIT, LONGEST_S, Limit
 from agentv.foreign.user_loop import UserLoop
 
 T = TypeVar("T")
@@ -40,10 +40,11 @@ class UserLoops:
         self._calls: set[_Call] = set()
         self._replies: Mailbox | None = None
 
-    async def call(self, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Await a coroutine on the users' loop.
+    def call(self, function: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
+        """Run a coroutine on the users' loop, from now on; its value is awaited.
 
-        Cancelled, it does not wait for the coroutine to take notice. Context variables are those of the caller.
+        Cancelled, it does not wait for the coroutine to take notice. Context variables are those of the caller; the
+        time limit is that of whoever awaits.
 
         Args:
             function: makes the coroutine; called on that loop, at most once.
@@ -54,14 +55,18 @@ class UserLoops:
         call = _Call(function, self._replies_here(), self._settle)
         self._calls.add(call)
         self._place(call)
-        self._look_again(call, call.patience_s)
+        return _Value(self._value_of, call)
+
+    async def _value_of(self, call: _Call) -> Any:
+        call.limit = LIMIT.get()
+        if call in self._calls:
+            self._look_again(call, call.patience_s)
         try:
-            value: T = await call.outcome
+            return await call.outcome
         except asyncio.CancelledError:
             if call in self._calls:  # it has not ended: who waits for it has given up
                 self._give_up(call)
             raise
-        return value
 
     def close(self) -> None:
         """Let the loops end once all that runs there is cancelled. Those that are blocked end with the process."""
@@ -155,6 +160,17 @@ class UserLoops:
                 self._place(call)
 
 
+class _Value(Awaitable[T]):
+    """What a call comes to; nothing is amiss where nobody asks for it."""
+
+    def __init__(self, value_of: Callable[[_Call], Coroutine[Any, Any, T]], call: _Call) -> None:
+        self._value_of = value_of
+        self._call = call
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        return self._value_of(self._call).__await__()
+
+
 class _Call:
     """One call, from whoever awaits it to the loop that it runs on.
 
@@ -177,11 +193,15 @@ class _Call:
         self._claim = Lock()  # that it begins, and that it is to begin elsewhere, exclude each other
         self.replies = replies
         self.outcome: asyncio.Future[Any] = replies.loop.create_future()
-        self.limit = LIMIT.get()
-        self.patience_s = LONGEST_S if self.limit is None else self.limit.patience_s
+        self.limit: Limit | None = None
         self.home: UserLoop | None = None
         self.begun = False
         self.watch: asyncio.TimerHandle | None = None
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds for which the call waits to begin before it begins elsewhere."""
+        return LONGEST_S if self.limit is None else self.limit.patience_s
 
     def settle_at(self, home: UserLoop | None) -> bool:
         """Say where the call is to begin; false where it has begun already."""

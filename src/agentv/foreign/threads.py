@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,8 +27,8 @@ class DaemonThreads:
         self._idle: list[SimpleQueue[Job | None]] = []
         self._loops: UserLoops | None = None
 
-    async def call(self, function: Callable[[], T]) -> T:
-        """Run the function on a daemon thread and await its value.
+    def call(self, function: Callable[[], T]) -> Awaitable[T]:
+        """Run the function on a daemon thread, from now on; its value is awaited.
 
         Raises:
             BaseException: what the function raised.
@@ -47,15 +47,15 @@ class DaemonThreads:
                 _deliver(loop, self._end, jobs, _succeed, outcome, value)
 
         jobs.put(job)
-        return await outcome
+        return outcome
 
-    async def call_async(self, function: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    def call_async(self, function: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
         """Run the coroutine that the function makes, as `UserLoops.call` says."""
         if self._loops is None:
             from agentv.foreign.loops import UserLoops
 
             self._loops = UserLoops()
-        return await self._loops.call(function)
+        return self._loops.call(function)
 
     def _end(self, jobs: SimpleQueue[Job | None], tell: Callable[..., None], *outcome: Any) -> None:
         """In the loop: the thread is free again, and who waits is told. One wake-up of the loop does both."""

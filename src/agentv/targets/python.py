@@ -91,13 +91,13 @@ class _Python:
     def answer(self, request: TargetRequest) -> Failure | Awaitable[TargetResponse | Failure]:
         if self._loaded is None:
             return self._answer_first(request)
-        return self._loaded if isinstance(self._loaded, Failure) else self._call(self._loaded, request)
+        return self._loaded if isinstance(self._loaded, Failure) else self._begin(self._loaded, request)
 
     async def _answer_first(self, request: TargetRequest) -> TargetResponse | Failure:
         self._loaded = await self._loading.result(self._load)
         if isinstance(self._loaded, Failure):
             return self._loaded
-        return await timed(self._call(self._loaded, request))
+        return await timed(self._begin(self._loaded, request))
 
     async def _load(self) -> _Loaded | Failure:
         try:
@@ -105,11 +105,18 @@ class _Python:
         except ForeignError as error:
             return error.failure
 
-    async def _call(self, loaded: _Loaded, request: TargetRequest) -> TargetResponse | Failure:
+    def _begin(self, loaded: _Loaded, request: TargetRequest) -> Coroutine[Any, Any, TargetResponse | Failure]:
+        """Call the function now, and not when somebody first awaits: the calls of a turn begin one by one."""
         offered = {name: OFFERED[name](request) for name in loaded.plan.asked}
         call = loaded.plan.bind(loaded.function, offered)
+        return self._answered(self._await(call) if loaded.is_async else self._on_thread(call))
+
+    async def _answered(self, value: Awaitable[Any]) -> TargetResponse | Failure:
         try:
-            return _answer(self._name, await (self._await(call) if loaded.is_async else self._on_thread(call)))
+            found = await value
+            if inspect.isawaitable(found):
+                found = await self._await(lambda: found)
+            return _answer(self._name, found)
         except ForeignError as error:
             return error.failure
         except asyncio.CancelledError:
@@ -117,15 +124,14 @@ class _Python:
                 raise
             return Failure("target-raised", f"{self._name} raised CancelledError")
 
-    async def _on_thread(self, call: Callable[[], Any]) -> Any:
+    def _on_thread(self, call: Callable[[], Any]) -> Awaitable[Any]:
         def guarded() -> Any:
             with foreign_code("target-raised", self._name):
                 return call()
 
-        value = await self._executor.call(guarded)
-        return await self._await(lambda: value) if inspect.isawaitable(value) else value
+        return self._executor.call(guarded)
 
-    def _await(self, call: Callable[[], Any]) -> Coroutine[Any, Any, Any]:
+    def _await(self, call: Callable[[], Any]) -> Awaitable[Any]:
         async def guarded() -> Any:
             with foreign_code("target-raised", self._name):
                 value = call()
