@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
+from agentv.model.message import FileBlock, ImageBlock, Message
 from agentv.model.suite import Case, Suite, TargetSpec
+from agentv.spec.cases import fingerprint
+
+_encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 
 def meaning(suite: Suite) -> tuple[Any, dict[str, Any]]:
@@ -25,9 +32,40 @@ def meaning(suite: Suite) -> tuple[Any, dict[str, Any]]:
     return head, {case.id: _placeless_case(case) for case in suite.cases}
 
 
-def _placeless_case(case: Case) -> Case:
-    """A case without its assertions too: what they say is in its digest."""
-    return replace(case, assertions=(), span=None, target=_placeless(case.target), judge=_placeless(case.judge))
+def _placeless_case(case: Case) -> tuple[Any, ...]:
+    """A case, and its facts as text: 1, 1.0 and true are equal to Python, and are not to those who compare text.
+
+    A file that is attached is the same one, however its path is written.
+    """
+    messages, reference = _pathless(case.input), _pathless(case.expected_output)
+    facts = (messages, reference, case.vars, case.metadata, [fingerprint(entry) for entry in case.assertions])
+    bare = replace(
+        case,
+        input=messages,
+        expected_output=reference,
+        assertions=(),
+        sha256="",
+        span=None,
+        target=_placeless(case.target),
+        judge=_placeless(case.judge),
+    )
+    return bare, _encode(facts)
+
+
+def _pathless(messages: Iterable[Message]) -> tuple[Message, ...]:
+    return tuple(
+        message
+        if isinstance(message.content, str) or not isinstance(message.content, tuple)
+        else replace(message, content=tuple(_found(block) for block in message.content))
+        for message in messages
+    )
+
+
+def _found(block: Any) -> Any:
+    """A block under the path of its file, where it has one."""
+    if isinstance(block, FileBlock) or (isinstance(block, ImageBlock) and block.path):
+        return replace(block, value=block.path)
+    return block
 
 
 def _placeless(target: TargetSpec | None) -> Any:

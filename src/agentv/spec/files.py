@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+
+from agentv.model.span import Span
 
 KEPT_PATHS = 4096
 """Paths that are looked for once; more are looked for again, so that a million cases need no memory."""
@@ -108,12 +110,14 @@ class Places:
         root: the repository's root.
         alone: nothing is looked for beside the file that mentions a path, only in `suite`.
         typed: paths come from the command line, where `/a.py` is the system's before it is the repository's.
+        told: hears of every path that was found: as written, where it stands, the file that it means.
     """
 
     suite: str
     root: str
     alone: bool = False
     typed: bool = False
+    told: Callable[[str, Span, str], None] | None = None
     _found: dict[tuple[str, str], tuple[str | None, tuple[str, ...]]] = field(default_factory=dict, repr=False)
 
     def find(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:

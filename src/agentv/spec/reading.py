@@ -119,6 +119,8 @@ class Reading:
             self.report.error("not-yet", node, "files out of a git host are not supported yet")
             return None
         found, tried = self.places.find(text, span_of(node.at).file)
+        if found is not None and self.places.told is not None:
+            self.places.told(text, span_of(node.at), found)
         if found is None:
             self.report.error(
                 "missing-file",
