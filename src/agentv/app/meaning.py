@@ -63,9 +63,8 @@ def _pathless(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 def _found(block: Any) -> Any:
     """A block under the path of its file, where it has one."""
-    if isinstance(block, FileBlock) or (isinstance(block, ImageBlock) and block.path):
-        return replace(block, value=block.path)
-    return block
+    path = block.path if isinstance(block, FileBlock | ImageBlock) else None
+    return block if path is None else replace(block, value=path)
 
 
 def _placeless(target: TargetSpec | None) -> Any:
