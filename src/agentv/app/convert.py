@@ -11,7 +11,8 @@ from typing import Literal
 from agentv.app.meaning import meaning
 from agentv.app.wiring import registries
 from agentv.errors import LoadError, UsageError
-from agentv.model.suite import Suite
+from agentv.model.suite import Case, Suite
+from agentv.spec.csv_emit import csv_table
 from agentv.spec.emit import jsonl_text, python_text, yaml_text
 from agentv.spec.head import name_of
 from agentv.spec.load import LoadRequest, load
@@ -20,10 +21,11 @@ from agentv.spec.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, plain
 from agentv.spec.spellings import CASE
 from agentv.spec.suite import TESTS
 
-Format = Literal["yaml", "jsonl", "python"]
+Format = Literal["yaml", "jsonl", "csv", "python"]
 
 _SHOWN = 5
 _LINES = ".jsonl"
+_ROWS = ".csv"
 _PYTHON = ".eval.py"
 
 
@@ -54,7 +56,7 @@ def convert(source: Path, to: Format, out: Path | None, process_env: Mapping[str
     request = LoadRequest((str(source),), process_env=process_env, makes=True, for_run=False)
     before, authored, paths = _read(source, request)
     directory = (out or source).absolute().parent
-    head, cases = with_inputs(authored.head, authored.cases)
+    head, cases = (authored.head, authored.cases) if to == "csv" else with_inputs(authored.head, authored.cases)
     authored = replace(
         authored,
         head={key: paths.moved(node, directory) for key, node in head.items()},
@@ -129,6 +131,19 @@ def _jsonl(authored: Authored, stem: Path, out: Path | None) -> dict[Path, str]:
     return {path: jsonl_text(authored.cases), path.with_suffix(".yaml"): yaml_text(authored.head)}
 
 
+def _csv(authored: Authored, stem: Path, out: Path | None) -> dict[Path, str]:
+    path = out or stem.with_name(f"{stem.name}{_ROWS}")
+    if path.suffix != _ROWS:
+        raise UsageError(f"{path} must end in {_ROWS}")
+    table = csv_table(authored.head, authored.cases)
+    if table.unsaid:
+        lines = [f"case '{one.case}': {one.key}: {one.reason}" for one in table.unsaid]
+        count = len({one.case for one in table.unsaid})
+        plural = "1 case" if count == 1 else f"{count} cases"
+        raise UsageError(f"{plural} cannot be rows, and nothing was written", "\n  ".join(lines))
+    return {path: table.text, path.with_suffix(".yaml"): yaml_text(table.head)}
+
+
 def _python(authored: Authored, stem: Path, out: Path | None) -> dict[Path, str]:
     path = out or stem.with_name(f"{stem.name}{_PYTHON}")
     if not path.name.endswith(_PYTHON):
@@ -139,6 +154,7 @@ def _python(authored: Authored, stem: Path, out: Path | None) -> dict[Path, str]
 _WRITERS: Mapping[Format, Callable[[Authored, Path, Path | None], dict[Path, str]]] = {
     "yaml": _yaml,
     "jsonl": _jsonl,
+    "csv": _csv,
     "python": _python,
 }
 
@@ -160,6 +176,8 @@ def _loaded_again(request: LoadRequest, to: Format) -> Suite:
 
 
 def _refuse_changes(before: Suite, after: Suite, to: Format) -> None:
+    if to == "csv":
+        after = replace(after, cases=tuple(_without_added(case, before) for case in after.cases))
     (head, cases), (other_head, others) = meaning(before), meaning(after)
     changed = [name for name in {**cases, **others} if cases.get(name) != others.get(name)]
     if changed:
@@ -168,3 +186,9 @@ def _refuse_changes(before: Suite, after: Suite, to: Format) -> None:
         raise UsageError(f"{count} would not mean the same as {to}: {shown}")
     if head != other_head:
         raise UsageError(f"the keys of the suite would not mean the same as {to}")
+
+
+def _without_added(case: Case, before: Suite) -> Case:
+    """The case without the variable that holds its input, which was not there before."""
+    own = next((one.vars for one in before.cases if one.id == case.id), {})
+    return replace(case, vars={key: value for key, value in case.vars.items() if key in own})

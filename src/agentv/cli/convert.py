@@ -11,7 +11,7 @@ from agentv.cli.printing import print_diagnostics
 from agentv.errors import ExitStatus, UsageError
 from agentv.reports.text import safe
 
-FORMATS = ("yaml", "jsonl", "python")
+FORMATS = ("yaml", "jsonl", "csv", "python")
 
 
 @click.command("convert", epilog="Example: agentv convert evals/refunds.eval.yaml --to jsonl")

@@ -82,7 +82,7 @@ def _asking(case: MapNode, asked: Node) -> MapNode:
         return MapNode(items, {**case.keys, "input": asked.at}, case.at)
     if _skips(case):
         return case
-    joined = ListNode([*_messages(asked), *_messages(case.items[own])], case.items[own].at)
+    joined = ListNode([*messages_of(asked), *messages_of(case.items[own])], case.items[own].at)
     return MapNode({**case.items, own: joined}, case.keys, case.at)
 
 
@@ -97,7 +97,8 @@ def _skips(case: MapNode) -> bool:
     return any(isinstance(one, Scalar) and one.value is True for one in said)
 
 
-def _messages(node: Node) -> list[Node]:
+def messages_of(node: Node) -> list[Node]:
+    """What an input says as a list of messages."""
     if isinstance(node, ListNode):
         return node.items
     if isinstance(node, MapNode) and "role" in node.items:
