@@ -18,6 +18,7 @@ from agentv.spec.promptfoo_source import FILE, Source, mapping, number_node, ord
 from agentv.spec.promptfoo_tables import REFUSED, WITHOUT_EFFECT
 from agentv.spec.promptfoo_targets import judge_of, targets
 from agentv.spec.report import Report
+from agentv.spec.spellings import CASE
 
 NAMES = ("promptfooconfig.yaml", "promptfooconfig.yml", "promptfooconfig.json")
 _KEYS = ({"prompts", "providers"}, {"prompts", "targets"})
@@ -26,11 +27,15 @@ _HELD = (".yaml", ".yml", ".json", ".jsonl")
 
 
 def is_promptfoo(path: Path, root: Node | None) -> bool:
-    """Whether a file is promptfoo's configuration: by its name, else by its keys."""
+    """Whether a file is promptfoo's configuration: by its name, else by its keys, and tests that need no id."""
     if path.name in NAMES:
         return True
-    keys = root.items.keys() if isinstance(root, MapNode) else set()
-    return any(wanted <= keys for wanted in _KEYS) and ("defaultTest" in keys or "name" not in keys)
+    if not isinstance(root, MapNode) or not any(wanted <= root.items.keys() for wanted in _KEYS):
+        return False
+    tests = root.get("tests")
+    listed = tests.items if isinstance(tests, ListNode) else []
+    nameless = (isinstance(one, MapNode) and not one.items.keys() & set(CASE.spelled("id")) for one in listed)
+    return "scenarios" in root.items or any(nameless)
 
 
 def eval_file(path: Path, root: MapNode, report: Report) -> Mapping[str, Node]:
@@ -73,21 +78,22 @@ class _Converter:
         elif key in ("providers", "targets"):
             self._made["targets"] = targets(item, self._source)
         elif key in ("evaluateOptions", "commandLineOptions"):
-            self._run(item)
+            self._run(key, item)
         elif key in WITHOUT_EFFECT:
             self._source.tell(root.keys[key], f"'{key}' is left out", WITHOUT_EFFECT[key])
         else:
             self._source.tell(root.keys[key], f"'{key}' has no equivalent", REFUSED.get(key))
             self._made[key] = item
 
-    def _run(self, node: Node) -> None:
+    def _run(self, key: str, node: Node) -> None:
         if not isinstance(node, MapNode):
+            self._source.tell(node, f"'{key}' is no mapping, and is left out")
             return
         before = self._made.get("run")
         run = dict(before.items) if isinstance(before, MapNode) else {}
-        run |= {_RUN[key]: item for key, item in node.items.items() if key in _RUN}
-        for key in node.items.keys() - _RUN.keys():
-            self._source.tell(node.keys[key], f"'{key}' is left out", "see 'agentv eval --help'")
+        run |= {_RUN[option]: item for option, item in node.items.items() if option in _RUN}
+        for option in node.items.keys() - _RUN.keys():
+            self._source.tell(node.keys[option], f"'{option}' is left out", "see 'agentv eval --help'")
         if run:
             self._made["run"] = mapping(node, run)
 
@@ -96,6 +102,9 @@ class _Converter:
         if isinstance(node, Scalar) and node.text.startswith(FILE):
             node = self._source.document(self._source.directory / node.text.removeprefix(FILE), node)
         if not isinstance(node, MapNode):
+            if node is not None and not is_empty(node):
+                self._source.tell(node, "'defaultTest' is no mapping")
+                self._made["default_test"] = node
             return False
         made: dict[str, Node] = {}
         for key, item in node.items.items():
@@ -128,11 +137,11 @@ class _Converter:
     def _tests(self, tests: Node | None, scenarios: Node | None, cases: CaseConverter, root: MapNode) -> Node:
         given = tests if isinstance(tests, ListNode) else ListNode([tests] if tests is not None else [], root.at)
         items = given.items
-        if items and not isinstance(scenarios, ListNode) and all(_is_table(item) for item in items):
+        if items and scenarios is None and all(_is_table(item) for item in items):
             return self._tables(items, cases, root)
         for item in items:
             self._test(item, cases)
-        for scenario in scenarios.items if isinstance(scenarios, ListNode) else []:
+        for scenario in scenarios.items if isinstance(scenarios, ListNode) else [scenarios] if scenarios else []:
             self._scenario(scenario, cases)
         if not cases.made:
             self._source.tell(root, "there is no test", "write cases under 'tests'")

@@ -103,6 +103,8 @@ def variables(node: Node, source: Source) -> dict[str, Node]:
     if isinstance(node, Scalar) and node.text.startswith(FILE):
         found = source.document(source.directory / node.text.removeprefix(FILE), node)
         node = found if isinstance(found, MapNode) else node
+    if is_empty(node):
+        return {}
     if not isinstance(node, MapNode):
         source.tell(node, "'vars' is no mapping", "write the variables here")
         return {"vars": node}

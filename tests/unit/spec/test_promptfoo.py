@@ -5,14 +5,22 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from agentv.app.from_promptfoo import from_promptfoo
 from agentv.app.validate import validate
 from agentv.errors import ExitStatus, UsageError
 from agentv.sdk import evaluate
+from agentv.spec.emit import yaml_text
+from agentv.spec.nodes import MapNode
+from agentv.spec.promptfoo import eval_file
 from agentv.spec.promptfoo_tables import ABSENT, RENAMED, SAME
+from agentv.spec.report import Report
+from agentv.spec.yaml import read_yaml
 
 SAMPLES = Path(__file__).parent / "promptfoo"
 
@@ -189,6 +197,39 @@ def test_it_is_written_beside_the_configuration_and_overwrites_nothing(tmp_path:
 
 def test_an_eval_file_is_not_taken_for_a_configuration(tmp_path: Path) -> None:
     path = tmp_path / "suite.eval.yaml"
-    path.write_text("targets: [echo]\ntests: [{id: a, input: a, assert: [contains: a]}]\n")
+    path.write_text("targets: [echo]\nprompts: [a]\ntests: [{id: a, input: a, assert: [contains: a]}]\n")
     assert from_promptfoo(path, None) is None
     assert os.listdir(tmp_path) == ["suite.eval.yaml"]  # noqa: PTH208  # its names alone
+
+
+def test_a_configuration_of_another_name_is_known_by_its_keys(tmp_path: Path) -> None:
+    path = tmp_path / "support.yaml"
+    path.write_text("prompts: [a]\nproviders: [echo]\ntests: [{assert: [{type: contains, value: a}]}]\n")
+    found = from_promptfoo(path, None)
+    assert found is not None
+    assert found.path.name == "support.eval.yaml"
+
+
+KEYS = ["type", "value", "assert", "vars", "options", "provider", "id", "config", "tests", "prefix", "threshold", "raw"]
+
+NODES = st.recursive(
+    st.sampled_from([None, True, 1.5, "", "a", "file://a.js", "file://none.txt", "{{ a", "json.a", "exec:x", "*.csv"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+TOP = ["prompts", "providers", "targets", "defaultTest", "tests", "scenarios", "evaluateOptions", "env", "tags", "x"]
+
+
+@given(st.dictionaries(st.sampled_from(TOP), NODES, max_size=6))
+@settings(max_examples=300, deadline=None)
+def test_no_shape_of_a_configuration_is_too_much(document: dict[str, Any]) -> None:
+    path = Path("/nowhere/promptfooconfig.yaml")
+    root = read_yaml(str(path), msgspec.json.encode(document), Report())
+    if isinstance(root, MapNode):
+        report = Report()
+        made = eval_file(path, root, report)
+        assert isinstance(yaml.safe_load(yaml_text(made)), dict)
+        kept = yaml_text(made)
+        for key in document.keys() & {"x"}:
+            assert key in kept
+            assert report.count
