@@ -13,8 +13,9 @@ from pathlib import Path
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, is_empty
 from agentv.spec.promptfoo_assertions import assertions
 from agentv.spec.promptfoo_cases import CaseConverter, variables
+from agentv.spec.promptfoo_marks import marked
 from agentv.spec.promptfoo_prompts import prompts_of
-from agentv.spec.promptfoo_source import FILE, Source, mapping, number_node, ordered, text_node
+from agentv.spec.promptfoo_source import FILE, Source, mapping, ordered, text_node
 from agentv.spec.promptfoo_tables import REFUSED, WITHOUT_EFFECT
 from agentv.spec.promptfoo_targets import judge_of, targets
 from agentv.spec.report import Report
@@ -63,14 +64,13 @@ class _Converter:
         prompts = prompts_of(items.pop("prompts", None), self._source, root)
         tests = items.pop("tests", None)
         scenarios = items.pop("scenarios", None)
-        threshold = self._default_test(items.pop("defaultTest", None))
+        self._default_test(items.pop("defaultTest", None))
         for key, item in items.items():
             self._key(key, item, root)
-        if not threshold:  # without one, every assertion of a test must pass
-            self._made["threshold"] = number_node(1, root.at)
         self._made |= prompts.head
         found = self._tests(tests, scenarios, CaseConverter(self._source, prompts), root)
-        return {**ordered(self._made), "tests": found}
+        head, found = marked(self._made, found)
+        return {**ordered(head), "tests": found}
 
     def _key(self, key: str, item: Node, root: MapNode) -> None:
         if key in ("description", "tags", "env"):
@@ -97,15 +97,14 @@ class _Converter:
         if run:
             self._made["run"] = mapping(node, run)
 
-    def _default_test(self, node: Node | None) -> bool:
-        """Take over `defaultTest`; whether it has a threshold."""
+    def _default_test(self, node: Node | None) -> None:
         if isinstance(node, Scalar) and node.text.startswith(FILE):
             node = self._source.document(self._source.directory / node.text.removeprefix(FILE), node)
         if not isinstance(node, MapNode):
             if node is not None and not is_empty(node):
                 self._source.tell(node, "'defaultTest' is no mapping")
                 self._made["default_test"] = node
-            return False
+            return
         made: dict[str, Node] = {}
         for key, item in node.items.items():
             if key == "assert":
@@ -120,7 +119,6 @@ class _Converter:
                 made[key] = item
         if made:
             self._made["default_test"] = mapping(node, made)
-        return "threshold" in made
 
     def _default_options(self, node: MapNode) -> dict[str, Node]:
         rest = dict(node.items)

@@ -98,6 +98,23 @@ OWN_THRESHOLD = frozenset(
 )
 """Types with a threshold of their own; of all others, it is the score that the grade must reach."""
 
+GRADED = frozenset(
+    {
+        "answer-relevance",
+        "closed-qa",
+        "context-faithfulness",
+        "context-recall",
+        "context-relevance",
+        "factuality",
+        "javascript",
+        "llm-rubric",
+        "python",
+        "trajectory:goal-success",
+        "webhook",
+    }
+)
+"""Types, by our names, that may pass with a score below 1."""
+
 SCHEMAS = frozenset({"contains-json", "is-json"})
 """Types whose value is a JSON Schema or the path of one."""
 

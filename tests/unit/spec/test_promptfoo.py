@@ -41,7 +41,9 @@ def converted(text: str, tmp_path: Path) -> tuple[dict[str, Any], list[str]]:
 
 def entries(text: str, tmp_path: Path) -> tuple[list[dict[str, Any]], list[str]]:
     """What a list of assertions comes to, and what was told."""
-    document, told = converted(f"prompts: hello\nproviders: echo\ntests: [{{assert: [{text}]}}]\n", tmp_path)
+    document, told = converted(
+        f"prompts: hello\nproviders: echo\ntests: [{{threshold: 1, assert: [{text}]}}]\n", tmp_path
+    )
     return document["tests"][0]["assert"], told
 
 
@@ -62,6 +64,37 @@ def test_one_wrong_assertion_fails_a_test_without_a_threshold(tmp_path: Path) ->
     )
     assert document["threshold"] == 1
     assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == ExitStatus.FAILED
+
+
+@pytest.mark.parametrize(("code", "status"), [("0.6", ExitStatus.PASSED), ("0.4", ExitStatus.FAILED)])
+def test_a_graded_assertion_passes_below_a_score_of_1_and_its_fail_fails_the_test(
+    code: str, status: ExitStatus, tmp_path: Path
+) -> None:
+    text = "prompts: hello\nproviders: echo\ndefaultTest: {assert: [{type: contains, value: h}]}\n"
+    text += f"tests: [{{assert: [{{type: python, value: '{code}'}}, {{type: contains, value: e}}]}}]\n"
+    converted(text, tmp_path)
+    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == status
+
+
+def test_every_assertion_of_a_test_with_a_graded_one_must_pass(tmp_path: Path) -> None:
+    for shared, own in (("h", "z"), ("z", "h")):
+        text = f"prompts: hello\nproviders: echo\ndefaultTest: {{assert: [{{type: contains, value: {shared}}}]}}\n"
+        text += f"tests: [{{assert: [{{type: python, value: '0.6'}}, {{type: contains, value: {own}}}]}}]\n"
+        (tmp_path / shared).mkdir()
+        converted(text, tmp_path / shared)
+        assert evaluate(str(tmp_path / shared / "promptfoo.eval.yaml")).status == ExitStatus.FAILED
+
+
+@pytest.mark.parametrize(("shared", "status"), [("h", ExitStatus.PASSED), ("z", ExitStatus.FAILED)])
+def test_what_is_shared_is_a_gate_only_for_tests_without_a_threshold(
+    shared: str, status: ExitStatus, tmp_path: Path
+) -> None:
+    text = f"prompts: hello\nproviders: echo\ndefaultTest: {{assert: [{{type: contains, value: {shared}}}]}}\n"
+    text += "tests: [{description: b, assert: [{type: python, value: '0.6'}]}, {description: a, threshold: 0.5, "
+    text += "assert: [{type: contains, value: e}]}]\n"
+    converted(text, tmp_path)
+    found = evaluate(str(tmp_path / "promptfoo.eval.yaml"))
+    assert {one.trial.case.id: one.status for one in found.results} == {"a": "passed", "b": status.name.lower()}
 
 
 def test_what_has_no_equivalent_is_told_at_its_place_and_refused(tmp_path: Path) -> None:
