@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
 from agentv.app.meaning import meaning
 from agentv.app.wiring import registries
-from agentv.errors import UsageError
-from agentv.model.span import Span
-from agentv.model.suite import Suite
-from agentv.spec.emit import jsonl_text, yaml_text
+from agentv.errors import LoadError, UsageError
+from agentv.model.suite import Case, Suite
+from agentv.spec.csv_emit import csv_table
+from agentv.spec.emit import jsonl_text, python_text, yaml_text
 from agentv.spec.head import name_of
 from agentv.spec.load import LoadRequest, load
-from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, plain
-from agentv.spec.report import Report
+from agentv.spec.moved import FoundPaths, with_inputs
+from agentv.spec.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, plain
 from agentv.spec.spellings import CASE
 from agentv.spec.suite import TESTS
-from agentv.spec.yaml import read_yaml
 
-Format = Literal["yaml", "jsonl"]
+Format = Literal["yaml", "jsonl", "csv", "python"]
 
 _SHOWN = 5
 _LINES = ".jsonl"
+_ROWS = ".csv"
+_PYTHON = ".eval.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,53 +45,83 @@ class Authored:
 def convert(source: Path, to: Format, out: Path | None, process_env: Mapping[str, str]) -> tuple[Path, ...]:
     """Write a suite in another format; the files that were written.
 
-    Nothing is overwritten, and nothing is left behind that does not mean what the source means.
+    Nothing is overwritten, and nothing is left behind that does not mean what the source means. What makes cases in
+    Python is run, since its cases stand nowhere else.
 
     Raises:
         LoadError: the source is wrong.
         UsageError: a file stands in the way, or the other format cannot say what the source says.
         OSError: a file cannot be written.
     """
-    written: dict[str, MapNode] = {}  # by their ids: a line that is remarked on is read twice
+    request = LoadRequest((str(source),), process_env=process_env, makes=True, for_run=False)
+    before, authored, paths = _read(source, request)
+    directory = (out or source).absolute().parent
+    head, cases = (authored.head, authored.cases) if to == "csv" else with_inputs(authored.head, authored.cases)
+    authored = replace(
+        authored,
+        head={key: paths.moved(node, directory) for key, node in head.items()},
+        cases=[_moved(case, paths, directory) for case in cases],
+    )
+    with written(_WRITERS[to](authored, _stem(source, out), out)) as files:
+        after = _loaded_again(replace(request, paths=(str(files[0]),)), to)
+        _refuse_changes(before, after, to)
+    return files
 
-    def keep(case: MapNode) -> None:
-        key = next((key for key in CASE.spelled("id") if key in case.items), "")
-        written[str(plain(case.items[key])) if key else ""] = case
 
-    request = LoadRequest((str(source),), process_env=process_env, for_run=False, witness=keep)
-    (before,) = load(request, registries()).suites
-    authored = replace(_head_of(source), cases=list(written.values()))
-    files = _WRITERS[to](authored, _stem(source, out), out)
-    _refuse_existing(files)
+@contextmanager
+def written(texts: Mapping[Path, str]) -> Iterator[tuple[Path, ...]]:
+    """New files, which are taken away again where what is done with them fails.
+
+    Raises:
+        UsageError: one of them is there already.
+        OSError: one cannot be written.
+    """
+    standing = [str(path) for path in texts if path.exists()]
+    if standing:
+        names = " and ".join(standing)
+        raise UsageError(f"{names} would be overwritten", "name another file with --out, or move it away")
     with ExitStack() as undo:
-        for path, text in files.items():
+        for path, text in texts.items():
             with path.open("x", encoding="utf-8") as file:
                 undo.callback(path.unlink)
                 file.write(text)
-        first = next(iter(files))
-        (after,) = load(replace(request, paths=(str(first),), witness=None), registries()).suites
-        _refuse_changes(before, after, to)
+        yield tuple(texts)
         undo.pop_all()
-    return tuple(files)
 
 
-def _head_of(source: Path) -> Authored:
-    """The head that stands in the file itself, or in the sidecar of one that holds cases alone."""
-    beside = [source.with_suffix(suffix) for suffix in (".yaml", ".yml")] if source.suffix == _LINES else [source]
-    path = next((one for one in beside if one.is_file()), None)
-    root = read_yaml(str(path), path.read_bytes(), Report()) if path is not None else None
-    items = dict(root.items) if isinstance(root, MapNode) else {}
+def _read(source: Path, request: LoadRequest) -> tuple[Suite, Authored, FoundPaths]:
+    """The suite, and how it is written."""
+    cases: dict[str, MapNode] = {}  # by their ids: a line that is remarked on is read twice
+    heads: list[MapNode] = []
+    paths = FoundPaths()
+
+    def keep(case: MapNode) -> None:
+        key = next((key for key in CASE.spelled("id") if key in case.items), "")
+        cases[str(plain(case.items[key])) if key else ""] = case
+
+    watched = replace(request, witness=keep, heads=heads.append, finds=paths.add)
+    (suite,) = load(watched, registries()).suites
+    items = dict(heads[-1].items) if heads else {}
     tests = next((key for key in items if key in TESTS), "tests")
     items.pop(tests, None)
     if not items.keys() & {"name", "dataset", "suite"}:
         name = name_of(str(source))
-        items = {"name": Scalar(name, name, _NOWHERE), **items}
-    return Authored(items, tests=tests)
+        items = {"name": Scalar(name, name, NOWHERE), **items}
+    return suite, Authored(items, list(cases.values()), tests), paths
+
+
+def _moved(case: MapNode, paths: FoundPaths, directory: Path) -> MapNode:
+    moved = paths.moved(case, directory)
+    assert isinstance(moved, MapNode)  # noqa: S101  # as it was
+    return moved
+
+
+def _whole(authored: Authored) -> Mapping[str, Node]:
+    return {**authored.head, authored.tests: ListNode(list(authored.cases), NOWHERE)}
 
 
 def _yaml(authored: Authored, stem: Path, out: Path | None) -> dict[Path, str]:
-    tests = ListNode(list(authored.cases), _NOWHERE)
-    return {out or stem.with_name(f"{stem.name}.eval.yaml"): yaml_text({**authored.head, authored.tests: tests})}
+    return {out or stem.with_name(f"{stem.name}.eval.yaml"): yaml_text(_whole(authored))}
 
 
 def _jsonl(authored: Authored, stem: Path, out: Path | None) -> dict[Path, str]:
@@ -100,28 +131,64 @@ def _jsonl(authored: Authored, stem: Path, out: Path | None) -> dict[Path, str]:
     return {path: jsonl_text(authored.cases), path.with_suffix(".yaml"): yaml_text(authored.head)}
 
 
-_WRITERS: Mapping[Format, Callable[[Authored, Path, Path | None], dict[Path, str]]] = {"yaml": _yaml, "jsonl": _jsonl}
+def _csv(authored: Authored, stem: Path, out: Path | None) -> dict[Path, str]:
+    path = out or stem.with_name(f"{stem.name}{_ROWS}")
+    if path.suffix != _ROWS:
+        raise UsageError(f"{path} must end in {_ROWS}")
+    table = csv_table(authored.head, authored.cases)
+    if table.unsaid:
+        lines = [f"case '{one.case}': {one.key}: {one.reason}" for one in table.unsaid]
+        count = len({one.case for one in table.unsaid})
+        plural = "1 case" if count == 1 else f"{count} cases"
+        raise UsageError(f"{plural} cannot be rows, and nothing was written", "\n  ".join(lines))
+    return {path: table.text, path.with_suffix(".yaml"): yaml_text(table.head)}
+
+
+def _python(authored: Authored, stem: Path, out: Path | None) -> dict[Path, str]:
+    path = out or stem.with_name(f"{stem.name}{_PYTHON}")
+    if not path.name.endswith(_PYTHON):
+        raise UsageError(f"{path} must end in {_PYTHON}")
+    return {path: python_text(_whole(authored))}
+
+
+_WRITERS: Mapping[Format, Callable[[Authored, Path, Path | None], dict[Path, str]]] = {
+    "yaml": _yaml,
+    "jsonl": _jsonl,
+    "csv": _csv,
+    "python": _python,
+}
 
 
 def _stem(source: Path, out: Path | None) -> Path:
     return source.with_name(source.name.removesuffix(source.suffix).removesuffix(".eval")) if out is None else out
 
 
-def _refuse_existing(files: Mapping[Path, str]) -> None:
-    standing = [str(path) for path in files if path.exists()]
-    if standing:
-        names = " and ".join(standing)
-        raise UsageError(f"{names} would be overwritten", "name another file with --out, or move it away")
+def _loaded_again(request: LoadRequest, to: Format) -> Suite:
+    try:
+        (suite,) = load(request, registries()).suites
+    except LoadError as error:
+        first = next(one for one in error.diagnostics if one.severity == "error")
+        place = f" (line {first.span.line})" if first.span is not None and first.span.line > 0 else ""
+        more = sum(one.severity == "error" for one in error.diagnostics) - 1
+        others = f", and {more} more" if more else ""
+        raise UsageError(f"as {to} the suite would be wrong: {first.message}{place}{others}", first.hint) from None
+    return suite
 
 
 def _refuse_changes(before: Suite, after: Suite, to: Format) -> None:
+    if to == "csv":
+        after = replace(after, cases=tuple(_without_added(case, before) for case in after.cases))
     (head, cases), (other_head, others) = meaning(before), meaning(after)
     changed = [name for name in {**cases, **others} if cases.get(name) != others.get(name)]
     if changed:
         shown = ", ".join(changed[:_SHOWN]) + (", …" if len(changed) > _SHOWN else "")
-        raise UsageError(f"{len(changed)} cases would not mean the same as {to}: {shown}")
+        count = f"{len(changed)} cases" if len(changed) > 1 else "1 case"
+        raise UsageError(f"{count} would not mean the same as {to}: {shown}")
     if head != other_head:
         raise UsageError(f"the keys of the suite would not mean the same as {to}")
 
 
-_NOWHERE = Span("", 0, 0, 0, 0)
+def _without_added(case: Case, before: Suite) -> Case:
+    """The case without the variable that holds its input, which was not there before."""
+    own = next((one.vars for one in before.cases if one.id == case.id), {})
+    return replace(case, vars={key: value for key, value in case.vars.items() if key in own})

@@ -22,10 +22,10 @@ from agentv.spec.scalars import resolve
 _PREFIXES = {"javascript": "javascript", "fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}
 """What promptfoo also takes for a type in front of a colon."""
 
-_LISTS = frozenset({"contains-any", "contains-all", "icontains-any", "icontains-all"})
+LISTS = frozenset({"contains-any", "contains-all", "icontains-any", "icontains-all"})
 """Types whose value is a list, written with commas."""
 
-_DOCUMENTS = frozenset({"is-json", "contains-json", "json-schema", "json-match"})
+DOCUMENTS = frozenset({"is-json", "contains-json", "json-schema", "json-match"})
 """Types whose value may be JSON."""
 
 _ELSEWHERE = (
@@ -138,10 +138,10 @@ def _bare(name: str) -> str:
 
 
 def _value(name: str, text: str, at: Span, report: Report) -> Node:
-    if name in _LISTS:
+    if name in LISTS:
         items = (item.strip() for item in text.split(","))
         return ListNode([Scalar(item, item, at) for item in items], at)
-    if name in _DOCUMENTS and text.startswith(("{", "[")):
+    if name in DOCUMENTS and text.startswith(("{", "[")):
         own = Report()
         found = parse_json(text, at, own)
         for one in own.diagnostics:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from pprint import pformat
 from typing import Any
 
 import msgspec
@@ -79,4 +78,30 @@ def _json_value(node: Node) -> Any:
 def python_text(items: Mapping[str, Node]) -> str:
     """A Python file that defines `suite` as a mapping."""
     suite = {key: plain(node) for key, node in items.items()}
-    return f"suite = {pformat(suite, width=WIDTH, sort_dicts=False, underscore_numbers=False)}\n"
+    return f'"""Cases for agentv."""\n\nsuite = {_literal(suite, 0, WIDTH)}\n'
+
+
+def _literal(value: Any, depth: int, room: int) -> str:
+    """A value as Python is formatted by hand: on one line where it fits, else a part a line.
+
+    Args:
+        value: plain data.
+        depth: levels of indentation.
+        room: columns that are left on the line.
+    """
+    line = repr(value)
+    if depth and len(line) < room and "\\n" not in line:
+        return line
+    inner, pad = "    " * (depth + 1), "    " * depth
+    left = WIDTH - len(inner)
+    if isinstance(value, dict) and value:
+        pairs = ((f"{key!r}: ", item) for key, item in value.items())
+        parts = [f"{start}{_literal(item, depth + 1, left - len(start))}," for start, item in pairs]
+    elif isinstance(value, list) and value:
+        parts = [f"{_literal(item, depth + 1, left)}," for item in value]
+    elif isinstance(value, str) and len(lines := value.splitlines(keepends=True)) > 1:
+        parts = [repr(one) for one in lines]
+    else:
+        return line
+    start, end = "{}" if isinstance(value, dict) else "[]" if isinstance(value, list) else "()"
+    return "\n".join((start, *(inner + part for part in parts), pad + end))

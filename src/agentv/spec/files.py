@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from errno import EINVAL
 from pathlib import Path
 from stat import S_ISREG
 from types import MappingProxyType
 
+from agentv.model.span import Span
 from agentv.spec.ignores import MARK
 
 KEPT_PATHS = 4096
@@ -128,12 +129,14 @@ class Places:
         root: the repository's root.
         alone: nothing is looked for beside the file that mentions a path, only in `suite`.
         typed: paths come from the command line, where `/a.py` is the system's before it is the repository's.
+        told: hears of every path that was found: as written, where it stands, the file that it means.
     """
 
     suite: str
     root: str
     alone: bool = False
     typed: bool = False
+    told: Callable[[str, Span, str], None] | None = None
     _found: dict[tuple[str, str], tuple[str | None, tuple[str, ...]]] = field(default_factory=dict, repr=False)
 
     def find(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:

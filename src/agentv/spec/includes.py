@@ -135,6 +135,8 @@ def _path_of(node: Scalar, reading: Reading) -> str | None:
     if not NAME.fullmatch(written):
         found, tried = reading.places.find(written, span_of(node.at).file)
         if found is not None and is_file(found):
+            if reading.places.told is not None:
+                reading.places.told(written, span_of(node.at), found)
             return found
         _missing(node, tried, reading)
         return None

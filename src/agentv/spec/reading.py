@@ -126,6 +126,8 @@ class Reading:
         if GIT_URL.match(text.removeprefix("file://")):
             return GitFiles(self.checkout, self.report).find(text.removeprefix("file://"), node, what)
         found, tried = self.places.find(text, span_of(node.at).file)
+        if found is not None and self.places.told is not None:
+            self.places.told(text, span_of(node.at), found)
         if found is None:
             self.report.error(
                 "missing-file",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from agentv.model.span import Span
 from agentv.model.suite import TargetSpec
 from agentv.model.values import Json
 from agentv.registry.table import Registry
@@ -35,6 +36,9 @@ class LoadRequest:
         given_target, given_judge: made in Python; they win over all others.
         edits: absolute path → what is read in place of the file, to see what a change would mean.
         witness: called with every case as it is written, right or wrong.
+        heads: called with the outermost mapping of an eval file, or of a sidecar, as it is written.
+        finds: called with every path of the suite's own: as written, where it stands, what was found.
+        makes: what makes cases in Python is run even where nothing else is.
         for_run: False for `validate`: no target is needed, and an unset environment variable is a warning.
     """
 
@@ -49,4 +53,7 @@ class LoadRequest:
     given_judge: TargetSpec | Mapping[str, Json] | None = None
     edits: Mapping[str, bytes] = field(default_factory=dict)
     witness: Callable[[MapNode], None] | None = None
+    heads: Callable[[MapNode], None] | None = None
+    finds: Callable[[str, Span, str], None] | None = None
+    makes: bool = False
     for_run: bool = True

@@ -51,7 +51,7 @@ class SuiteReader:
         self._report = report
         self._disk = DiskReader(request.edits)
         directory = _home(path)
-        places = Places(directory, repository_root(directory))
+        places = Places(directory, repository_root(directory), told=request.finds)
         nothing = Scope(EMPTY, {})  # until the environment is read
 
         def checkout(wanted: RepositoryFile) -> Checkout | Unavailable:
@@ -130,7 +130,13 @@ class SuiteReader:
     def _top(self) -> Span:
         return Span(self.path, 1, 1, 1, 2)
 
+    @property
+    def _makes(self) -> bool:
+        return self.request.for_run or self.request.makes
+
     def _suite(self, root: MapNode) -> Suite | None:
+        if self.request.heads is not None:
+            self.request.heads(root)
         streamed = self._head is not None
         head = self._head or self._begin(root)
         key = next((key for key in root.items if key in TESTS), None)
@@ -153,7 +159,7 @@ class SuiteReader:
         head = self._head = self._heads.read(root, self._reading)
         self._meant |= _meant(root)
         self._sources = CaseSources(
-            self.path, head.cases, head.assertions, head.reading, self._disk, for_run=self.request.for_run
+            self.path, head.cases, head.assertions, head.reading, self._disk, for_run=self._makes
         )
         return head
 
@@ -169,7 +175,10 @@ class SuiteReader:
         return self._sources.add if self._sources is not None else None
 
     def _streamed_suite(self) -> Suite | None:
-        head = self._begin(self._sidecar())
+        sidecar = self._sidecar()
+        if self.request.heads is not None:
+            self.request.heads(sidecar)
+        head = self._begin(sidecar)
         if self._sources is not None:
             self._sources.stream(self.path)
         return self._finished(head, None)
@@ -183,7 +192,7 @@ class SuiteReader:
             made._reading = made._reading.rendering(holds_placeholder(root))
             return made._suite(root)
 
-        return read_python_suite(self.path, self._report, read_made, for_run=self.request.for_run)
+        return read_python_suite(self.path, self._report, read_made, for_run=self._makes)
 
     def _sidecar(self) -> MapNode:
         """The suite's keys, from the YAML file of the same name beside the cases."""

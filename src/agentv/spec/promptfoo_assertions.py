@@ -1,0 +1,140 @@
+"""promptfoo's assertions as ours. What has no equivalent stays as it was written, so that it is refused."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+from agentv.spec.nodes import ListNode, MapNode, Node, Scalar
+from agentv.spec.promptfoo_source import FILE, Source, mapping, text_node
+from agentv.spec.promptfoo_tables import (
+    ABSENT,
+    ASSERTION_KEYS,
+    LISTS,
+    NOT_CONVERTED,
+    OWN_THRESHOLD,
+    RENAMED,
+    SAME,
+    SCHEMAS,
+)
+from agentv.spec.promptfoo_targets import judge_of
+
+UNCONVERTED = "unconverted"
+"""The key under which stands what would be read as something else here, were it left alone."""
+
+_KNOWN = {*ASSERTION_KEYS, *NOT_CONVERTED, "threshold", "provider"}
+
+
+def assertions(node: Node, source: Source) -> Node:
+    """The entries of an `assert:` list."""
+    if not isinstance(node, ListNode):
+        source.tell(node, "'assert' is no list")
+        return node
+    return ListNode([_entry(item, source) for item in node.items], node.at)
+
+
+def _entry(node: Node, source: Source) -> Node:
+    if not isinstance(node, MapNode):
+        source.tell(node, "an assertion of promptfoo's is a mapping", "write it as one with 'type'")
+        return node if not isinstance(node, Scalar) else mapping(node, {UNCONVERTED: node})
+    kind = node.get("type")
+    if not isinstance(kind, Scalar) or not isinstance(kind.value, str):
+        source.tell(node, "this assertion has no type")
+        return mapping(node, {UNCONVERTED: node})
+    inverted = kind.value.startswith("not-")
+    name = kind.value.removeprefix("not-")
+    if name == "assert-set":
+        return _set(node, source)
+    ours = name if name in SAME else RENAMED.get(name)
+    if ours is None:
+        source.tell(kind, f"'{name}' has no equivalent", ABSENT.get(name, "write it as an assertion of agentv"))
+        return node  # its type is none here, and is refused
+    return _converted(node, text_node(f"not-{ours}" if inverted else ours, kind.at), ours, source)
+
+
+def _set(node: MapNode, source: Source) -> Node:
+    items: dict[str, Node] = {}
+    for key, item in node.items.items():
+        if key == "assert":
+            items[key] = assertions(item, source)
+        elif key in ("metric", "type", "weight", "threshold"):
+            items[ASSERTION_KEYS.get(key, key)] = item
+        else:
+            source.tell(node.keys[key], f"'{key}' of an assert-set has no equivalent")
+            items[key] = item
+    if "threshold" not in items:  # without one, every assertion of a set must pass
+        items["threshold"] = Scalar(1, "1", node.at)
+    return mapping(node, items)
+
+
+def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
+    items: dict[str, Node] = {}
+    for key, item in node.items.items():
+        if key == "threshold":
+            items["threshold" if ours in OWN_THRESHOLD else "min_score"] = item
+        elif key == "provider":
+            judge = judge_of(item, source)
+            items["judge" if judge is not None else key] = judge or item
+        elif key in NOT_CONVERTED:
+            source.tell(node.keys[key], f"'{key}' is not converted", NOT_CONVERTED[key])
+            items[f"{UNCONVERTED}_{key}"] = item
+        else:
+            if key not in _KNOWN:
+                source.tell(node.keys[key], f"'{key}' of '{ours}' has no equivalent")
+            items[ASSERTION_KEYS.get(key, key)] = item
+    items["type"] = kind
+    value = items.get("value")
+    if value is not None:
+        found = _value(value, ours, source)
+        if found is None:
+            return mapping(node, {UNCONVERTED: node})
+        items["value"] = found
+    return mapping(node, items)
+
+
+def _value(node: Node, ours: str, source: Source) -> Node | None:
+    """The value as it is written here; None where that is impossible, which is told."""
+    if isinstance(node, Scalar) and isinstance(node.value, str):
+        if ours in ("python", "javascript"):
+            return _code(node, ours, source)
+        if source.is_code(node.value):
+            hint = "let it judge: an assertion of type python names a function"
+            source.tell(node, f"a value that '{node.text}' computes has no equivalent", hint)
+            return None
+        if node.value.startswith(FILE) and ours not in SCHEMAS:
+            text = source.content(node)
+            if text is None:
+                return None
+            node = text_node(text, node.at)
+        if ours in LISTS:
+            node = ListNode([text_node(item, node.at) for item in _split(node.text)], node.at)
+        elif ours == "regex":
+            return _pattern(node, source)
+    return source.template(node)
+
+
+def _split(text: str) -> list[str]:
+    """The items of a text with commas; those in quotes may hold some."""
+    rows = list(csv.reader([text], skipinitialspace=True))
+    return [item.strip() for item in (rows[0] if rows else [])]
+
+
+def _pattern(node: Scalar, source: Source) -> Node | None:
+    try:
+        re.compile(node.text)
+    except re.error as error:
+        source.tell(node, f"the pattern is JavaScript's, and no Python: {error}", "write it in Python's syntax")
+        return None
+    return source.template(node)
+
+
+def _code(node: Scalar, ours: str, source: Source) -> Node:
+    if node.value.startswith(FILE):
+        path = node.value.removeprefix(FILE)
+        if ours == "python" and ".py:" not in path:
+            return text_node(f"{path}:get_assert", node.at)
+        return text_node(path, node.at)
+    if ours == "python" and re.search(r"\bcontext\b", node.value):
+        hint = "write context.vars, not context['vars']"
+        source.tell(node, "'context' is an object here, and a mapping in promptfoo", hint)
+    return node

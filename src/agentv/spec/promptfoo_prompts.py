@@ -1,0 +1,100 @@
+"""promptfoo's prompts: what every case is asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from glob import glob, has_magic
+
+from agentv.spec.files import is_file
+from agentv.spec.nodes import ListNode, MapNode, Node, Scalar
+from agentv.spec.promptfoo_source import FILE, Source, chat, mapping, text_node
+from agentv.spec.spellings import SUITE
+
+_SEPARATOR = re.compile(r"^---\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """What is asked.
+
+    Attributes:
+        asked: the one prompt that there is; None where there are several, or none.
+        head: keys of the suite that say what is asked, where there are several.
+    """
+
+    asked: Node | None = None
+    head: Mapping[str, Node] = field(default_factory=dict)
+
+
+def prompts_of(node: Node | None, source: Source, root: MapNode) -> Prompts:
+    """What `prompts` says."""
+    found = list(_prompts(node, source)) if node is not None else []
+    if len(found) == 1:
+        return Prompts(_content(found[0], source))
+    if not found:
+        source.tell(node or root, "there is no prompt", "write 'input' into every case")
+        return Prompts()
+    if "prompts" not in SUITE.canonical:
+        hint = "write a suite for each prompt until then"
+        source.tell(node or root, f"here are {len(found)} prompts, and 'prompts' is known and not supported yet", hint)
+    return Prompts(head={"prompts": ListNode([_content(one, source) for one in found], root.at)})
+
+
+def _prompts(node: Node, source: Source) -> Iterator[Node]:
+    """Each prompt as a text, or as it was written where it is none."""
+    if isinstance(node, ListNode):
+        for item in node.items:
+            yield from _prompts(item, source)
+    elif isinstance(node, MapNode):
+        yield from _labelled(node, source)
+    elif _names_file(node, source):
+        yield from _in_files(node, source)
+    else:
+        yield node
+
+
+def _labelled(node: MapNode, source: Source) -> Iterator[Node]:
+    text = node.get("raw") or node.get("prompt") or node.get("id")
+    if not isinstance(text, Scalar):  # {path: label}
+        for path in node.items:
+            yield from _prompts(text_node(path, node.keys[path]), source)
+        return
+    for key in node.items.keys() - {"raw", "prompt", "id", "label"}:
+        source.tell(node.keys[key], f"'{key}' of a prompt has no equivalent")
+    yield from _prompts(text, source)
+
+
+def _names_file(node: Scalar, source: Source) -> bool:
+    text = node.text.strip()
+    if text.startswith(FILE) or ("\n" not in text and is_file(str(source.directory / text))):
+        return True
+    return has_magic(text) and "{{" not in text and " " not in text and bool(_matched(text, source))
+
+
+def _matched(text: str, source: Source) -> list[str]:
+    return sorted(glob(text.removeprefix(FILE), root_dir=source.directory, recursive=True))  # noqa: PTH207  # Path.glob raises
+
+
+def _in_files(node: Scalar, source: Source) -> Iterator[Node]:
+    text = node.text.strip()
+    if source.is_code(text if text.startswith(FILE) else FILE + text):
+        source.tell(node, f"a prompt that '{text}' makes has no equivalent", "write its text, with placeholders")
+        yield mapping(node, {"unconverted": node})
+        return
+    for path in _matched(text, source) or [text]:
+        content = source.content(text_node(path, node.at))
+        if content is None:
+            yield mapping(node, {"unconverted": node})
+            continue
+        parts = _SEPARATOR.split(content) if path.endswith(".txt") else [content]
+        for part in parts:
+            yield text_node(part.strip("\n"), node.at)
+
+
+def _content(node: Node, source: Source) -> Node:
+    """A prompt as an input: a text, or messages where it is written as JSON."""
+    if not isinstance(node, Scalar):
+        return node
+    return source.template(chat(node.text, node.at) or text_node(node.text, node.at))

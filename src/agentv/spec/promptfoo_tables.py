@@ -1,0 +1,195 @@
+"""promptfoo's words and ours, as data.
+
+Source: promptfoo's documentation (configuration reference, deterministic and model-graded metrics, providers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+SAME = frozenset(
+    {
+        "answer-relevance",
+        "bleu",
+        "contains",
+        "contains-all",
+        "contains-any",
+        "contains-html",
+        "contains-json",
+        "contains-sql",
+        "contains-xml",
+        "context-faithfulness",
+        "context-recall",
+        "context-relevance",
+        "cost",
+        "equals",
+        "factuality",
+        "finish-reason",
+        "gleu",
+        "icontains",
+        "icontains-all",
+        "icontains-any",
+        "is-html",
+        "is-json",
+        "is-refusal",
+        "is-sql",
+        "is-xml",
+        "javascript",
+        "latency",
+        "levenshtein",
+        "llm-rubric",
+        "meteor",
+        "python",
+        "regex",
+        "rouge-n",
+        "select-best",
+        "similar",
+        "skill-used",
+        "starts-with",
+        "tool-call-f1",
+        "trajectory:goal-success",
+        "trajectory:step-count",
+        "trajectory:tool-args-match",
+        "trajectory:tool-sequence",
+        "trajectory:tool-used",
+        "webhook",
+        "word-count",
+    }
+)
+"""Types of the same name and meaning."""
+
+RENAMED: Mapping[str, str] = {
+    "g-eval": "llm-rubric",
+    "model-graded-closedqa": "closed-qa",
+    "model-graded-factuality": "factuality",
+    "similar:cosine": "similar",
+}
+
+ABSENT: Mapping[str, str] = {
+    "agent-rubric": "judge the answer with llm-rubric, or the agent's steps with tool-trajectory",
+    "classifier": "call the classifier from an assertion of type python or script",
+    "conversation-relevance": "judge the answer with llm-rubric",
+    "f-score": "count in an assertion of type python, or use field-accuracy",
+    "guardrails": "check the answer of the guardrail in an assertion of type python",
+    "human": "judge the answer with llm-rubric",
+    "is-valid-function-call": "check the call's arguments with trajectory:tool-args-match, or with json-schema",
+    "is-valid-openai-function-call": "check the call's arguments with trajectory:tool-args-match, or with json-schema",
+    "is-valid-openai-tools-call": "check the calls' arguments with trajectory:tool-args-match, or with json-schema",
+    "max-score": "compare two runs with 'agentv compare'",
+    "moderation": "call the moderation service from an assertion of type python or script",
+    "perplexity": "there are no log probabilities here; take it away",
+    "perplexity-score": "there are no log probabilities here; take it away",
+    "pi": "judge the answer with llm-rubric",
+    "ruby": "call the program from an assertion of type script",
+    "search-rubric": "judge the answer with llm-rubric",
+    "similar:dot": "use similar, which compares by the cosine",
+    "similar:euclidean": "use similar, which compares by the cosine",
+    "trace-error-spans": "check the steps with tool-trajectory or execution-metrics",
+    "trace-span-count": "check the steps with tool-trajectory or execution-metrics",
+    "trace-span-duration": "bound the time with latency or execution-metrics",
+}
+"""Type that agentv has not → what to do instead."""
+
+LISTS = frozenset({"contains-all", "contains-any", "icontains-all", "icontains-any"})
+"""Types whose value may be one text with commas."""
+
+OWN_THRESHOLD = frozenset(
+    {"assert-set", "bleu", "cost", "gleu", "latency", "levenshtein", "meteor", "rouge-n", "similar", "tool-call-f1"}
+)
+"""Types with a threshold of their own; of all others, it is the score that the grade must reach."""
+
+GRADED = frozenset(
+    {
+        "answer-relevance",
+        "closed-qa",
+        "context-faithfulness",
+        "context-recall",
+        "context-relevance",
+        "factuality",
+        "javascript",
+        "llm-rubric",
+        "python",
+        "trajectory:goal-success",
+        "webhook",
+    }
+)
+"""Types, by our names, that may pass with a score below 1."""
+
+SCHEMAS = frozenset({"contains-json", "is-json"})
+"""Types whose value is a JSON Schema or the path of one."""
+
+ASSERTION_KEYS: Mapping[str, str] = {"type": "type", "value": "value", "weight": "weight", "metric": "name"}
+"""Keys of an assertion that need no thought: theirs → ours."""
+
+NOT_CONVERTED: Mapping[str, str] = {
+    "rubricPrompt": "write the prompt under 'prompt'; it sees other variables: output, criteria, rubrics",
+    "transform": "write a Jinja expression over 'output', a path such as $.a.b, or file.py:function",
+    "contextTransform": "shape the context in the target, or in an assertion of type python",
+    "config": "an assertion of type python or script takes 'config'",
+}
+"""Keys of an assertion that stay as they are → what to do instead."""
+
+PROVIDERS: Mapping[str, str] = {
+    "anthropic:messages:": "anthropic:",
+    "anthropic:": "anthropic:",
+    "azure:chat:": "azure:",
+    "azureopenai:chat:": "azure:",
+    "google:": "gemini:",
+    "litellm:": "litellm:",
+    "ollama:chat:": "ollama:",
+    "ollama:completion:": "ollama:",
+    "openai:chat:": "openai:",
+    "openrouter:": "openrouter:",
+}
+"""What a provider's id begins with → what ours does; the first that fits."""
+
+ALIKE = frozenset({"echo"})
+"""Providers of the same name."""
+
+WITHOUT_EFFECT: Mapping[str, str] = {
+    "$schema": "write '# yaml-language-server: $schema=…' with what 'agentv schema' prints",
+    "outputPath": "name the file when you run: agentv eval FILE --out PATH",
+    "sharing": "results are files; there is nothing to share them with",
+    "writeLatestResults": "a run writes its results into a directory of its own",
+}
+"""Keys that change no verdict, and are left out → what to do instead."""
+
+REFUSED: Mapping[str, str] = {
+    "assertScoringFunction": "weigh the assertions, or judge the answer in one of type python",
+    "derivedMetrics": "compute them from the rows of the run's index.jsonl",
+    "extensions": "prepare and clean up around the run, in a script of yours",
+    "nunjucksFilters": "filters are Jinja's; prepare the value in 'vars'",
+    "options": "see the keys of cases and assertions",
+    "prompts": "write a suite for each prompt",
+    "provider": "write 'target', and a target of agentv",
+    "providers": "write 'target', and a target of agentv",
+    "redteam": "agentv makes no attacks; write them as cases",
+    "storeOutputAs": "a case does not see the answers of others",
+    "tracing": "agentv keeps the transcript of every trial; take it away",
+}
+"""Keys that stay, so that nothing runs before they are looked at → what to do instead."""
+
+ORDER = (
+    "name",
+    "description",
+    "tags",
+    "targets",
+    "judge",
+    "run",
+    "threshold",
+    "env",
+    "prompts",
+    "input",
+    "default_test",
+    "id",
+    "vars",
+    "expand",
+    "assert",
+)
+"""In which order people read the keys of an eval file and of its cases; the others stand behind."""
+
+FILTERS: Mapping[str, str] = {
+    "dump": "tojson",
+    "nl2br": "replace",
+}
+"""Filters of Nunjucks that Jinja has not → its own."""

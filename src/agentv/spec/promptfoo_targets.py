@@ -1,0 +1,138 @@
+"""promptfoo's providers as targets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from agentv.spec.nodes import ListNode, MapNode, Node, Scalar
+from agentv.spec.promptfoo_source import Source, mapping, text_node
+from agentv.spec.promptfoo_tables import ALIKE, PROVIDERS
+
+_EXEC = "exec:"
+_RESPONSES = "openai:responses:"
+_MODEL = re.compile(r"openai:(?!embeddings?:|image:|moderation:|realtime:|assistant:|completion:)[\w.-]+$")
+_PATH = re.compile(r"json((?:\.\w+|\[\d+\])+)$")
+_HTTP_KEYS = ("url", "method", "headers", "body")
+_CODE = ("python:", "file://", "javascript:", "golang:", "ruby:", "webhook:", "package:")
+
+
+def targets(node: Node, source: Source) -> Node:
+    """What `providers` or `targets` says: one, or a list of them."""
+    if isinstance(node, ListNode):
+        return ListNode([_target(item, source) for item in node.items], node.at)
+    return _target(node, source)
+
+
+def judge_of(node: Node, source: Source) -> Node | None:
+    """The judge that a `provider` of an assertion names; None where it has no equivalent, which is told."""
+    if isinstance(node, Scalar):
+        found = _named(node.text)
+        if isinstance(found, str):
+            return text_node(found, node.at)
+    source.tell(node, "this provider of a judge has no equivalent", "name a target, or write provider:model")
+    return None
+
+
+def _named(identity: str) -> str | None:
+    """Our `provider:model` for an id of theirs."""
+    if identity in ALIKE or _MODEL.match(identity):
+        return identity
+    beginning = next((one for one in PROVIDERS if identity.startswith(one)), None)
+    return None if beginning is None else PROVIDERS[beginning] + identity.removeprefix(beginning)
+
+
+def _target(node: Node, source: Source) -> Node:
+    if isinstance(node, Scalar):
+        return _of(node.text, {}, node, source) or node
+    if not isinstance(node, MapNode):
+        source.tell(node, "this provider is neither a text nor a mapping")
+        return node
+    if "id" not in node.items and len(node.items) == 1:  # {"openai:x": {config: …}}
+        (identity, options), *_ = node.items.items()
+        items = dict(options.items) if isinstance(options, MapNode) else {}
+        node = mapping(node, {"id": text_node(identity, node.keys[identity]), **items})
+    said = node.get("id")
+    if not isinstance(said, Scalar):
+        source.tell(node, "this provider has no id")
+        return node
+    return _of(said.text, node.items, node, source) or node
+
+
+def _of(identity: str, items: Mapping[str, Node], node: Node, source: Source) -> Node | None:
+    """A target with that identity and these options; None where there is no equivalent, which is told."""
+    config = items.get("config")
+    settings = dict(config.items) if isinstance(config, MapNode) else {}
+    name = _named(identity)
+    if identity.startswith(("http://", "https://")) or identity in ("http", "https"):
+        made = _http(identity, settings, node, source)
+    elif identity.startswith(_EXEC):
+        hint = "the command got the prompt, the options and the context; here it gets the prompt"
+        if settings:
+            source.tell(config or node, "the options of an 'exec' provider are not handed on", hint)
+        command = identity.removeprefix(_EXEC).strip()
+        made = {"provider": text_node("cli", node.at), "command": text_node(f"{command} {{PROMPT}}", node.at)}
+    elif identity.startswith(_RESPONSES):
+        model = f"openai:{identity.removeprefix(_RESPONSES)}"
+        made = {"provider": text_node(model, node.at), "api": text_node("responses", node.at), **settings}
+    elif name is not None:
+        made = {"provider": text_node(name, node.at), **settings}
+    else:
+        source.tell(node, f"the provider '{identity}' has no equivalent", _instead(identity))
+        return None
+    return _with_rest(made, items, node, source)
+
+
+def _with_rest(made: dict[str, Node], items: Mapping[str, Node], node: Node, source: Source) -> Node:
+    """The target under its label; a lone `provider:rest` is a text. Its other keys stay, and are refused."""
+    rest = {key: item for key, item in items.items() if key not in ("id", "config", "label")}
+    for key, item in rest.items():
+        source.tell(
+            item, f"'{key}' of a provider has no equivalent", "do it in the target, or write a suite of its own"
+        )
+    label = items.get("label")
+    if not rest and label is None:
+        if made.keys() == {"provider"}:
+            return made["provider"]
+        command = made.get("command")
+        if made.keys() == {"provider", "command"} and isinstance(command, Scalar):
+            return text_node(f"cli:{command.text}", node.at)
+    named = {"name": label} if label is not None else {}
+    return mapping(node, {**named, **made, **rest})
+
+
+def _instead(identity: str) -> str:
+    if identity.startswith(("python:", "file://")) and ".py" in identity:
+        return "write a target with provider: python and function: file.py:name; it takes a prompt and returns a text"
+    if identity.startswith(_CODE):
+        return "call it as a command: a target with provider: cli"
+    return "'agentv targets' and the reference list the providers; any program is reached with provider: cli"
+
+
+def _http(identity: str, settings: dict[str, Node], node: Node, source: Source) -> dict[str, Node]:
+    made: dict[str, Node] = {"provider": text_node("http", node.at)}
+    if "://" in identity:
+        made["url"] = text_node(identity, node.at)
+    for key, item in settings.items():
+        if key == "transformResponse":
+            made |= _answer(item, source)
+        elif key in _HTTP_KEYS:
+            made[key] = source.template(item)
+        else:
+            source.tell(item, f"'{key}' of an HTTP provider has no equivalent", "an http target takes url, method, …")
+            made[key] = item
+    method = made.get("method")
+    if isinstance(method, Scalar):
+        made["method"] = text_node(method.text.upper(), method.at)
+    else:
+        made["method"] = text_node("POST" if "body" in made else "GET", node.at)
+    return made
+
+
+def _answer(node: Node, source: Source) -> dict[str, Node]:
+    """Where the answer stands in the reply."""
+    found = _PATH.match(node.text.strip()) if isinstance(node, Scalar) else None
+    if found is None:
+        source.tell(node, "this 'transformResponse' is more than a path", "write 'output' with a path such as $.a.b")
+        return {"transformResponse": node}
+    return {"output": text_node(f"${found[1]}", node.at)}

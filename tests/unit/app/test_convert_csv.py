@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentv.app.convert import convert
+from agentv.app.wiring import registries
+from agentv.errors import UsageError
+from agentv.model.suite import Suite
+from agentv.spec.cases import fingerprint
+from agentv.spec.load import LoadRequest, load
+
+VALID = Path(__file__).parents[2] / "cases" / "valid"
+SUITES = sorted(folder.name for folder in VALID.iterdir() if (folder / "suite.eval.yaml").is_file())
+PATTERN = "tests-as-a-glob"
+"""Its pattern would match what is written beside it."""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / ".git").mkdir()
+    with chdir(tmp_path):
+        yield tmp_path
+
+
+def loaded(path: Path) -> Suite:
+    (suite,) = load(LoadRequest((str(path),), makes=True, for_run=False), registries()).suites
+    return suite
+
+
+def facts(path: Path) -> list[tuple[object, ...]]:
+    """What a table keeps of each case."""
+    suite = loaded(path)
+    return [
+        (
+            one.id,
+            one.input,
+            one.description,
+            one.metadata,
+            one.threshold,
+            [repr(fingerprint(a)) for a in one.assertions],
+        )
+        for one in suite.cases
+    ]
+
+
+KEPT = """
+target: echo
+threshold: 0.5
+input: [{role: system, content: Be brief.}]
+assert: [contains: e]
+tests:
+  - id: one
+    description: First, of all
+    input: "Say hello,\\nAnn"
+    metadata: {area: support, tags: [a, "b,c"]}
+    threshold: 0.7
+    assert:
+      - {contains: hello, name: greets}
+      - {type: contains-any, value: [hello, bye], name: greets}
+  - id: "2"
+    input: price 1.50
+    assert:
+      - contains: 1.50
+      - {type: levenshtein, value: price 1.51, threshold: 3}
+      - {type: not-equals, value: "=cmd|' /C calc'!A0"}
+      - is-json: {type: object, required: [a]}
+"""
+
+
+def test_ids_inputs_assertions_metadata_and_thresholds_survive_the_way_to_csv_and_back(project: Path) -> None:
+    source = project / "suite.eval.yaml"
+    source.write_text(KEPT)
+    rows, sidecar = convert(source, "csv", None, {})
+    assert (rows.name, sidecar.name) == ("suite.csv", "suite.yaml")
+    (back,) = convert(rows, "yaml", project / "back.eval.yaml", {})
+    assert facts(back) == facts(rows) == facts(source)
+    assert [(case["id"], case["vars"]["input"]) for case in yaml.safe_load(back.read_text())["tests"]] == [
+        ("one", "Say hello,\nAnn"),
+        ("2", "price 1.50"),
+    ]
+
+
+@pytest.mark.parametrize("name", sorted({*SUITES} - {PATTERN}))
+def test_every_suite_is_the_same_as_rows_or_is_refused_and_leaves_nothing_behind(name: str, project: Path) -> None:
+    shutil.copytree(VALID / name, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("expected.yaml"))
+    source = project / "suite.eval.yaml"
+    try:
+        rows, _ = convert(source, "csv", project / "rows.csv", {})
+    except UsageError as error:
+        assert "rows" in str(error) or "as csv" in str(error)  # noqa: PT017  # one of two right ends
+        assert not list(project.glob("rows.*"))
+    else:
+        assert [one[0] for one in facts(rows)] == [one[0] for one in facts(source)]
+
+
+def test_what_has_no_column_is_listed_case_by_case(project: Path) -> None:
+    source = project / "suite.eval.yaml"
+    source.write_text(
+        "target: echo\ntests:\n"
+        "  - {id: a, input: x, target: echo, repeat: 2, metadata: {deep: {er: 1}}, assert: [{contains: x}]}\n"
+        "  - id: b\n    input: [{role: user, content: x}]\n"
+        "    assert: [Is polite, {contains: x, weight: 2}, {contains-any: ['a,b']}, {contains: ' x'}]\n"
+        "  - {id: c, input: x, vars: {n: 5, t: x}, assert: [{contains: x}]}\n"
+    )
+    with pytest.raises(UsageError, match="3 cases cannot be rows, and nothing was written") as caught:
+        convert(source, "csv", None, {})
+    assert (caught.value.hint or "").splitlines() == [
+        "case 'a': target: no column says it",
+        "  case 'a': repeat: no column says it",
+        "  case 'a': metadata.deep: a cell holds text alone",
+        "  case 'a': vars.t: other cases have it, and an empty cell would be the empty text",
+        "  case 'b': assert[0]: a sentence has no short form: write it as llm-rubric",
+        "  case 'b': assert[1]: 'weight' of an assertion has no short form",
+        "  case 'b': assert[2]: an item that holds a comma, or white space at its edges, has no short form",
+        "  case 'b': assert[3]: white space at the edges of a value is lost",
+        "  case 'b': vars.t: other cases have it, and an empty cell would be the empty text",
+        "  case 'b': input: messages have no column",
+        "  case 'c': vars.n: a cell holds text alone",
+    ]
+    assert sorted(path.name for path in project.iterdir()) == [".git", "suite.eval.yaml"]
+
+
+TEXTS = (
+    st.text(st.characters(codec="utf-8", exclude_characters="\r\x00"), min_size=1, max_size=12)
+    .map(str.strip)
+    .filter(bool)
+)
+
+
+@given(
+    st.lists(st.tuples(TEXTS, TEXTS, TEXTS), min_size=1, max_size=4),
+    st.sampled_from(["contains", "equals", "not-regex"]),
+)
+@settings(max_examples=40, deadline=None)
+def test_any_text_is_kept_or_refused(texts: list[tuple[str, str, str]], kind: str) -> None:
+    with TemporaryDirectory() as folder, chdir(folder):
+        source = Path(folder) / "suite.eval.yaml"
+        tests = [
+            {"id": f"case-{number}", "input": asked, "metadata": {"k": kept}, "assert": [{kind: value}]}
+            for number, (asked, value, kept) in enumerate(texts)
+        ]
+        source.write_bytes(msgspec.json.encode({"target": "echo", "tests": tests}))
+        try:
+            before = facts(source)
+        except Exception:  # noqa: BLE001  # a pattern that does not compile, a placeholder without a variable
+            return
+        try:
+            rows, _ = convert(source, "csv", None, {})
+        except UsageError:
+            assert not list(Path(folder).glob("suite.csv"))
+        else:
+            assert facts(rows) == before

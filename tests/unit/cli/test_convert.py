@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+
+from agentv.cli.main import run
+from agentv.errors import ExitStatus
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    with chdir(tmp_path):
+        yield tmp_path
+
+
+def test_a_configuration_of_promptfoo_needs_no_format(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "prompts: a\nproviders: echo\ntests: [{assert: [{type: contains, value: a}]}]\n"
+    (project / "promptfooconfig.yaml").write_text(text)
+    assert run(["convert", "promptfooconfig.yaml"]) == ExitStatus.PASSED
+    assert capsys.readouterr().err == "wrote promptfoo.eval.yaml\n"
+    (project / "promptfooconfig.yaml").write_text(f"{text}sharing: true\n")
+    assert run(["convert", "promptfooconfig.yaml", "-o", "other.eval.yaml"]) == ExitStatus.FAILED
+    assert "promptfooconfig.yaml:4:1: warning[no-equivalent]: 'sharing' is left out" in capsys.readouterr().err
+
+
+def test_a_suite_needs_a_format(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "a.eval.yaml").write_text("tests: [{id: a, input: a, assert: [contains: a]}]\n")
+    assert run(["convert", "a.eval.yaml"]) == ExitStatus.WRONG
+    assert "add --to yaml, --to jsonl, --to csv or --to python" in capsys.readouterr().err
+
+
+def test_what_cannot_be_rows_is_listed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "a.eval.yaml").write_text("tests: [{id: a, input: a, repeat: 2, tags: [b], assert: [contains: a]}]\n")
+    assert run(["convert", "a.eval.yaml", "--to", "csv"]) == ExitStatus.WRONG
+    assert capsys.readouterr().err == (
+        "error: 1 case cannot be rows, and nothing was written\n"
+        "  case 'a': repeat: no column says it\n"
+        "  case 'a': tags: no column says it\n"
+    )
+
+
+def test_a_suite_in_python_is_made_and_a_mapping_that_people_edit_comes_out(project: Path) -> None:
+    (project / "made.eval.py").write_text(
+        "suite = {'target': 'echo', 'tests': [{'id': n, 'input': 'x', 'assert': [{'equals': 'x\\ny'}]} for n in 'ab']}\n"
+    )
+    assert run(["convert", "made.eval.py", "--to", "python", "-o", "out.eval.py"]) == ExitStatus.PASSED
+    assert (project / "out.eval.py").read_text() == (
+        '"""Cases for agentv."""\n\n'
+        "suite = {\n"
+        "    'name': 'made',\n"
+        "    'target': 'echo',\n"
+        "    'tests': [\n"
+        + "".join(
+            "        {\n"
+            f"            'id': '{name}',\n"
+            "            'input': 'x',\n"
+            "            'assert': [\n"
+            "                {\n"
+            "                    'equals': (\n"
+            "                        'x\\n'\n"
+            "                        'y'\n"
+            "                    ),\n"
+            "                },\n"
+            "            ],\n"
+            "        },\n"
+            for name in "ab"
+        )
+        + "    ],\n}\n"
+    )
