@@ -27,6 +27,12 @@ UPDATE = os.environ.get("AGENTV_UPDATE_CASES") == "1"
 WITHOUT_EXAMPLE = {
     "more-bad-lines": "it takes more than a hundred lines",
     "not-utf-8": "what is no text cannot stand in one",
+    "ambiguous-ref": "it needs a repository on a git host",
+    "git-failed": "it needs a machine without git",
+    "missing-extra": "the libraries of all extras are there where this runs",
+    "missing-ref": "it needs a repository on a git host",
+    "missing-repository": "it needs a git host",
+    "stale-repository": "it needs a git host, and the copy that an earlier run left",
     "unused-template": "it is told of directories, and an example is a file",
     "assertion-crashed": "it needs a JavaScript runtime",
     "bad-body": "no value that YAML can say leads to it",
@@ -45,6 +51,15 @@ WITHOUT_EXAMPLE = {
     "schema-limit": "it takes a schema of many pages",
 }
 """Codes that no short text can show → why."""
+
+WITHOUT_RIGHT_FILES = {
+    "bad-git-url": "right ones name a repository on a git host",
+    "connection": "right ones name a server",
+}
+"""Codes whose wrong files can be shown, and whose right ones cannot → why."""
+
+CAUSES = {"broken-conversation": ["empty-output"]}
+"""Codes of trials that end so because others of the example did → the codes of those, which are told first."""
 
 FOR_RUN = {"no-target", "no-judge"}
 """Codes of files that matter only where something runs."""
@@ -92,8 +107,8 @@ def test_wrong_files_give_that_code_and_right_ones_do_not(code, project):
 @pytest.mark.parametrize("code", [code for code in CODES if code not in WITHOUT_EXAMPLE])
 def test_the_fix_mends_it(code, project):
     right = explanation(code).right
+    assert bool(right) == (code not in WITHOUT_RIGHT_FILES)
     if not right:
-        assert code == "connection"  # no example can have a server
         return
     path = written(right, project)
     assert [str(LoadError([one])) for one in found(code, path)] == []
@@ -103,7 +118,8 @@ def test_the_fix_mends_it(code, project):
 
 @pytest.mark.parametrize("code", [code for code in RUNS if code not in WITHOUT_EXAMPLE])
 def test_wrong_runs_end_with_that_code(code, project):
-    (said,) = outcome(written(explanation(code).wrong, project), project)
+    *causes, said = outcome(written(explanation(code).wrong, project), project)
+    assert [cause.partition(":")[0] for cause in causes] == CAUSES.get(code, [])
     assert said.startswith(f"{code}: ")
     checked(code, said)
 
