@@ -26,6 +26,7 @@ FORMS = {
 
 NOT_IN_FOLDERS = {
     "missing-extra": "the libraries of all extras are there where this runs; tests/unit/assertions take them away",
+    "no-equivalent": "`convert` tells it, of another tool's file; see tests/unit/spec/test_promptfoo.py",
     "stale-repository": "it needs the copy that an earlier run left; see tests/unit/spec/test_git_files.py",
 }
 """Codes that no folder can show → why."""

@@ -61,13 +61,17 @@ def _relative(found: str, to: Path) -> str:
     return path if path.startswith("../") else f"./{path}"
 
 
+_TURNS = frozenset({"turns", "mode"})
+"""Keys of a case that says in its turns what is asked."""
+
+
 def with_inputs(head: Mapping[str, Node], cases: list[MapNode]) -> tuple[Mapping[str, Node], list[MapNode]]:
     """The same where rows of variables are asked what the suite's `input` says: every case says it by itself.
 
     The suite's `input` is left out of the head then, since it would stand in front of each.
     """
     key = next((key for key in SUITE.spelled("input") if key in head), None)
-    if key is None or is_empty(head[key]) or all(_own_input(case) for case in cases):
+    if key is None or is_empty(head[key]) or "prompts" in head or all(_says_itself(case) for case in cases):
         return head, cases
     asked = head[key]
     rest = {name: node for name, node in head.items() if name != key}
@@ -84,6 +88,10 @@ def _asking(case: MapNode, asked: Node) -> MapNode:
         return case
     joined = ListNode([*messages_of(asked), *messages_of(case.items[own])], case.items[own].at)
     return MapNode({**case.items, own: joined}, case.keys, case.at)
+
+
+def _says_itself(case: MapNode) -> bool:
+    return _own_input(case) is not None or not _TURNS.isdisjoint(case.items)
 
 
 def _own_input(case: MapNode) -> str | None:

@@ -11,7 +11,6 @@ from agentv.spec.promptfoo_prompts import Prompts
 from agentv.spec.promptfoo_source import FILE, Source, mapping, ordered, text_node
 from agentv.spec.promptfoo_tables import REFUSED
 from agentv.spec.promptfoo_targets import judge_of
-from agentv.spec.spellings import CASE
 from agentv.templating import has_placeholder
 
 _WORD = re.compile(r"[a-z0-9]+")
@@ -110,11 +109,7 @@ def variables(node: Node, source: Source) -> dict[str, Node]:
         return {"vars": node}
     kept = {key: _variable(key, item, source) for key, item in node.items.items()}
     made: dict[str, Node] = {"vars": mapping(node, {key: item for key, item in kept.items() if item is not None})}
-    lists = [key for key, item in node.items.items() if isinstance(item, ListNode)]
-    if lists:
-        if "expand" not in CASE.canonical:
-            hint = "write a case for each of its items"
-            source.tell(node.keys[lists[0]], f"the list '{lists[0]}' stands for a case an item, which is to come", hint)
+    if any(isinstance(item, ListNode) for item in node.items.values()):
         made["expand"] = Scalar(True, "true", node.at)
     return made
 

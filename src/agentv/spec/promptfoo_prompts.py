@@ -10,7 +10,6 @@ from glob import glob, has_magic
 from agentv.spec.files import is_file
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar
 from agentv.spec.promptfoo_source import FILE, Source, chat, mapping, text_node
-from agentv.spec.spellings import SUITE
 
 _SEPARATOR = re.compile(r"^---\s*$", re.MULTILINE)
 
@@ -36,9 +35,6 @@ def prompts_of(node: Node | None, source: Source, root: MapNode) -> Prompts:
     if not found:
         source.tell(node or root, "there is no prompt", "write 'input' into every case")
         return Prompts()
-    if "prompts" not in SUITE.canonical:
-        hint = "write a suite for each prompt until then"
-        source.tell(node or root, f"here are {len(found)} prompts, and 'prompts' is known and not supported yet", hint)
     return Prompts(head={"prompts": ListNode([_content(one, source) for one in found], root.at)})
 
 

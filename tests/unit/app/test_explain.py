@@ -32,6 +32,7 @@ WITHOUT_EXAMPLE = {
     "missing-extra": "the libraries of all extras are there where this runs",
     "missing-ref": "it needs a repository on a git host",
     "missing-repository": "it needs a git host",
+    "no-equivalent": "`convert` tells it, of a file that is no eval file",
     "stale-repository": "it needs a git host, and the copy that an earlier run left",
     "unused-template": "it is told of directories, and an example is a file",
     "assertion-crashed": "it needs a JavaScript runtime",
