@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -160,7 +161,7 @@ def _filled(text: str, scope: Scope) -> str | None:
         value = scope.names.get(name, scope.vars.get(name, _is_undefined))
         if name in _RESERVED or not isinstance(value, str | int | float | None | list | dict):
             return None  # or not defined, which the template says better
-        pieces[place] = str(value)
+        pieces[place] = str(_shown(value))
     return "".join(pieces)
 
 
@@ -187,7 +188,15 @@ def _shown(value: Any) -> Any:
     """Every value on its way into a text: what has no text of its own is refused."""
     if isinstance(value, _Environment) or (callable(value) and not _is_undefined(value)):
         raise RenderError("bad-template", f"the expression stands for no value, but for {_kind(value)}")
+    if value is None or isinstance(value, bool):
+        return _SPELLED[value]
+    if isinstance(value, Mapping | list | tuple):
+        return json.dumps(_json(value), ensure_ascii=False)
     return value
+
+
+_SPELLED: Mapping[bool | None, str] = {None: "null", True: "true", False: "false"}
+"""As YAML and JSON write them, and as texts are compared with them: a prompt is not Python."""
 
 
 def _is_undefined(value: object) -> bool:

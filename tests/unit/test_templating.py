@@ -34,7 +34,7 @@ def rendered(text: str, **variables):
         ("{{x}}", {"x": [1, {"a": None}]}, [1, {"a": None}]),
         ("{{ x }}", {"x": None}, None),
         ("{{ x }} ", {"x": 3}, "3 "),
-        ("a {{ x }} b {{ y }}", {"x": 1.5, "y": True}, "a 1.5 b True"),
+        ("a {{ x }} b {{ y }}", {"x": 1.5, "y": True}, "a 1.5 b true"),
         ("{{ x.a.b }}", {"x": {"a": {"b": 1}}}, 1),
         ("{{ x[0] }}", {"x": ["a"]}, "a"),
         ("{{ vars.x }}", {"x": 1}, 1),
@@ -65,7 +65,7 @@ def test_what_a_text_becomes(text, variables, value):
 @pytest.mark.parametrize("text", ["{{ order.%s }}", "{{ order.%s }}!", "{{ vars.order.%s }}"])
 def test_a_key_of_a_variable_is_no_method_of_pythons(text, key):
     found = rendered(text % key, order={key: ["book"]})
-    assert found == ("['book']!" if text.endswith("!") else ["book"])
+    assert found == ('["book"]!' if text.endswith("!") else ["book"])
 
 
 def test_a_method_is_one_where_no_key_is_called_so():
@@ -206,3 +206,18 @@ def test_an_undefined_name_inside_a_list_or_mapping_is_told_too(text):
 def test_an_expression_is_plain_data_to_its_innermost_part():
     assert render("{{ [['a'] | map('upper')] }}", Scope({}, {})) == [["A"]]
     assert render("{{ {1: (2, 3)} }}", Scope({}, {})) == {"1": [2, 3]}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "true"),
+        (False, "false"),
+        (None, "null"),
+        ([True, 1.5, "ä"], '[true, 1.5, "ä"]'),
+        ({"a": None}, '{"a": null}'),
+    ],
+)
+def test_what_stands_inside_a_text_is_written_as_json_writes_it(value, text):
+    assert rendered("so: {{ x }}", x=value) == f"so: {text}"
+    assert rendered("so: {{ x | default(1) }}", x=value) == f"so: {text}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import platform
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -163,6 +164,7 @@ class _Evaluation:
         self._sink = sink
         self._root = root_of(prepared.suites)
         self._held_back: set[tuple[int, str, str]] = set()
+        self._left_out = 0
         self.begun = False
 
     async def run(self, *, signals: bool) -> Outcome:
@@ -187,7 +189,7 @@ class _Evaluation:
             finally:
                 await connections.close()
                 kill_all()
-        return self._outcome(finished, (*journal.mended, *_damage(journal.damaged)))
+        return self._outcome(finished, (*journal.mended, *_damage(journal.damaged), *_others(self._left_out)))
 
     def _kept(self, journal: Journal) -> dict[str, TrialResult | None]:
         """The keys of the planned trials that stand; their results are shown with those to come.
@@ -197,7 +199,9 @@ class _Evaluation:
         for _ in journal.answers():  # so that a damaged one is told
             pass
         linked = any(suite.links for suite in self._prepared.suites)
-        kept: dict[str, TrialResult | None] = dict.fromkeys(standing(self._prepared.plan, set(journal.finished())))
+        rows = set(journal.finished())
+        kept: dict[str, TrialResult | None] = dict.fromkeys(standing(self._prepared.plan, rows))
+        self._left_out = len(rows - kept.keys())
         for result in read_results(self._directory.path / INDEX, self._root):
             if result.trial.key in kept:
                 self._sink(TrialKept(result))
@@ -260,6 +264,14 @@ def _damage(lines: int) -> Iterator[str]:
         yield f"{what}; trials that had finished keep their rows, all others are asked again"
 
 
+def _others(rows: int) -> Iterator[str]:
+    """What stands in the directory of a resumed run, and is no part of it any more."""
+    if rows:
+        number = "1 row" if rows == 1 else f"{rows:,} rows"
+        what = "of cases that changed, or of other cases, targets or settings than these"
+        yield f"{number} of this run not counted: {what}"
+
+
 def _request(settings: EvalSettings) -> LoadRequest:
     return LoadRequest(
         paths=settings.paths,
@@ -302,6 +314,9 @@ def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageE
     asked = " ".join(one for one in chosen_by if one) or "these files"
     ids = [case.id for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False)]
     hint = did_you_mean(settings.filter, ids) if settings.filter is not None else None
+    if hint is None and settings.tags:
+        tags = {tag for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False) for tag in case.tags}
+        hint = f"there are the tags {', '.join(sorted(tags)[:20])}" if tags else "no case has a tag"
     return UsageError(f"{asked} selects no case", hint)
 
 
@@ -312,12 +327,31 @@ def _directory(prepared: Prepared) -> Iterator[RunDirectory]:
     root = Path(root_of(prepared.suites))
     redactor = redactor_for(prepared.suites)
     if settings.resume is not None:
-        opened = RunDirectory.open(find_run(settings.resume, root, settings.out), redactor=redactor)
+        run = find_run(settings.resume, root, settings.out)
+        _refuse_other_suites(run, prepared.suites, str(root))
+        opened = RunDirectory.open(run, redactor=redactor)
     else:
         out = Path(settings.out) if settings.out else None
         opened = RunDirectory.create(root, datetime.now(UTC), out=out, redactor=redactor)
     with opened:
         yield opened
+
+
+def _refuse_other_suites(run: Path, suites: tuple[Suite, ...], root: str) -> None:
+    """A run goes on with a suite that it began with: its totals are of one thing.
+
+    Raises:
+        UsageError: it was of other suites.
+    """
+    try:
+        recorded = json.loads((run / RUN).read_bytes())["suites"]
+        began = [(one["name"], one["path"]) for one in recorded]
+    except (OSError, ValueError, LookupError, TypeError):
+        return  # whoever opens it says what is wrong with it
+    own = {(suite.name, suite.path.removeprefix(f"{root}/")) for suite in suites}
+    if began and own.isdisjoint(began):
+        names = ", ".join(path or name for name, path in began)
+        raise UsageError(f"the run {run.name} is one of {names}", "--resume=RUN goes on with another run")
 
 
 def find_run(named: str, root: Path, out: str | None = None) -> Path:

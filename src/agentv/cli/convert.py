@@ -32,7 +32,8 @@ def command(source: Path, *, to: str | None, out: Path | None) -> int:
     if converted is not None:
         print_diagnostics(converted.left)
         _say_written(converted.path)
-        return ExitStatus.FAILED if converted.left else ExitStatus.PASSED
+        done = not converted.left and not _refused(converted.path)
+        return ExitStatus.PASSED if done else ExitStatus.FAILED
     if to is None:
         raise UsageError("which format?", f"add --to {', --to '.join(FORMATS[:-1])} or --to {FORMATS[-1]}")
     from agentv.app.convert import convert
@@ -40,6 +41,15 @@ def command(source: Path, *, to: str | None, out: Path | None) -> int:
     for path in convert(source, to, out, dict(os.environ)):  # type: ignore[arg-type]  # one of FORMATS
         _say_written(path)
     return ExitStatus.PASSED
+
+
+def _refused(path: Path) -> bool:
+    """Say what agentv itself has against a file that was converted: names that it knows and has not built, for one."""
+    from agentv.app.validate import validate
+
+    found = [one for one in validate((str(path),), dict(os.environ)) if one.severity == "error"]
+    print_diagnostics(found)
+    return bool(found)
 
 
 def _say_written(path: Path) -> None:

@@ -198,6 +198,9 @@ class RunView:
 def trial_view(kind: Kind, result: TrialResult) -> TrialView:
     """What is shown of a trial."""
     trial = result.trial
+    findings = tuple(finding for score in result.scores for finding in _findings(score))
+    if kind == "failed" and not findings:
+        findings = tuple(_low(score) for score in result.scores if not reaches(score.grade.counted, trial.threshold))
     return TrialView(
         kind=kind,
         test_id=trial.case.id,
@@ -210,7 +213,7 @@ def trial_view(kind: Kind, result: TrialResult) -> TrialView:
         score=None if result.score is None or isnan(result.score) else result.score,
         threshold=trial.threshold,
         error=result.error,
-        findings=tuple(finding for score in result.scores for finding in _findings(score)),
+        findings=findings,
         output=None if result.output is None else result.output[:OUTPUT_KEPT],
         prompt_id=trial.case.prompt_id,
     )
@@ -246,6 +249,11 @@ def _findings(score: Score) -> Iterator[Finding]:
         yield _finding(score, "failed", check.text, check.evidence)
     if below or not (failed or grade.passed):
         yield _finding(score, "failed", below or grade.reason or f"scored {grade.score:.2f}")
+
+
+def _low(score: Score) -> Finding:
+    """An assertion that passes by its own word, and whose score is what fails the case."""
+    return _finding(score, "failed", f"it passes, and scored {score.grade.counted:.2f}, which is what counts")
 
 
 def _below(grade: Grade, required: bool | float) -> str | None:

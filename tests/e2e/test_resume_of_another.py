@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+SUITE = "name: {name}\ntarget: echo\ntests:\n  - id: a\n    input: hello\n    assert: [{{contains: {needle}}}]\n"
+
+
+def test_a_run_does_not_go_on_with_another_suite(project):
+    project.write("one.eval.yaml", SUITE.format(name="one", needle="bye"))
+    project.write("two.eval.yaml", SUITE.format(name="two", needle="hello"))
+    assert project.run("eval", "one.eval.yaml").status == 1
+    ended = project.run("eval", "two.eval.yaml", "--resume")
+    assert ended.status == 2
+    assert "is one of one.eval.yaml" in ended.stderr
+
+
+def test_rows_that_are_left_out_of_the_totals_are_told(project):
+    project.write("one.eval.yaml", SUITE.format(name="one", needle="bye"))
+    assert project.run("eval", "one.eval.yaml").status == 1
+    ended = project.run("eval", "one.eval.yaml", "--resume", "--target", "mock:bye")
+    assert ended.status == 0
+    assert "1 row of this run not counted" in ended.stderr
+
+
+def test_a_grade_that_passes_and_scores_too_little_is_shown(project):
+    project.write("one.eval.yaml", SUITE.format(name="one", needle="hello").replace(
+        "[{contains: hello}]", """[{python: '{"pass": True, "score": 0}'}]"""))  # fmt: skip
+    ended = project.run("eval", "one.eval.yaml")
+    assert ended.status == 1
+    assert "one.eval.yaml:6" in ended.stderr
+    assert "scored 0.00, which is what counts" in ended.stderr
