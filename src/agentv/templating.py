@@ -219,6 +219,9 @@ class _Environment(Mapping[str, str]):
     def __getitem__(self, name: str) -> str:
         return self._values[name]
 
+    def __str__(self) -> str:
+        raise RenderError("bad-template", f"the expression stands for no value, but for {_kind(self)}")
+
     def __iter__(self) -> Any:
         return iter(self._values)
 

@@ -221,3 +221,9 @@ def test_an_expression_is_plain_data_to_its_innermost_part():
 def test_what_stands_inside_a_text_is_written_as_json_writes_it(value, text):
     assert rendered("so: {{ x }}", x=value) == f"so: {text}"
     assert rendered("so: {{ x | default(1) }}", x=value) == f"so: {text}"
+
+
+@pytest.mark.parametrize("text", ["{{ env | string }}", "x {{ env ~ '' }}", "x {{ env }}"])
+def test_the_whole_environment_has_no_text(text):
+    with pytest.raises(RenderError, match="the whole environment"):
+        render(text, Scope({}, {"SECRET": "x"}))
