@@ -106,7 +106,6 @@ NOT_IN_LINES = {
     "bad-template-file": "it stands in the template",
     "duplicate-target": "it is about targets.yaml",
     "empty-file": "an empty file of lines is one without cases: no-tests",
-    "older-spelling": "a file of a million lines would be remarked on a million times",
 }
 """Codes that never stand in a line → why."""
 

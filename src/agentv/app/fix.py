@@ -14,7 +14,7 @@ from agentv.errors import Diagnostic, LoadError
 from agentv.spec.fixes import Rename, rewritten
 from agentv.spec.load import Loaded, LoadRequest, load
 
-_YAML = (".yaml", ".yml")
+_AUTHORED = (".yaml", ".yml", ".jsonl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def fix(paths: tuple[str, ...], process_env: Mapping[str, str]) -> Fixed:
     older = [found for found in before.diagnostics if found.rename is not None and found.span is not None]
     groups: dict[tuple[str, tuple[str, str]], list[Rename]] = defaultdict(list)
     for found in older:
-        if found.span is not None and found.rename is not None and found.span.file.endswith(_YAML):
+        if found.span is not None and found.rename is not None and found.span.file.endswith(_AUTHORED):
             groups[found.span.file, found.rename].append(Rename(found.span, *found.rename))
     edits = _edits(groups.values())
     if edits and not _agrees(before, edits, request):

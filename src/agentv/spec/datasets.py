@@ -159,7 +159,7 @@ class CaseSources:
 
     def _format(self, path: str) -> Format[Any]:
         if path.endswith(".jsonl"):
-            return JsonLines(path, CASE.spelled("id"))
+            return JsonLines(path, CASE.spelled("id"), self._disk.open)
         from agentv.spec.csv_cases import CsvCases  # most suites have none
         from agentv.spec.csv_expected import Expectations
 

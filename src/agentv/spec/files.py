@@ -8,9 +8,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from errno import EINVAL
+from io import BytesIO
 from pathlib import Path
 from stat import S_ISREG
 from types import MappingProxyType
+from typing import BinaryIO
 
 from agentv.model.span import Span
 from agentv.spec.ignores import MARK
@@ -48,6 +50,15 @@ class DiskReader:
         if MARK in data and path.endswith((".yaml", ".yml")):
             self.marked[path] = data
         return data
+
+    def open(self, path: str) -> BinaryIO:
+        """A file to be read bit by bit; its digest is not taken.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        edited = self._edits.get(path)
+        return open(path, "rb") if edited is None else BytesIO(edited)  # noqa: PTH123  # whoever asked closes it
 
     def remember(self, path: str) -> None:
         """Take the digest of a file that is too long to be held in memory.

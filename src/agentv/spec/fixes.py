@@ -1,4 +1,4 @@
-"""Older spellings in a YAML text, rewritten to the canonical ones; comments and layout stay (SPEC section 1).
+"""Older spellings in a text, rewritten to the canonical ones; comments and layout stay (SPEC section 1).
 
 Pure: text in, text out. A key is replaced where it stands. One that stands in an older container, such as
 `execution.threshold` for `threshold`, is moved out of it, if the container is written as a block. What cannot be
@@ -60,8 +60,10 @@ def _replace(lines: list[str], rename: Rename) -> None:
     if rename.span.line != rename.span.end_line or at >= len(lines):
         return
     line = lines[at]
-    if line[first:last].strip("'\"").strip() == rename.written.strip():
-        lines[at] = f"{line[:first]}{rename.canonical}{line[last:]}"
+    token = line[first:last]
+    quote = token[:1] if token[:1] in {"'", '"'} else ""
+    if token.strip("'\"").strip() == rename.written.strip():
+        lines[at] = f"{line[:first]}{quote}{rename.canonical}{quote}{line[last:]}"
 
 
 def _containers(lines: Sequence[str], moving: Mapping[int, Rename]) -> set[int]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO
 
 from agentv.errors import Diagnostic
 from agentv.model.span import Span
@@ -20,18 +20,22 @@ class JsonLines:
     Args:
         path: of the file.
         id_keys: every key under which a case's id may stand.
+        opened: opens the file; None: from the disk.
     """
 
     unit = "line"
 
-    def __init__(self, path: str, id_keys: Iterable[str] = ("id",)) -> None:
+    def __init__(
+        self, path: str, id_keys: Iterable[str] = ("id",), opened: Callable[[str], BinaryIO] | None = None
+    ) -> None:
         self.path = path
         self._id_keys = tuple(id_keys)
+        self._opened = opened or _from_disk
 
     def records(self, report: Report) -> Iterator[tuple[int, bytes]]:
         """The lines that are not blank."""
         del report  # a line that cannot be read says nothing of the next
-        with open(self.path, "rb") as file:  # noqa: PTH123  # a Path would add nothing
+        with self._opened(self.path) as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     yield number, line
@@ -99,3 +103,7 @@ def _loose(line: bytes) -> Any:
         return json.loads(line, parse_float=str)
     except (ValueError, RecursionError):
         return None
+
+
+def _from_disk(path: str) -> BinaryIO:
+    return open(path, "rb")  # noqa: PTH123  # a Path would add nothing; whoever asked closes it

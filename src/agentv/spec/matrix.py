@@ -14,7 +14,7 @@ from agentv.spec.messages import read_messages
 from agentv.spec.nodes import Node
 from agentv.spec.prompts import Prompt
 from agentv.spec.reading import Reading
-from agentv.spec.report import Report
+from agentv.spec.report import LONGEST, Report
 from agentv.templating import UNREADABLE, Scope
 
 SHOWN = 100
@@ -110,7 +110,11 @@ class PromptFaults:
     def tell(self, report: Report) -> None:
         """Report each of them once."""
         for fault in self._faults.values():
-            report.add(replace(fault.found, message=f"{fault.found.message}{_where(fault)}"))
+            where = _where(fault)
+            message = fault.found.message
+            if len(message) + len(where) > LONGEST:
+                message = f"{message[: LONGEST - len(where) - 1]}…"
+            report.add(replace(fault.found, message=f"{message}{where}"))
 
 
 def _where(fault: _Fault) -> str:

@@ -19,6 +19,9 @@ from agentv.spec.report import Report
 SHOWN = 100
 """Records whose mistakes are reported one by one; the rest are counted."""
 
+HINTED = 10_000
+"""Records whose older spellings are hinted at; what lies beyond is found once these are mended."""
+
 HELD = 20_000
 """Cases of one file that are held in memory; a longer file is read again instead."""
 
@@ -99,9 +102,9 @@ class StreamedCases(Generic[R]):
 
     def check(self, report: Report) -> Iterable[tuple[Case, ...]]:
         """One pass over all records: reports what is wrong, yields the cases of each record that is right."""
-        noted = bad = 0
+        noted = bad = hinted = 0
         for number, record in self._source.records(report):
-            found = Report()
+            found = Report(hints=report.hints and hinted < HINTED)
             cases = self._read(number, record, found)
             self._count += max(len(cases), 1)
             if cases:
@@ -109,14 +112,21 @@ class StreamedCases(Generic[R]):
                 yield cases
             if not found.count:
                 continue
+            if all(one.severity == "hint" for one in found.diagnostics):
+                hinted += 1
+                self._tell(record, self._located(number, record, found), report)
+                continue
             noted += 1
             bad += found.failed
             if noted <= SHOWN:
                 found = self._located(number, record, found)
             if noted <= SHOWN or (found.failed and bad <= SHOWN):
-                for one in found.diagnostics:
-                    report.add(self._source.told(record, one))
+                self._tell(record, found, report)
         self._say_how_many(noted, bad, report)
+
+    def _tell(self, record: R, found: Report, report: Report) -> None:
+        for one in found.diagnostics:
+            report.add(self._source.told(record, one))
 
     def places(self) -> Iterator[tuple[str | None, Span]]:
         """The id of each record, and where the record begins."""
@@ -148,7 +158,7 @@ class StreamedCases(Generic[R]):
 
     def _located(self, number: int, record: R, found: Report) -> Report:
         """The same mistakes with their columns, where they can be had: read once more, part by part."""
-        exact = Report()
+        exact = Report(hints=found.hints)
         node = self._source.exact(number, record, exact)
         if node is None:
             return found

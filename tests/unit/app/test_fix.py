@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv.app.fix import fix
+from agentv.app.fix import Fixed, fix
 from agentv.app.validate import validate
 from agentv.app.wiring import registries
 from agentv.errors import LoadError
@@ -145,3 +145,16 @@ def test_files_with_errors_are_left_alone(project: Path) -> None:
     with pytest.raises(LoadError):
         fix((str(path),), {})
     assert path.read_text().startswith("cases:")
+
+
+def test_json_lines_are_rewritten_in_place(project: Path) -> None:
+    path = project / "cases.jsonl"
+    right = '{"id": "b", "input": "b",  "assert": [{"contains": "b"}]}'
+    path.write_text(
+        '{"name": "a", "input_messages": "b", "assertions": [{"type": "matches", "value": "b"}]}\n\n' + right + "\n"
+    )
+    fixed = fix((str(path),), {})
+    assert fixed == Fixed({str(path): 4}, ())
+    assert path.read_text() == (
+        '{"id": "a", "input": "b", "assert": [{"type": "regex", "value": "b"}]}\n\n' + right + "\n"
+    )

@@ -43,9 +43,9 @@ def test_keys_are_replaced_where_they_stand() -> None:
     )
 
 
-def test_a_quoted_key_loses_its_quotes() -> None:
+def test_a_quoted_key_keeps_its_quotes() -> None:
     place = Span("s.yaml", 1, 1, 1, 13)
-    assert rewritten('"evaluators": []\n', [Rename(place, "evaluators", "assert")]) == "assert: []\n"
+    assert rewritten('"evaluators": []\n', [Rename(place, "evaluators", "assert")]) == '"assert": []\n'
 
 
 def test_a_place_that_holds_something_else_is_left_alone() -> None:
