@@ -29,9 +29,6 @@ def yaml_text(items: Mapping[str, Node]) -> str:
     class Dumper(yaml.CSafeDumper):
         """What a plain scalar means is decided by the 1.2 core schema, and by 1.1's for those who still use it."""
 
-        def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002  # PyYAML's signature
-            return True
-
         def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
             if kind is yaml.ScalarNode and implicit[0]:
                 meant = _TAG_OF.get(type(resolve(value)))

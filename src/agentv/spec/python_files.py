@@ -1,10 +1,8 @@
-"""What a Python file of the user's defines, read from its syntax tree: loading never runs a project's code."""
+"""Whether a Python file of the user's has the function that a text names; none of its code is run."""
 
 from __future__ import annotations
 
 import ast
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,11 +10,8 @@ from agentv.model.span import Span
 from agentv.spec.files import shown
 from agentv.spec.nearest import did_you_mean
 from agentv.spec.nodes import Place, Scalar, span_of
+from agentv.spec.python_source import bindings, is_open, parsed
 from agentv.spec.reading import Reading
-
-_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_OPAQUE = frozenset({"exec", "globals", "locals"})
-"""Functions by which a name can be defined that no syntax tree shows."""
 
 _LISTED = 8
 """Functions that a message lists."""
@@ -78,44 +73,13 @@ def definitions(source: str) -> Defined:
         RecursionError: it is nested too deep.
         MemoryError: likewise.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as an invalid escape: its author hears of it when the file is run
-        tree = ast.parse(source)
-    names: set[str] = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
-    functions: list[str] = []
-    for node in _top_level(tree):
-        names.update(_bound_by(node))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            functions.append(node.name)
-    opaque = "*" in names or "__getattr__" in names or any(_hides_names(node) for node in ast.walk(tree))
-    return Defined(frozenset(names), tuple(dict.fromkeys(functions)), opaque)
-
-
-def _top_level(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes outside the bodies of functions and classes."""
-    for node in ast.iter_child_nodes(tree):
-        yield node
-        if not isinstance(node, _SCOPES):
-            yield from _top_level(node)
-
-
-def _bound_by(node: ast.AST) -> Iterator[str]:
-    match node:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-        case ast.Name(id=name, ctx=ast.Store()):
-            yield name
-        case ast.Import(names=names) | ast.ImportFrom(names=names):
-            yield from (one.asname or one.name.partition(".")[0] for one in names)
-        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.ExceptHandler(name=str(name)):
-            yield name
-
-
-def _hides_names(node: ast.AST) -> bool:
-    """Whether names may be defined in a way that is not seen: `globals()[x] = f`, `sys.modules[__name__].x = f`."""
-    if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and node.func.id in _OPAQUE
-    return isinstance(node, ast.Attribute) and node.attr == "modules"
+    tree = parsed(source)
+    bound = list(bindings(tree))
+    functions = [
+        name for name, node in bound if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    ]
+    names = frozenset(name for name, _ in bound)
+    return Defined(names, tuple(dict.fromkeys(functions)), is_open(tree, names))
 
 
 def _place_of(error: SyntaxError, path: str) -> Span:

@@ -21,7 +21,7 @@ def defined(source: str):
         ("class cases: ...", (1, 7)),
         ("cases = 1", (1, 1)),
         ("cases: list = []", (1, 1)),
-        ("a, cases = 1, 2", (1, 1)),
+        ("a, cases = 1, 2", (1, 4)),
         ("import cases", (1, 1)),
         ("import cases.more", (1, 1)),
         ("from a import b as cases", (1, 1)),
@@ -80,3 +80,25 @@ def test_what_is_no_python_is_told_at_its_place(source, place):
 def test_a_warning_of_the_compiler_is_none_of_ours(recwarn):
     assert defined("x = '\\d'")[1] == ()
     assert len(recwarn) == 0
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "for one in ():\n    cases = one\n",
+        "with open('x') as cases:\n    pass\n",
+        "def make():\n    global cases\n    cases = list\n",
+        "if (cases := list):\n    pass\n",
+    ],
+)
+def test_a_name_is_bound_in_more_ways_than_by_def(source):
+    found = read_definitions("gen.py", source, "bad-generator", Report())
+    assert found is not None
+    assert "cases" in found.names
+
+
+@pytest.mark.parametrize("source", ["globals()['cases'] = list\n", "exec('def cases(): ...')\n", "from x import *\n"])
+def test_a_name_that_no_tree_shows_may_be_there(source):
+    found = read_definitions("gen.py", source, "bad-generator", Report())
+    assert found is not None
+    assert found.open
