@@ -227,3 +227,8 @@ def test_what_stands_inside_a_text_is_written_as_json_writes_it(value, text):
 def test_the_whole_environment_has_no_text(text):
     with pytest.raises(RenderError, match="the whole environment"):
         render(text, Scope({}, {"SECRET": "x"}))
+
+
+def test_three_braces_are_no_placeholder_behind_a_brace():
+    with pytest.raises(RenderError):
+        render("{{{ a }} x", Scope({"a": "b"}, {}))
