@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from agentv.model.values import EMPTY, Json, JsonObject
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agentv.model.context import AssertionContext
     from agentv.model.grade import Grade
     from agentv.model.message import Message
-    from agentv.model.response import Failure, TargetResponse
+    from agentv.model.response import Embeddings, Failure, TargetResponse
     from agentv.model.rubric import Rubric, Verdict
     from agentv.model.suite import TargetSpec
     from agentv.model.trial import Score, TrialResult
@@ -34,6 +34,8 @@ class TargetRequest:
         expected_output: the reference answer as text, for recordings; never shown to the system under test.
         turn: which turn of its case this is, from 1; None for a case without `turns`.
         temperature: what a judge's rubric asks for; None: the target's own setting.
+        schema: JSON Schema that the answer must obey, in the strict form that model APIs take: every object closed,
+            every property required. Targets that cannot promise it pass it over.
     """
 
     case_id: str
@@ -49,6 +51,7 @@ class TargetRequest:
     prompt_id: str | None = None
     temperature: float | None = None
     turn: int | None = None
+    schema: JsonObject | None = None
 
 
 class Target(Protocol):
@@ -60,6 +63,15 @@ class Target(Protocol):
 
     async def close(self) -> None:
         """Let go of connections and processes."""
+        ...
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """A target whose API also turns texts into vectors."""
+
+    async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
+        """The vectors of the texts, in their order. What goes wrong outside agentv is returned, never raised."""
         ...
 
 

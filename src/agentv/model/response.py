@@ -65,6 +65,65 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class RateLimits:
+    """What a provider says is left of its rate limits after a call; None where it does not say.
+
+    Attributes:
+        requests, tokens: that may still be sent before the limit is full again.
+        requests_reset_s, tokens_reset_s: seconds until then.
+    """
+
+    requests: int | None = None
+    requests_reset_s: float | None = None
+    tokens: int | None = None
+    tokens_reset_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try of a call that gave no answer and was followed by another, or by giving up.
+
+    Attributes:
+        code, message: why there was no answer.
+        duration_ms: how long the try took.
+        waited_ms: how long was waited after it.
+    """
+
+    code: str
+    message: str
+    duration_ms: float
+    waited_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailure(Failure):
+    """Why a call over a network gave no answer, with what decides on the next one.
+
+    Attributes:
+        status: of HTTP; None where there was no reply.
+        retry_after_s: seconds that the server asks to wait.
+        stops: no call of this target can do better, as with a refused key or an unknown model.
+        limits: what its rate limits still allow.
+        attempts: the tries before this one.
+    """
+
+    status: int | None = None
+    retry_after_s: float | None = None
+    stops: bool = False
+    limits: RateLimits | None = None
+    attempts: tuple[Attempt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """Texts as vectors, one for each text, in their order and all of one length."""
+
+    vectors: tuple[tuple[float, ...], ...]
+    token_usage: TokenUsage | None = None
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TargetResponse:
     """What a target answered.
 
@@ -76,6 +135,8 @@ class TargetResponse:
         duration_ms: milliseconds that the target itself reports, else the engine measures.
         finish_reason: why the model stopped, in the provider's word.
         metadata: whatever else the target wants kept in the row.
+        limits: what the provider's rate limits still allow.
+        attempts: the tries that failed before this answer came.
     """
 
     output: str | None
@@ -85,3 +146,5 @@ class TargetResponse:
     duration_ms: float | None = None
     finish_reason: str | None = None
     metadata: JsonObject = field(default=EMPTY)
+    limits: RateLimits | None = None
+    attempts: tuple[Attempt, ...] = ()

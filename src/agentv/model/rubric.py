@@ -9,7 +9,7 @@ from typing import Literal
 from agentv.model.grade import Check
 from agentv.model.response import Failure, TokenUsage
 
-RubricMode = Literal["freeform", "checklist"]
+RubricMode = Literal["freeform", "checklist", "score-ranges", "scale"]
 
 RUBRIC_MARK = 0.8
 """The score at which a rubric passes where the entry says nothing."""
@@ -34,9 +34,12 @@ PROMPT_VARIABLES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class RubricItem:
-    """One line of a checklist.
+    """One line of a checklist, or of score ranges.
 
-    `operator`: `correctness`: the answer must do it; `contradiction`: the answer must not contradict it.
+    Attributes:
+        operator: `correctness`: the answer must do it; `contradiction`: the answer must not contradict it.
+        score_ranges: (lowest points, highest points, what earns them), of 0..10; empty in a checklist.
+        min_score: points that the item must reach; None: it need not reach any.
     """
 
     id: str
@@ -44,6 +47,8 @@ class RubricItem:
     weight: float = 1.0
     required: bool = True
     operator: Literal["correctness", "contradiction"] = "correctness"
+    score_ranges: tuple[tuple[int, int, str], ...] = ()
+    min_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,9 @@ class Rubric:
         items: the checklist; empty in freeform mode.
         prompt: the text of a prompt template that replaces the built-in one.
         prompt_path: the file that template came from, for messages.
+        scale: lowest and highest points, in scale mode.
+        pass_threshold: points of the scale at which an answer passes.
+        votes: how many verdicts are asked for; the median counts.
     """
 
     mode: RubricMode
@@ -63,6 +71,9 @@ class Rubric:
     prompt: str | None = None
     prompt_path: str | None = None
     temperature: float = 0.0
+    scale: tuple[int, int] | None = None
+    pass_threshold: int | None = None
+    votes: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,18 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True)
+class FromEnvironment:
+    """Marks text that an environment variable gives where the author gives none: the first of `names` that is set.
+
+    Attributes:
+        required: without it nothing can be asked, so that a run is refused.
+    """
+
+    names: tuple[str, ...]
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class CallTimeTemplate:
     """Marks values whose placeholders are rendered with the case when it runs, not when the file is loaded."""
 

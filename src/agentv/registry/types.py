@@ -56,6 +56,13 @@ class ProviderSettings(Declared):
 
     __slots__ = ()
 
+    def endpoint(self) -> str | None:
+        """What calls share a rate limit with: the same text for settings that reach one server by one key.
+
+        None: nothing outside this machine is asked, so that calls need not be slowed down.
+        """
+        return None
+
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target ready to be asked. Nothing is started before its first call."""
         raise NotImplementedError

@@ -29,6 +29,14 @@ class ErrorRow(Struct, gc=False):
     message: str
 
 
+class FailureRow(Struct, gc=False):
+    """Why a trial has no verdict."""
+
+    code: str
+    message: str
+    retryable: bool
+
+
 class ScoreRow(Struct, gc=False, rename={"passed": "pass"}):
     """The grade of one assertion. `score` and `passed` are None where it errored."""
 
@@ -72,7 +80,7 @@ class Row(Struct, gc=False):
     output: str | None
     input: Sequence[JsonObject]
     scores: Sequence[ScoreRow]
-    error: Failure | None
+    error: FailureRow | None
     duration_ms: float
     token_usage: TokenUsage | None
     cost_usd: float | None
@@ -120,7 +128,7 @@ def row_of(result: TrialResult, places: Places) -> Row:
         result.output,
         [_message_row(message) for message in result.input],
         _score_rows(result.scores, places),
-        result.error,
+        _failure_row(result.error) if result.error is not None else None,
         int(result.duration_ms * 1000) / 1000,
         result.token_usage,
         result.cost_usd,
@@ -136,6 +144,10 @@ def row_of(result: TrialResult, places: Places) -> Row:
         case.conversation_id or UNSET,
         [_turn_row(answer) for answer in result.turns] if result.turns else UNSET,
     )
+
+
+def _failure_row(failure: Failure) -> FailureRow:
+    return FailureRow(failure.code, failure.message, failure.retryable)
 
 
 def _turn_row(answer: TargetResponse) -> TurnRow:

@@ -1,0 +1,1 @@
+"""Doubles for the tests of people who use agentv."""
