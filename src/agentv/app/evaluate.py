@@ -11,8 +11,8 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agentv.app.sampling import sample_of
 from agentv.app.settings import EvalSettings, check_settings
 from agentv.app.wiring import Connections, redactor_for, registries
 from agentv.engine.order import Order, standing
@@ -21,7 +21,7 @@ from agentv.engine.run import Run
 from agentv.errors import Diagnostic, ExitStatus, LoadError, StoreError, UsageError
 from agentv.foreign.processes import kill_all
 from agentv.model.events import Event, RunFinished, TrialFinished, TrialKept
-from agentv.model.suite import DEFAULT_WORKERS, Suite
+from agentv.model.suite import DEFAULT_WORKERS, Case, Suite
 from agentv.model.summary import Summary
 from agentv.model.trial import Trial, TrialResult
 from agentv.model.values import Json
@@ -32,9 +32,11 @@ from agentv.spec.load import LoadRequest, load
 from agentv.store.directory import INDEX, RUN, RunDirectory, results_directory
 from agentv.store.journal import Journal
 from agentv.store.reading import read_rows
-from agentv.store.results import read_results
 from agentv.store.summary import Planned, summarize, write_summary
 from agentv.version import __version__
+
+if TYPE_CHECKING:
+    from agentv.engine.sample import Sample
 
 GRACE_S = 10.0
 """Seconds that running trials get after the first Ctrl-C."""
@@ -196,6 +198,8 @@ class _Evaluation:
 
         The results themselves are held only where trials to come hang on them.
         """
+        from agentv.store.results import read_results  # only a run that goes on has results to read
+
         for _ in journal.answers():  # so that a damaged one is told
             pass
         linked = any(suite.links for suite in self._prepared.suites)
@@ -288,8 +292,6 @@ def _request(settings: EvalSettings) -> LoadRequest:
 
 def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSettings:
     chosen = settings.chooses if settings.filter is not None or settings.tags or settings.exclude_tags else everyone
-    root = root_of(suites)
-    resumed = find_run(settings.resume, Path(root), settings.out) if settings.resume and settings.sample else None
     return PlanSettings(
         repeat=settings.repeat,
         threshold=settings.threshold,
@@ -297,8 +299,16 @@ def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSet
         flagged_targets=bool(settings.asked_targets) or settings.given_target is not None,
         chosen=chosen,
         limit=settings.limit,
-        sample=sample_of(settings, suites, chosen, root=root, record=resumed / RUN if resumed else None),
+        sample=_sample(settings, suites, chosen) if settings.sample is not None else None,
     )
+
+
+def _sample(settings: EvalSettings, suites: tuple[Suite, ...], chosen: Callable[[Case], bool]) -> Sample | None:
+    from agentv.app.sampling import sample_of
+
+    root = root_of(suites)
+    resumed = find_run(settings.resume, Path(root), settings.out) if settings.resume else None
+    return sample_of(settings, suites, chosen, root=root, record=resumed / RUN if resumed else None)
 
 
 def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageError:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import Protocol
 
 import click
@@ -126,6 +125,8 @@ def _report(view: RunView, outcome: Outcome, here: str, *, as_json: bool, quiet:
     elif quiet:
         click.echo("\n".join(totals(outcome.summary, view.noted, results)), err=True)
     elif for_people():
+        from shutil import get_terminal_size
+
         from agentv.reports.terminal import render_terminal
 
         width, color = get_terminal_size().columns, "NO_COLOR" not in os.environ

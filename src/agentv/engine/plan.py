@@ -6,10 +6,13 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from agentv.engine.sample import Sample
 from agentv.model.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
 from agentv.model.trial import Trial
+
+if TYPE_CHECKING:
+    from agentv.engine.sample import Sample
 
 
 def everyone(_case: Case) -> bool:

@@ -11,7 +11,6 @@ from yaml import YAMLError
 
 from agentv.errors import Diagnostic
 from agentv.model.span import Span
-from agentv.spec.yaml_hints import likely, stop_at
 
 BREAKS = {"\x85": "U+0085", "\u2028": "U+2028", "\u2029": "U+2029"}
 """Characters that end a line to libyaml, as YAML 1.1 says, and are like any other in YAML 1.2 and in editors."""
@@ -84,6 +83,8 @@ def unreadable(path: str, data: bytes) -> Diagnostic | None:
 
 def hint_at(data: bytes, span: Span, problem: str = "") -> str | None:
     """The likely fix for the place where parsing stopped, for the reason that the parser gives."""
+    from agentv.spec.yaml_hints import likely, stop_at  # its patterns cost a millisecond, and most files are YAML
+
     lines = _LINE_END.split(data)
     line = lines[span.line - 1] if span.line <= len(lines) else b""
     certain = _hints(line, line.decode(errors="replace")[span.column - 1 :].encode(errors="replace"))

@@ -5,8 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from math import sqrt
 
+USUAL = 0.95
+USUAL_QUANTILE = 1.9599639845400536
+"""What `statistics.NormalDist` gives for it, to the last bit."""
 
-def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+
+def wilson_interval(successes: int, trials: int, confidence: float = USUAL) -> tuple[float, float]:
     """Wilson's score interval of a proportion, without continuity correction: (low, high), both in 0..1.
 
     Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927),
@@ -32,7 +36,9 @@ def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tu
 @lru_cache(maxsize=8)
 def _quantile(confidence: float) -> float:
     """The two-sided quantile of the standard normal distribution: 1.96 for 0.95."""
-    from statistics import NormalDist  # 5 ms, and only a summary needs it
+    if confidence == USUAL:
+        return USUAL_QUANTILE
+    from statistics import NormalDist  # 5 ms, and every run sums up at the usual confidence
 
     if not 0 < confidence < 1:
         raise ValueError(f"confidence lies between 0 and 1, found {confidence}")

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.stats.proportion import wilson_interval
+from agentv.stats.proportion import USUAL, USUAL_QUANTILE, wilson_interval
 
 
 @pytest.mark.parametrize(
@@ -43,3 +45,7 @@ def test_refuses_what_is_no_proportion(successes, trials):
 def test_refuses_what_is_no_confidence(confidence):
     with pytest.raises(ValueError, match="confidence lies between 0 and 1"):
         wilson_interval(1, 2, confidence)
+
+
+def test_the_usual_quantile_is_the_exact_one():
+    assert NormalDist().inv_cdf((1 + USUAL) / 2) == USUAL_QUANTILE
