@@ -12,7 +12,7 @@ from agentv.model.values import JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.rate import Left
 from agentv.testing.replies import Operation, Provider, Said, event, words
-from agentv.testing.steps import Answer, ContentFilter
+from agentv.testing.steps import Answer, ContentFilter, usage_in
 
 _ERRORS = {
     400: ("invalid_request_error", "Invalid request."),
@@ -29,7 +29,7 @@ _ERRORS = {
 
 def message_body(call: ModelCall, said: Said, number: int) -> JsonObject:
     """The object `message`."""
-    usage = said.usage if isinstance(said, Answer) else Answer().usage
+    usage = usage_in(said)
     return {
         "id": f"msg_{number}",
         "type": "message",

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from agentv.model.values import Json, JsonObject
 
-_HOLDERS = ("system", "instructions", "systemInstruction", "system_instruction", "messages", "contents", "input")
-_INNER = ("text", "content", "parts", "requests", "output", "response")
+_INNER = ("text", "content", "parts", "output")
+_TURNS = ("messages", "contents", "input", "prompt")
+_HOLDERS = ("system", "instructions", "systemInstruction", "system_instruction", *_TURNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,14 @@ class ModelCall:
         if self.protocol == "gemini":
             return self.path.endswith(":streamGenerateContent")
         # Ollama's own API streams unless told otherwise.
-        return bool(self.body.get("stream", "/api/" in self.path and self.operation == "chat"))
+        return bool(self.body.get("stream", "/api/" in self.path and self.operation != "embed"))
+
+    @property
+    def prompt(self) -> str:
+        """The text of the last message alone."""
+        turns = next((self.body[key] for key in _TURNS if key in self.body), ())
+        last = turns[-1:] if isinstance(turns, Sequence) and not isinstance(turns, str) else turns
+        return "\n".join(_pieces(last))
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -54,9 +62,7 @@ class ModelCall:
 
 def text_of(body: JsonObject) -> str:
     """The text of all messages of a request, in any of the protocols; instructions to the system come first."""
-    if "requests" in body or "input" in body or "contents" in body or "messages" in body:
-        return "\n".join(piece for key in _HOLDERS for piece in _pieces(body.get(key))) or "\n".join(_embedded(body))
-    return "\n".join(_embedded(body))
+    return "\n".join(piece for key in _HOLDERS for piece in _pieces(body.get(key))) or "\n".join(_embedded(body))
 
 
 def _pieces(value: Json) -> Iterator[str]:
@@ -76,7 +82,7 @@ def _embedded(body: JsonObject) -> Iterator[str]:
     requests = body.get("requests")
     if isinstance(requests, Sequence) and not isinstance(requests, str):
         for one in requests:
-            yield "\n".join(_pieces(one))
+            yield "\n".join(_pieces(one))  # each holds its `content`
     elif "input" in body:
         given = body["input"]
         many = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]

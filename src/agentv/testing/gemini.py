@@ -10,7 +10,7 @@ from agentv.model.values import JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.rate import Left
 from agentv.testing.replies import EVENTS, JSON, Operation, Provider, Said, encoded, words
-from agentv.testing.steps import Answer, ContentFilter
+from agentv.testing.steps import Answer, ContentFilter, usage_in
 
 _ERRORS = {
     400: ("INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."),
@@ -33,7 +33,7 @@ def generated_body(call: ModelCall, said: Said, number: int) -> JsonObject:
     elif isinstance(said, Answer):
         content = {"parts": list(_parts(said)), "role": "model"}
         body["candidates"] = [{"content": content, "finishReason": said.finish_reason or "STOP", "index": 0}]
-    usage = said.usage if isinstance(said, Answer) else Answer().usage
+    usage = usage_in(said)
     if usage is not None:
         body["usageMetadata"] = usage_of(usage)
     return body

@@ -11,7 +11,7 @@ from agentv.model.response import TokenUsage
 from agentv.model.values import JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.replies import Operation, Said, event, words
-from agentv.testing.steps import Answer, ContentFilter
+from agentv.testing.steps import Answer, ContentFilter, usage_in
 
 CREATED = 1_760_000_000
 """When every reply was made: a fixed second of the year 2025, so that replies can be compared."""
@@ -28,7 +28,7 @@ def chat_body(call: ModelCall, said: Said, number: int) -> JsonObject:
         "service_tier": "default",
         "system_fingerprint": "fp_0",
     }
-    usage = said.usage if isinstance(said, Answer) else Answer().usage
+    usage = usage_in(said)
     if usage is not None:
         body["usage"] = usage_of(usage)
     return body

@@ -5,27 +5,29 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from threading import Thread
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Self
 
 from agentv.model.values import JsonObject
 from agentv.testing.calls import ModelCall, text_of
 from agentv.testing.delivery import deliver
 from agentv.testing.keys import key_in
+from agentv.testing.listings import listing_of
 from agentv.testing.plan import over_limit, refusal, reply_of
-from agentv.testing.rate import Left, TokenBucket
-from agentv.testing.replies import Reply
+from agentv.testing.rate import TokenBucket
+from agentv.testing.replies import Provider, Reply, encoded
 from agentv.testing.routes import ADDRESSES, Route, provider_of, route_of
+from agentv.testing.running import Running
+from agentv.testing.script import Told, script_of
 from agentv.testing.steps import Answer, Status, Step
 
 if TYPE_CHECKING:
-    from aiohttp.web import AppRunner, Request, StreamResponse
+    from aiohttp.web import Request, StreamResponse
 
-Told: TypeAlias = "str | Step | Sequence[str | Step] | Callable[[ModelCall], str | Step]"
-_LARGEST = 1 << 30
+STATS = "/stats"
+"""Where a GET tells in JSON what came in: `requests`, `most_at_once`, `statuses`."""
 
 
 class ModelServer:
@@ -43,7 +45,7 @@ class ModelServer:
         delay_s: seconds before each reply of a step.
         keys: the API keys that are accepted; any other gets the provider's error. None accepts all, and none.
         clock: seconds, never going back; what `rate` and `ModelCall.at` go by.
-        port: to listen at on 127.0.0.1; 0 takes a free one.
+        keep: how many of the latest calls `calls` keeps; None keeps all.
     """
 
     def __init__(
@@ -54,16 +56,15 @@ class ModelServer:
         delay_s: float = 0.0,
         keys: Collection[str] | None = None,
         clock: Callable[[], float] = time.monotonic,
-        port: int = 0,
+        keep: int | None = None,
     ) -> None:
-        self._told = _script(reply)
+        self._told = script_of(reply)
         self._bucket = None if rate is None else TokenBucket(rate, clock)
         self._delay_s = delay_s
         self._keys = None if keys is None else frozenset(keys)
         self._clock = clock
-        self._port = port
-        self._seen = _Seen()
-        self._running: _Running | None = None
+        self._seen = _Seen(keep)
+        self._running: Running | None = None
 
     @property
     def openai(self) -> str:
@@ -105,8 +106,11 @@ class ModelServer:
         """The largest number of requests that waited for their reply at the same time."""
         return self._seen.most
 
-    def start(self) -> Self:
+    def start(self, port: int = 0) -> Self:
         """Serve until `stop`.
+
+        Args:
+            port: to listen at on 127.0.0.1; 0 takes a free one.
 
         Raises:
             OSError: the port is taken.
@@ -114,7 +118,7 @@ class ModelServer:
         """
         if self._running is not None:
             raise RuntimeError("this ModelServer runs already; make another one")
-        self._running = _Running(self._handle, self._port)
+        self._running = Running(self._handle, port)
         return self
 
     def stop(self) -> None:
@@ -146,19 +150,19 @@ class ModelServer:
 
     async def _handle(self, request: Request) -> StreamResponse:
         route = route_of(request.path) if request.method == "POST" else None
-        call = await self._call(request, route)
-        if route is None or call is None:
-            return await self._refused(request, 400 if route else 404)
+        if route is None:
+            return await self._no_call(request)
+        body = _object(await request.read())
+        if body is None:
+            return await self._told_off(request, 400, "The body is no JSON object.")
+        call = self._call(request, route, body)
         number = self._seen.arrived(call)
         try:
             return await self._reply(request, route, call, number)
         finally:
             self._seen.left()
 
-    async def _call(self, request: Request, route: Route | None) -> ModelCall | None:
-        body = _object(await request.read())
-        if route is None or body is None:
-            return None
+    def _call(self, request: Request, route: Route, body: JsonObject) -> ModelCall:
         return ModelCall(
             protocol=route.provider.name,
             operation=route.operation.name,
@@ -166,39 +170,46 @@ class ModelServer:
             model=route.model or str(body.get("model", "")),
             text=text_of(body),
             body=body,
-            headers={name.lower(): value for name, value in request.headers.items()},
+            headers=_lower(request.headers),
             query={name: value for name, value in request.query.items() if name != "key"},
             at=self._clock(),
         )
 
     async def _reply(self, request: Request, route: Route, call: ModelCall, number: int) -> StreamResponse:
+        if not self._accepted(request, route.provider):
+            return await self._send(request, refusal(route.provider, call, Status(route.provider.bad_key)))
         left = None if self._bucket is None else self._bucket.take()
-        headers = {} if left is None else dict(route.provider.rate_headers(left))
-        refused = self._refusal(request, route, call, left)
-        if refused is not None:
-            return await self._send(request, refused, None, headers)
+        headers = {} if left is None else route.provider.rate_headers(left)
+        if left is not None and not left.allowed:
+            return await self._send(request, over_limit(route.provider, call, left), headers=headers)
         step = self._told(call)
         delay = self._delay_s + (step.delay_s if isinstance(step, Answer) else 0.0)
         if delay > 0:
             await asyncio.sleep(delay)
         return await self._send(request, reply_of(route, call, step, number), step, headers)
 
-    def _refusal(self, request: Request, route: Route, call: ModelCall, left: Left | None) -> Reply | None:
-        if self._keys is not None and key_in(call, request.query) not in self._keys:
-            return refusal(route.provider, call, Status(route.provider.bad_key))
-        if left is not None and not left.allowed:
-            return over_limit(route.provider, call, left)
-        return None
-
     async def _send(
-        self, request: Request, reply: Reply, step: Step | None, headers: Mapping[str, str]
+        self, request: Request, reply: Reply, step: Step | None = None, headers: Mapping[str, str] | None = None
     ) -> StreamResponse:
         self._seen.statuses[reply.status] += 1
-        return await deliver(request, reply, step, headers)
+        return await deliver(request, reply, step, headers or {})
 
-    async def _refused(self, request: Request, status: int) -> StreamResponse:
-        """For what is no call: an unknown path, or a body that is no JSON object."""
-        message = f"Unknown request URL: {request.method} {request.path}" if status == 404 else "The body is no JSON."
+    def _accepted(self, request: Request, provider: Provider) -> bool:
+        return self._keys is None or key_in(provider.name, _lower(request.headers), request.query) in self._keys
+
+    async def _no_call(self, request: Request) -> StreamResponse:
+        """What takes no step: lists of models, this server's own counts, and paths that no provider has."""
+        provider = provider_of(request.path)
+        if request.path == STATS and request.method == "GET":
+            return await deliver(request, Reply(200, (encoded(self._seen.counts()),)), None, {})
+        listed = listing_of(request.path) if request.method == "GET" else None
+        if listed is None:
+            return await self._told_off(request, 404, f"Unknown request URL: {request.method} {request.path}")
+        if not self._accepted(request, provider):
+            return await self._told_off(request, provider.bad_key, "")
+        return await deliver(request, Reply(200, (encoded(listed),)), None, {})
+
+    async def _told_off(self, request: Request, status: int, message: str) -> StreamResponse:
         call = ModelCall("", "", request.path, "", "", {}, {}, {}, self._clock())
         return await deliver(request, refusal(provider_of(request.path), call, Status(status, message)), None, {})
 
@@ -206,8 +217,9 @@ class ModelServer:
 class _Seen:
     """What has come in so far; written on the server's thread alone."""
 
-    def __init__(self) -> None:
-        self.calls: list[ModelCall] = []
+    def __init__(self, keep: int | None) -> None:
+        self.calls: deque[ModelCall] = deque(maxlen=keep)
+        self.number = 0
         self.statuses: Counter[int] = Counter()
         self.most = 0
         self._here = 0
@@ -215,80 +227,23 @@ class _Seen:
     def arrived(self, call: ModelCall) -> int:
         """The number of the call, from 1."""
         self.calls.append(call)
+        self.number += 1
         self._here += 1
         self.most = max(self.most, self._here)
-        return len(self.calls)
+        return self.number
 
     def left(self) -> None:
         """A call has got all that it gets."""
         self._here -= 1
 
-
-class _Running:
-    """The thread, its loop and the open port, from when it can be called until `stop`."""
-
-    def __init__(self, handle: Callable[[Request], object], port: int) -> None:
-        self._loop = asyncio.new_event_loop()
-        try:
-            self._runner = self._loop.run_until_complete(_serving(handle, port))
-        except BaseException:
-            self._loop.close()
-            raise
-        self.port: int = self._runner.addresses[0][1]
-        self._thread = Thread(target=self._loop.run_forever, name="agentv-model-server", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+    def counts(self) -> JsonObject:
+        """What `GET /stats` tells."""
+        statuses = {str(status): count for status, count in sorted(self.statuses.items())}
+        return {"requests": self.number, "most_at_once": self.most, "statuses": statuses}
 
 
-async def _serving(handle: Callable[[Request], object], port: int) -> AppRunner:
-    from aiohttp import web
-
-    app = web.Application(client_max_size=_LARGEST)
-    app.router.add_route("*", "/{path:.*}", handle)  # type: ignore[arg-type]  # it is a coroutine function
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0, handler_cancellation=True)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port).start()
-    return runner
-
-
-def _script(told: Told) -> Callable[[ModelCall], Step]:
-    """Whatever says what to reply, as a function from calls to steps."""
-    if isinstance(told, str):
-        answer = Answer(told)
-        return lambda _call: answer
-    if callable(told):
-        return lambda call: _asked(told, call)
-    if isinstance(told, Sequence):
-        return _InOrder(told).next
-    return lambda _call: told
-
-
-def _asked(function: Callable[[ModelCall], str | Step], call: ModelCall) -> Step:
-    try:
-        step = function(call)
-    except Exception as error:  # noqa: BLE001  # a user's function; the caller is told
-        return Status(500, f"the reply function raised {type(error).__name__}: {error}")
-    return Answer(step) if isinstance(step, str) else step
-
-
-class _InOrder:
-    """Called on the server's thread alone. Each call gets the next step; when they are used up, the last."""
-
-    def __init__(self, steps: Sequence[str | Step]) -> None:
-        if not steps:
-            raise ValueError("a ModelServer needs at least one step to reply with")
-        self._steps = tuple(Answer(step) if isinstance(step, str) else step for step in steps)
-        self._next = 0
-
-    def next(self, _call: ModelCall) -> Step:
-        step = self._steps[min(self._next, len(self._steps) - 1)]
-        self._next += 1
-        return step
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
 
 
 def _object(raw: bytes) -> JsonObject | None:

@@ -120,5 +120,14 @@ class Hang:
     """Nothing comes until the caller gives up or the server is stopped."""
 
 
+def usage_in(said: object) -> TokenUsage | None:
+    """The tokens of an answer; the usual ones where there is a reply without an answer."""
+    return said.usage if isinstance(said, Answer) else DEFAULT_USAGE
+
+
 Fault: TypeAlias = "Truncated | MalformedJson | WrongType | ClosedConnection | SlowDrip | StoppedStream | Hang"
 Step: TypeAlias = "Answer | Status | ContentFilter | EmptyChoices | Fault"
+STEPS = (
+    *(Answer, Status, ContentFilter, EmptyChoices),
+    *(Truncated, MalformedJson, WrongType, ClosedConnection, SlowDrip, StoppedStream, Hang),
+)
