@@ -42,7 +42,7 @@ class Ollama(OpenAISettings):
             strict_schemas=self.strict_schemas is not False,
             fetches_pictures=False,
             unreachable="is it running? 'ollama serve' starts it",
-            key_from="api_key (OLLAMA_API_KEY)",
+            key_from=("OLLAMA_API_KEY",),
         )
 
 

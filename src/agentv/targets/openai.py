@@ -7,7 +7,7 @@ from typing import Annotated
 
 from agentv.registry.fields import Doc, FromEnvironment, Secret, Text
 from agentv.targets.openai_api.dialect import Dialect
-from agentv.targets.openai_api.settings import OpenAISettings, host_of, secrets_of
+from agentv.targets.openai_api.settings import OpenAISettings, host_of, is_local, secrets_of
 
 BASE_URL = "https://api.openai.com/v1"
 _EMBEDDING_MODEL = "text-embedding-3-small"
@@ -43,7 +43,8 @@ class OpenAI(OpenAISettings):
             strict_schemas=own if self.strict_schemas is None else self.strict_schemas,
             completion_tokens=own,
             packed_vectors=own,
-            key_from="api_key (OPENAI_API_KEY)",
+            key_from=("OPENAI_API_KEY",),
+            needs_key=not is_local(base_url),
         )
 
 
