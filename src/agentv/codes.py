@@ -114,6 +114,7 @@ RUNS: Mapping[str, str] = {
     "bad-body": "The body of an HTTP request, once rendered, cannot be written as JSON.",
     "bad-header": "A header of an HTTP request, once rendered, holds a line end or a control character.",
     "bad-payload": "The JSON that an assertion file got on stdin cannot be read.",
+    "bad-picture": "A picture of the input cannot be read or sent.",
     "bad-recording": "A recording cannot be read, or was changed during the run.",
     "bad-result": "An assertion's code, or a script, returned what is no verdict.",
     "bad-signature": "A function asks for parameters that it cannot be given.",
