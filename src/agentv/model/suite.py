@@ -41,6 +41,9 @@ class Retry:
     status_codes: tuple[int, ...] = ()
 
 
+DEFAULT_RETRY = Retry()
+
+
 @dataclass(frozen=True, slots=True)
 class Rate:
     """How much a target is asked at most; None: no limit of its own."""
