@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from agentv.engine.policy import Again, GiveUp, Tries, backoff_s, decide, is_limited, patience_s
 from agentv.model.response import CallFailure, Failure
-from agentv.model.suite import Retry
+from agentv.model.suite import DEFAULT_RETRY, Retry
 
 BROKEN = CallFailure("http-status", "HTTP 500", retryable=True, status=500)
 LIMITED = CallFailure("http-status", "HTTP 429", retryable=True, status=429)
 
 
-def after(failure: Failure, tries: Tries, retry: Retry = Retry(), *, left_s: float = 600.0, chance: float = 1.0):
+def after(failure: Failure, tries: Tries, retry: Retry = DEFAULT_RETRY, *, left_s: float = 600.0, chance: float = 1.0):
     return decide(failure, tries, retry, left_s, chance)
 
 
