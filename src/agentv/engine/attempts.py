@@ -8,16 +8,15 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar
 
-from agentv.engine.gate import Gate, Visitor
+from agentv.engine.gate import Visitor
 from agentv.engine.limits import in_time
-from agentv.engine.naps import Naps
+from agentv.engine.line import Line
 from agentv.engine.pace import Ticket
 from agentv.engine.policy import Again, GiveUp, Tries, decide, is_limited, patience_s
-from agentv.engine.stops import INTERRUPTED, Stop
+from agentv.engine.stops import INTERRUPTED
 from agentv.foreign.guard import attempt
 from agentv.foreign.patience import LIMIT, Limit
 from agentv.model.response import Attempt, CallFailure, Embeddings, Failure, TargetResponse
-from agentv.model.suite import TargetSpec
 
 A = TypeVar("A", TargetResponse, Embeddings)
 
@@ -27,27 +26,6 @@ class Turn(NamedTuple):
 
     number: int
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """What all calls of one target share.
-
-    Attributes:
-        gate: where they wait; None: a target on this machine, which needs no waiting.
-        chance: gives a random number, 0..1.
-    """
-
-    spec: TargetSpec
-    gate: Gate | None
-    stop: Stop
-    naps: Naps
-    chance: Callable[[], float]
-
-    @property
-    def networked(self) -> bool:
-        """Whether the target is asked over a network, so that an attempt that took too long may have been lost."""
-        return self.gate is not None
 
 
 @dataclass(slots=True)

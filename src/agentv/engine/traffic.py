@@ -1,25 +1,34 @@
 """Every call of a target goes through here: it waits for its turn, keeps its time, is made again where that may help.
 
 Trials and judges that ask one endpoint share its gate (SPEC sections 10 and 12). What answers at once, such as `echo`,
-takes the shortest way: nothing is waited for, measured or made.
+takes the shortest way: nothing is waited for, measured or made, and what that takes is not even imported.
 """
 
 from __future__ import annotations
 
-import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from agentv.engine.attempts import Call, Line, Turn
-from agentv.engine.gate import Gate, Visitor
+from agentv.engine.line import Line
 from agentv.engine.naps import Naps
-from agentv.engine.pace import Pace
-from agentv.engine.rate import Meter, tokens_in
 from agentv.engine.stops import Stops
 from agentv.model.response import CallFailure, Embeddings, Failure, TargetResponse
 from agentv.model.suite import DEFAULT_WORKERS, TargetSpec
 from agentv.ports import Embedder, Target, TargetRequest
+
+if TYPE_CHECKING:
+    from agentv.engine.attempts import Turn
+    from agentv.engine.gate import Gate, Visitor
+    from agentv.engine.rate import Meter
+
+
+def by_chance() -> float:
+    """A random number, 0..1."""
+    import random
+
+    return random.random()  # noqa: S311  # it spreads calls, and keeps no secret
 
 
 class Traffic:
@@ -34,7 +43,7 @@ class Traffic:
         chance: gives random numbers, 0..1.
     """
 
-    def __init__(self, workers: int = DEFAULT_WORKERS, chance: Callable[[], float] = random.random) -> None:
+    def __init__(self, workers: int = DEFAULT_WORKERS, chance: Callable[[], float] = by_chance) -> None:
         self.stops = Stops()
         self.stopped: deque[tuple[str, Failure]] = deque()
         self._workers = workers
@@ -45,10 +54,19 @@ class Traffic:
 
     def through(self, spec: TargetSpec, target: Target) -> Target:
         """The target, asked through here. It is an `Embedder` if the target is one."""
-        meter = Meter(spec.rate) if spec.rate is not None else None
-        line = Line(spec, self._gate(spec, metered=meter is not None), self.stops.of(spec), self._naps, self._chance)
+        endpoint: str | None = getattr(spec.settings, "endpoint", _nowhere)()
+        line = Line(
+            spec,
+            self._gate(spec, endpoint),
+            endpoint is not None,
+            _meter(spec),
+            self.stops.of(spec),
+            self._naps,
+            self._chance,
+            self._tell,
+        )
         paced = PacedEmbedder if isinstance(target, Embedder) else PacedTarget
-        return paced(target, line, meter, self._tell)
+        return paced(target, line)
 
     def interrupt(self) -> None:
         """Nobody waits for another attempt any more, nor for a place at a server."""
@@ -56,16 +74,21 @@ class Traffic:
         for gate in (*self._gates.values(), *self._own):
             gate.close()
 
-    def _gate(self, spec: TargetSpec, *, metered: bool) -> Gate | None:
-        endpoint = getattr(spec.settings, "endpoint", _nowhere)()
+    def _gate(self, spec: TargetSpec, endpoint: str | None) -> Gate | None:
+        """Where calls wait: at the endpoint, or, where there is a rate to keep and nothing else, one by one target."""
+        if endpoint is None and spec.rate is None:
+            return None
+        if endpoint is not None and endpoint in self._gates:
+            return self._gates[endpoint]
+        from agentv.engine.gate import Gate
+        from agentv.engine.pace import Pace
+
+        made = Gate(Pace(self._workers))
         if endpoint is None:
-            if not metered:
-                return None
-            self._own.append(Gate(Pace(self._workers)))
-            return self._own[-1]
-        if endpoint not in self._gates:
-            self._gates[endpoint] = Gate(Pace(self._workers))
-        return self._gates[endpoint]
+            self._own.append(made)
+        else:
+            self._gates[endpoint] = made
+        return made
 
     def _tell(self, spec: TargetSpec, failure: Failure) -> None:
         self.stops.any = True
@@ -79,20 +102,18 @@ class PacedTarget:
         wrapped: the target itself.
     """
 
-    def __init__(
-        self, wrapped: Target, line: Line, meter: Meter | None, tell: Callable[[TargetSpec, Failure], None]
-    ) -> None:
+    def __init__(self, wrapped: Target, line: Line) -> None:
         self.wrapped = wrapped
         self._line = line
-        self._meter = meter
-        self._tell = tell
+        self._answer = wrapped.answer
         self._at_once = line.gate is None
+        self._stop = line.stop
 
     def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
         """Ask, and ask again where that may help."""
-        if not self._at_once or self._line.stop.failure is not None:
+        if not self._at_once or self._stop.failure is not None:
             return self._asked(request, None)
-        given = self.wrapped.answer(request)
+        given = self._answer(request)
         if isinstance(given, TargetResponse):
             return given
         if isinstance(given, Failure) and not given.retryable and not isinstance(given, CallFailure):
@@ -106,47 +127,65 @@ class PacedTarget:
     async def _asked(
         self, request: TargetRequest, first: TargetResponse | Failure | Awaitable[TargetResponse | Failure] | None
     ) -> TargetResponse | Failure:
-        def ask(turn: Turn) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
-            again = turn.number or turn.seconds != request.timeout_s
-            attempt = request.attempt + turn.number
-            return self.wrapped.answer(replace(request, attempt=attempt, timeout_s=turn.seconds) if again else request)
+        from agentv.engine.attempts import Call
 
-        call = Call(self._line, ask, request.timeout_s, self._visitor(request.prompt))
+        def ask(turn: Turn) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
+            if not turn.number and turn.seconds == request.timeout_s:
+                return self._answer(request)
+            return self._answer(replace(request, attempt=request.attempt + turn.number, timeout_s=turn.seconds))
+
+        call = Call(self._line, ask, request.timeout_s, _visitor(request.prompt, self._line))
         found, took_s = await call.outcome(first)
         if isinstance(found, Failure):
-            return self._failed(found)
+            return _noted(found, self._line)
         if self._at_once and not call.attempts:
             return found
         took_ms = found.duration_ms if found.duration_ms is not None else took_s * 1000
         return replace(found, duration_ms=took_ms, attempts=tuple(call.attempts))
 
-    def _visitor(self, text: str) -> Visitor:
-        return Visitor(tokens=tokens_in(text) if self._meter is not None else 0.0, meter=self._meter)
-
-    def _failed(self, failure: Failure) -> Failure:
-        line = self._line
-        if line.stop.note(failure):
-            self._tell(line.spec, failure)
-            return failure
-        stops = isinstance(failure, CallFailure) and failure.stops
-        return (line.stop.failure_for(line.spec.name) if stops else None) or failure
-
 
 class PacedEmbedder(PacedTarget):
     """A paced target that also turns texts into vectors."""
 
-    wrapped: Target
-
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
         """The vectors of the texts, asked for again where that may help."""
+        from agentv.engine.attempts import Call
+
         embedder = self.wrapped
         assert isinstance(embedder, Embedder)  # noqa: S101  # it was when this was made
 
         def ask(turn: Turn) -> Awaitable[Embeddings | Failure]:
             return embedder.embed(texts, turn.seconds)
 
-        found, _ = await Call(self._line, ask, timeout_s, self._visitor("".join(texts))).outcome()
-        return self._failed(found) if isinstance(found, Failure) else found
+        found, _ = await Call(self._line, ask, timeout_s, _visitor("".join(texts), self._line)).outcome()
+        return _noted(found, self._line) if isinstance(found, Failure) else found
+
+
+def _noted(failure: Failure, line: Line) -> Failure:
+    """The failure, or that the target is stopped already where it says nothing new."""
+    if line.stop.note(failure):
+        line.tell(line.spec, failure)
+        return failure
+    stops = isinstance(failure, CallFailure) and failure.stops
+    return (line.stop.failure_for(line.spec.name) if stops else None) or failure
+
+
+def _visitor(text: str, line: Line) -> Visitor:
+    from agentv.engine.gate import Visitor
+
+    if line.meter is None:
+        return Visitor()
+    from agentv.engine.rate import tokens_in
+
+    return Visitor(tokens=tokens_in(text), meter=line.meter)
+
+
+def _meter(spec: TargetSpec) -> Meter | None:
+    if spec.rate is None:
+        return None
+    from agentv.engine.rate import Meter
+
+    return Meter(spec.rate)
 
 
 def _nowhere() -> None:
