@@ -43,6 +43,7 @@ WITHOUT_EXAMPLE = {
     "file-changed": "it needs somebody who writes into the file at the right moment",
     "http-status": "it needs a server",
     "internal-error": "no file leads to it",
+    "interrupted": "it takes somebody who types Ctrl-C",
     "judge-empty-output": "no file leads to it without a server",
     "no-javascript-runtime": "it depends on the machine",
     "no-output": "it is for grading by hand",
@@ -51,6 +52,7 @@ WITHOUT_EXAMPLE = {
     "prompt-too-long": "it takes a hundred thousand letters",
     "refused": "it needs the content filter of a model API",
     "regex-timeout": "it takes two seconds",
+    "target-stopped": "it needs a server",
     "schema-limit": "it takes a schema of many pages",
 }
 """Codes that no short text can show → why."""
