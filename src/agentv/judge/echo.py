@@ -88,12 +88,13 @@ def _is_escaped(text: str) -> bool:
 
 def _letters(text: str) -> str:
     """Letters, digits, signs and `=`: what is left of a line of a verdict that was set in other type."""
-    if not text.isascii():
-        text = "".join(map(_digit, unicodedata.normalize("NFKC", text)))
-    return _NO_LETTER.sub("", text).casefold()
+    if text.isascii():
+        return text.translate(_NO_LETTER_ASCII).lower()
+    return _NO_LETTER.sub("", "".join(map(_digit, unicodedata.normalize("NFKC", text)))).casefold()
 
 
-_NO_LETTER = re.compile(r"[^\w=+-]|_")
+_NO_LETTER = re.compile(r"[^\w=+-]+|_+")
+_NO_LETTER_ASCII = {code: None for code in range(128) if _NO_LETTER.match(chr(code))}
 
 
 def _digit(one: str) -> str:

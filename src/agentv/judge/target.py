@@ -208,10 +208,14 @@ def _key(question: Question, context: AssertionContext, vote: int) -> bytes:
 
     The fence is another each time, so its token is taken out; nothing else of a text can hold it.
     """
-    texts = (message.text.replace(question.fence.token, "") for message in question.messages)
-    asked = (*texts, context.output, context.prompt, _calls_of(context), context.case_id)
-    parts = (question.rubric, vote, dict(context.vars), dict(context.metadata), asked)
-    return sha256(repr(parts).encode(errors="surrogatepass")).digest()
+    told = [message.text.replace(question.fence.token, "") for message in question.messages]
+    asked = repr((question.rubric, vote, dict(context.vars), dict(context.metadata), _calls_of(context)))
+    key = sha256()
+    for text in (*told, asked, context.output or "", context.prompt, context.case_id):
+        part = text.encode(errors="surrogatepass")
+        key.update(len(part).to_bytes(8, "big"))  # so that no two lists of parts look the same
+        key.update(part)
+    return key.digest()
 
 
 def _calls_of(context: AssertionContext) -> tuple[object, ...]:
