@@ -70,7 +70,7 @@ class TrialResult:
         attempts: how many times the target was called.
         retries: the calls that gave no answer and were made again.
         timestamp: when it finished, ISO 8601 in UTC.
-        judge_cost_usd: what its judges cost, apart from the target's `cost_usd`.
+        judge_cost_usd, judge_token_usage: what its judges took, apart from the target's `cost_usd` and `token_usage`.
     """
 
     trial: Trial
@@ -90,3 +90,4 @@ class TrialResult:
     metadata: JsonObject = field(default=EMPTY)
     turns: tuple[TargetResponse, ...] = ()
     retries: tuple[Attempt, ...] = ()
+    judge_token_usage: TokenUsage | None = None

@@ -64,7 +64,7 @@ class _Answered:
 
 
 def _result(row: Row, root: str) -> TrialResult:
-    error, usage = row.get("error"), row.get("token_usage")
+    error, usage, judged = row.get("error"), row.get("token_usage"), row.get("judge_token_usage")
     return TrialResult(
         trial=_trial(row, root),
         status=row["status"],
@@ -82,6 +82,7 @@ def _result(row: Row, root: str) -> TrialResult:
         metadata=row.get("metadata", {}),
         turns=tuple(_turn(turn) for turn in row.get("turns", ())),
         retries=tuple(Attempt(**retry) for retry in row.get("retries", ())),
+        judge_token_usage=TokenUsage(**judged) if judged else None,
     )
 
 
