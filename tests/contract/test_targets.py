@@ -21,6 +21,7 @@ from agentv.targets.anthropic import Anthropic
 from agentv.targets.catalogue import PROVIDERS, registry
 from agentv.targets.cli import Cli
 from agentv.targets.echo import Echo
+from agentv.targets.gemini import Gemini
 from agentv.targets.http import Http
 from agentv.targets.mock import Mock
 from agentv.targets.python import Python
@@ -63,6 +64,9 @@ class Place:
     def anthropic(self, model: str) -> Anthropic:
         return Anthropic(model, api_key="key", base_url=self.models.anthropic)
 
+    def gemini(self, model: str) -> Gemini:
+        return Gemini(model, api_key="key", base_url=self.models.gemini)
+
     def function(self, name: str) -> Python:
         (self.directory / "functions.py").write_text(FUNCTIONS)
         return Python(FunctionRef(name, path=str(self.directory / "functions.py")))
@@ -92,6 +96,7 @@ ECHOING: dict[str, Make] = {
     "cli, files": lambda place: place.line("cp {PROMPT_FILE} {OUTPUT_FILE}; echo log"),
     "http": lambda place: Http(place.server.url("ok")),
     "anthropic": lambda place: place.anthropic("echo"),
+    "gemini": lambda place: place.gemini("echo"),
 }
 """Targets that answer case `n` with `prompt n`."""
 
@@ -103,6 +108,7 @@ FAILING: dict[str, tuple[Make, str]] = {
     "cli": (lambda place: place.line("echo no >&2; exit 3"), "exit-status"),
     "http": (lambda place: Http(place.server.url("500")), "http-status"),
     "anthropic": (lambda place: place.anthropic("fail"), "http-status"),
+    "gemini": (lambda place: place.gemini("fail"), "http-status"),
 }
 """Targets that always fail, and how. `echo` has no way to."""
 
@@ -113,6 +119,7 @@ WAITING: dict[str, Make] = {
     "cli": lambda place: place.line("sleep 60"),
     "http": lambda place: Http(place.server.url("hang")),
     "anthropic": lambda place: place.anthropic("hang"),
+    "gemini": lambda place: place.gemini("hang"),
 }
 """Targets that take for ever, or as good as."""
 
@@ -231,14 +238,14 @@ def test_a_cancelled_call_leaves_no_process(place):
     assert all_gone(asyncio.run(cancelled()))
 
 
-@pytest.mark.parametrize("name", ["cli", "http", "anthropic"])
+@pytest.mark.parametrize("name", ["cli", "http", "anthropic", "gemini"])
 def test_a_time_limit_of_its_own_is_kept(name, place):
     [found] = answers(WAITING[name](place), request(timeout_s=0.1))
     assert (found.code, found.retryable) == ("timeout", True)
 
 
 @pytest.mark.filterwarnings("ignore:Sending a large body")  # which the SDKs do
-@pytest.mark.parametrize("name", ["echo", "python", "cli", "http", "anthropic"])
+@pytest.mark.parametrize("name", ["echo", "python", "cli", "http", "anthropic", "gemini"])
 def test_an_answer_may_not_be_too_large(name, place):
     make = ECHOING[name]
     [found] = answers(make(place), request("a" * 10_000_001))

@@ -15,10 +15,11 @@ PROVIDERS = {
     "cli": "agentv.targets.cli:Cli",
     "http": "agentv.targets.http:Http",
     "anthropic": "agentv.targets.anthropic:Anthropic",
+    "gemini": "agentv.targets.gemini:Gemini",
 }
 """Name → place of the settings, imported when the name is first looked up."""
 
-MODEL_APIS = frozenset({"openai", "azure", "gemini", "ollama", "openrouter", "litellm"})
+MODEL_APIS = frozenset({"openai", "azure", "ollama", "openrouter", "litellm"})
 
 CODING_AGENTS = frozenset(
     {
