@@ -18,12 +18,16 @@ from agentv.ports import TargetRequest
 from agentv.registry.fields import Command, FunctionRef
 from agentv.registry.types import ProviderSettings
 from agentv.targets.anthropic import Anthropic
+from agentv.targets.azure import Azure
 from agentv.targets.catalogue import PROVIDERS, registry
 from agentv.targets.cli import Cli
 from agentv.targets.echo import Echo
 from agentv.targets.gemini import Gemini
 from agentv.targets.http import Http
 from agentv.targets.mock import Mock
+from agentv.targets.ollama import Ollama
+from agentv.targets.openai import OpenAI
+from agentv.targets.openrouter import OpenRouter
 from agentv.targets.python import Python
 from agentv.targets.replay import Replay
 from agentv.testing import Hang, ModelCall, ModelServer, Status, Step
@@ -95,6 +99,11 @@ ECHOING: dict[str, Make] = {
     "cli, line": lambda place: place.line("printf %s {PROMPT}"),
     "cli, files": lambda place: place.line("cp {PROMPT_FILE} {OUTPUT_FILE}; echo log"),
     "http": lambda place: Http(place.server.url("ok")),
+    "openai": lambda place: OpenAI("model", place.models.openai, "key"),
+    "openai, responses": lambda place: OpenAI("model", place.models.openai, "key", api="responses"),
+    "azure": lambda place: Azure("model", place.models.azure, "key"),
+    "ollama": lambda place: Ollama("model", f"{place.models.ollama}/v1"),
+    "openrouter": lambda place: OpenRouter("maker/model", place.models.openai, "key"),
     "anthropic": lambda place: place.anthropic("echo"),
     "gemini": lambda place: place.gemini("echo"),
 }
@@ -107,6 +116,11 @@ FAILING: dict[str, tuple[Make, str]] = {
     "python": (lambda place: place.function("fail"), "target-raised"),
     "cli": (lambda place: place.line("echo no >&2; exit 3"), "exit-status"),
     "http": (lambda place: Http(place.server.url("500")), "http-status"),
+    "openai": (lambda place: OpenAI("fail", place.models.openai, "key"), "http-status"),
+    "openai, responses": (lambda place: OpenAI("fail", place.models.openai, "key", api="responses"), "http-status"),
+    "azure": (lambda place: Azure("fail", place.models.azure, "key"), "http-status"),
+    "ollama": (lambda place: Ollama("m", "http://127.0.0.1:9"), "connection"),
+    "openrouter": (lambda place: OpenRouter("fail", place.models.openai, "key"), "http-status"),
     "anthropic": (lambda place: place.anthropic("fail"), "http-status"),
     "gemini": (lambda place: place.gemini("fail"), "http-status"),
 }
@@ -118,6 +132,8 @@ WAITING: dict[str, Make] = {
     "python, async": lambda place: place.function("wait"),
     "cli": lambda place: place.line("sleep 60"),
     "http": lambda place: Http(place.server.url("hang")),
+    "openai": lambda place: OpenAI("hang", place.models.openai, "key"),
+    "azure": lambda place: Azure("hang", place.models.azure, "key"),
     "anthropic": lambda place: place.anthropic("hang"),
     "gemini": lambda place: place.gemini("hang"),
 }
@@ -238,18 +254,20 @@ def test_a_cancelled_call_leaves_no_process(place):
     assert all_gone(asyncio.run(cancelled()))
 
 
-@pytest.mark.parametrize("name", ["cli", "http", "anthropic", "gemini"])
+@pytest.mark.parametrize("name", ["cli", "http", "openai", "azure", "anthropic", "gemini"])
 def test_a_time_limit_of_its_own_is_kept(name, place):
     [found] = answers(WAITING[name](place), request(timeout_s=0.1))
     assert (found.code, found.retryable) == ("timeout", True)
 
 
-@pytest.mark.filterwarnings("ignore:Sending a large body")  # which the SDKs do
-@pytest.mark.parametrize("name", ["echo", "python", "cli", "http", "anthropic", "gemini"])
+@pytest.mark.filterwarnings("ignore:Sending a large body")  # which SDKs of others do
+@pytest.mark.parametrize(
+    "name", ["echo", "python", "cli", "http", "openai", "openai, responses", "anthropic", "gemini"]
+)
 def test_an_answer_may_not_be_too_large(name, place):
     make = ECHOING[name]
     [found] = answers(make(place), request("a" * 10_000_001))
     assert isinstance(found, Failure)
     assert found.code == "output-too-large"
-    [found] = answers(make(place), request("ä" * 5_000_000 if name != "http" else "a" * 9_000_000))
+    [found] = answers(make(place), request("ä" * 5_000_000 if name not in ("http", "openai") else "a" * 9_000_000))
     assert isinstance(found, TargetResponse)

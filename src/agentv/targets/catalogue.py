@@ -14,12 +14,16 @@ PROVIDERS = {
     "python": "agentv.targets.python:Python",
     "cli": "agentv.targets.cli:Cli",
     "http": "agentv.targets.http:Http",
+    "openai": "agentv.targets.openai:OpenAI",
+    "azure": "agentv.targets.azure:Azure",
+    "ollama": "agentv.targets.ollama:Ollama",
+    "openrouter": "agentv.targets.openrouter:OpenRouter",
     "anthropic": "agentv.targets.anthropic:Anthropic",
     "gemini": "agentv.targets.gemini:Gemini",
 }
 """Name → place of the settings, imported when the name is first looked up."""
 
-MODEL_APIS = frozenset({"openai", "azure", "ollama", "openrouter", "litellm"})
+MODEL_APIS = frozenset({"litellm"})
 
 CODING_AGENTS = frozenset(
     {
