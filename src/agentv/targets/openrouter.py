@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from agentv.registry.fields import Doc, FromEnvironment, Secret, Text
+from agentv.registry.fields import Doc, FromEnvironment, Older, Secret, Text
 from agentv.targets.openai_api.dialect import Dialect
 from agentv.targets.openai_api.settings import OpenAISettings, is_local, secrets_of
 
@@ -19,6 +19,7 @@ class OpenRouter(OpenAISettings):
 
     base_url: Annotated[
         Text | None,
+        Older(("endpoint",)),
         FromEnvironment(("OPENROUTER_BASE_URL",), required=False),
         Doc(f"where the API is; `{BASE_URL}` by default"),
     ] = None

@@ -640,6 +640,7 @@ def test_vectors_of_several_lengths_are_no_answer():
         (OpenAI("m", api="responses", seed=1), "the responses API takes no 'seed'"),
         (OpenAI("m", tools=("weather",)), "a tool is an object"),
         (OpenAI("m", response_format=3), "'response_format' must be"),
+        (OpenAI("m", response_format="file://schema.json"), "'response_format' must be"),
         (OpenAI("m", stop=()), "'stop' is empty"),
     ],
 )

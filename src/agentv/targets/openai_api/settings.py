@@ -72,7 +72,8 @@ class OpenAISettings(ProviderSettings):
         for place, tool in enumerate(self.tools):
             if not isinstance(tool, Mapping):
                 yield Fault(("tools", place), "a tool is an object: {type: function, function: {name, parameters}}")
-        if self.response_format is not None and not isinstance(self.response_format, str | Mapping):
+        said = self.response_format
+        if said is not None and not isinstance(said, Mapping) and said not in ("json", "json_object", "text"):
             message = "'response_format' must be json_object, a JSON Schema, or an object of the API"
             yield Fault(("response_format",), message)
         if self.stop is not None and not self.stop:
