@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from agentv.engine.learned_rate import LearnedRate
 from agentv.model.response import RateLimits
 
 FALL = 0.5
@@ -61,17 +62,18 @@ class Allowance:
         """When the next call may start that needs so much, given when the last one did.
 
         At once where plenty is left: enough for two rounds of as many calls as there are at once. Else calls are
-        spaced so that what is left, or what comes in, suffices.
+        spaced so that what is left, or what comes in, suffices; the less is left, the closer to that.
         """
         if self.left is None or need <= 0:
             return _LONG_AGO
         if now >= self.full_at:
             self.left = None  # full again; the next reply says how full that is
             return _LONG_AGO
-        if self.left >= 2 * width * need:
+        plenty = 2 * width * need
+        if self.left >= plenty:
             return _LONG_AGO
         if self._per_s is not None:
-            return min(last + need / self._per_s, self.full_at)
+            return min(last + need / self._per_s * (1 - self.left / plenty), self.full_at)
         if self.left < need:
             return self.full_at
         return last + (self.full_at - now) * need / self.left
@@ -96,6 +98,7 @@ class Pace:
     _requests: Allowance = field(default_factory=Allowance)
     _tokens: Allowance = field(default_factory=Allowance)
     _tokens_per_call: float = 0.0
+    _learned: LearnedRate = field(default_factory=LearnedRate)
 
     def __post_init__(self) -> None:
         self.width = float(self.most)
@@ -106,6 +109,7 @@ class Pace:
             return None
         at = max(
             self.paused_until,
+            self._learned.next_at(now, self._started),
             self._requests.next_at(now, self._started, 1.0, self.width),
             self._tokens.next_at(now, self._started, self._tokens_per_call, self.width),
         )
@@ -136,6 +140,7 @@ class Pace:
         if ticket.epoch == self._epoch and self.running >= int(self.width):
             self.width = min(float(self.most), self.width + 1 / self.width)
         self.running -= 1
+        self._learned.answer(now)
         if tokens:
             share = 0.2 if self._tokens_per_call else 1.0
             self._tokens_per_call += share * (tokens - self._tokens_per_call)
@@ -146,6 +151,7 @@ class Pace:
         if ticket.epoch == self._epoch:
             self._epoch += 1
             self.width = max(1.0, min(self.width, self.running) * FALL)
+            self._learned.limit(now)
         self.running -= 1
         if retry_after_s is not None:
             self.paused_until = max(self.paused_until, now + retry_after_s)
