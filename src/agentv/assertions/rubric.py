@@ -6,16 +6,29 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from agentv.assertions.prompt_code import CodeWriter
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Check, Grade, reaches
 from agentv.model.response import Failure
-from agentv.model.rubric import PROMPT_VARIABLES, RUBRIC_MARK, JudgeFailure, Rubric, RubricItem, Verdict
+from agentv.model.rubric import (
+    JUDGED_VARIABLES,
+    MODE_VARIABLES,
+    PROMPT_VARIABLES,
+    RUBRIC_MARK,
+    JudgeFailure,
+    Rubric,
+    RubricItem,
+    RubricMode,
+    Verdict,
+)
 from agentv.model.suite import JUDGE_TIMEOUT_S
 from agentv.model.values import EMPTY, Json
-from agentv.registry.fields import Between, DeclaredAssertion, Doc, Document, Fault, Nonempty, Older, Text
+from agentv.registry.fields import Between, DeclaredAssertion, Doc, Document, Fault, Nonempty, Older, PromptCode, Text
 from agentv.templating import RenderError, undeclared
+
+OWN_PROMPT = "a judge prompt of your own, inline or a path, or code that writes it; it shows {{ output }}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +56,7 @@ class LlmRubric(DeclaredAssertion):
         Older(("rubrics", "criteria")),
         Doc("the rubric: prose, or a list of sentences or items; without it the case's criteria"),
     ] = None
-    prompt: Annotated[Document | None, Doc("a judge prompt of your own, inline or a path; it shows {{ output }}")] = (
-        None
-    )
+    prompt: Annotated[PromptCode | Document | None, Doc(OWN_PROMPT)] = None
     judge: Annotated[
         str | None,
         Older(("target", "judge_target", "provider", "model")),
@@ -67,6 +78,8 @@ class LlmRubric(DeclaredAssertion):
             return _brief(_outcome(self.value[0])) + more if self.value else ""
         if self.value is not None:
             return _brief(self.value)
+        if isinstance(self.prompt, PromptCode):
+            return _brief(self.prompt.name)
         if self.prompt is not None and self.prompt.path is not None:
             return self.prompt.path.rpartition("/")[2]
         return _brief(self.prompt.text) if self.prompt is not None else "criteria"
@@ -75,7 +88,7 @@ class LlmRubric(DeclaredAssertion):
         """Empty rubrics, doubled ids, weightless lists, prompts that cannot work, and what is not built yet."""
         yield from self._not_yet()
         yield from _value_faults(self.value)
-        if self.prompt is not None:
+        if isinstance(self.prompt, Document):
             yield from prompt_faults(self.prompt.text)
             yield from _unshown(self.prompt.text, self.value)
 
@@ -93,8 +106,7 @@ class LlmRubric(DeclaredAssertion):
             mode="checklist" if items else "freeform",
             text=text,
             items=items,
-            prompt=self.prompt.text if self.prompt else None,
-            prompt_path=self.prompt.path if self.prompt else None,
+            **prompt_of(self.prompt),
             temperature=self.temperature,
         )
 
@@ -106,7 +118,7 @@ class LlmRubric(DeclaredAssertion):
         if context.output is None:
             return Grade.errored("no-output", "there is no answer to judge")
         verdict = await context.services.judge(self.judge).assess(rubric, context)
-        return _unjudged(verdict) if isinstance(verdict, Failure) else _judged(verdict, self.label())
+        return unjudged(verdict) if isinstance(verdict, Failure) else _judged(verdict, self.label())
 
     def _not_yet(self) -> Iterator[Fault]:
         if self.votes != 1:
@@ -122,17 +134,27 @@ class LlmRubric(DeclaredAssertion):
                 yield _later("an item's 'min_score'", "value", place, "min_score")
 
 
-def prompt_faults(text: str) -> list[Fault]:
-    """What is wrong with the text of a judge prompt, whatever it is used for: syntax, names, no answer in it."""
+def prompt_of(prompt: PromptCode | Document | None) -> dict[str, Any]:
+    """The fields of a Rubric that say where its prompt comes from."""
+    if isinstance(prompt, PromptCode):
+        return {"writer": CodeWriter(prompt), "prompt_path": str(prompt)}
+    return {} if prompt is None else {"prompt": prompt.text, "prompt_path": prompt.path}
+
+
+def prompt_faults(text: str, mode: RubricMode = "freeform") -> list[Fault]:
+    """What is wrong with the text of a judge prompt of a mode: syntax, names, nothing to judge in it."""
     try:
         names = _names(text)
     except RenderError as error:
         return [Fault(("prompt",), error.message, code=error.code)]
-    faults = [_unknown(name) for name in sorted(names - _KNOWN)]
-    if "output" not in _canonical(names):
-        message = "the judge prompt never shows the answer"
-        hint = "put {{ output }} where the judge shall read it"
-        faults.append(Fault(("prompt",), message, code="judge-prompt-without-output", hint=hint))
+    added = MODE_VARIABLES.get(mode, ())
+    faults = [_unknown(name, added) for name in sorted(names - _KNOWN.union(added))]
+    for shown in JUDGED_VARIABLES.get(mode, ("output",)):
+        if shown not in _canonical(names) | names:
+            what = "answer" if shown == "output" else shown
+            hint = f"put {{{{ {shown} }}}} where the judge shall read it"
+            message = f"the judge prompt never shows the {what}"
+            faults.append(Fault(("prompt",), message, code="judge-prompt-without-output", hint=hint))
     return faults
 
 
@@ -149,7 +171,8 @@ def _judged(verdict: Verdict, label: str) -> Grade:
     )
 
 
-def _unjudged(failure: Failure) -> Grade:
+def unjudged(failure: Failure) -> Grade:
+    """The errored grade of a judge that gave no verdict, with what it said instead."""
     said = failure if isinstance(failure, JudgeFailure) else JudgeFailure(failure.code, failure.message)
     return Grade(
         score=0.0,
@@ -219,14 +242,14 @@ _names = lru_cache(maxsize=64)(undeclared)
 """A prompt of the suite's is checked once, not for each of its cases."""
 
 
-def _unknown(name: str) -> Fault:
+def _unknown(name: str, added: tuple[str, ...] = ()) -> Fault:
     from rapidfuzz.distance import DamerauLevenshtein
     from rapidfuzz.process import extractOne
 
     distance = DamerauLevenshtein.normalized_similarity
-    found = extractOne(name, list(PROMPT_VARIABLES), scorer=distance, score_cutoff=0.6)
+    found = extractOne(name, [*PROMPT_VARIABLES, *added], scorer=distance, score_cutoff=0.6)
     hint = f"did you mean '{found[0]}'?" if found else "the case's own variables are under 'vars'"
-    known = ", ".join(PROMPT_VARIABLES)
+    known = ", ".join((*PROMPT_VARIABLES, *added))
     return Fault(("prompt",), f"'{name}' is not known in a judge prompt; there are {known}", "undefined-variable", hint)
 
 

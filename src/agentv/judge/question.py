@@ -10,10 +10,11 @@ from pathlib import Path
 
 from agentv.judge.echo import Shown
 from agentv.judge.fence import Fence
-from agentv.judge.shapes import SHAPES
+from agentv.judge.material import fenced, is_shown, material_of
+from agentv.judge.modes import MODES
 from agentv.model.context import AssertionContext
 from agentv.model.message import Message
-from agentv.model.rubric import PROMPT_VARIABLES, Rubric, RubricItem
+from agentv.model.rubric import JUDGED_VARIABLES, PROMPT_VARIABLES, Rubric, RubricItem
 from agentv.model.values import Json
 from agentv.templating import RenderError, Scope, render_text
 
@@ -43,25 +44,52 @@ class Question:
         return replace(self, messages=(*self.messages, *said, Message("user", request)), mark=mark)
 
 
-def question_about(rubric: Rubric, context: AssertionContext) -> Question:
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What code of the user's made of a prompt, and the fence that it was given the answer in."""
+
+    messages: tuple[Message, ...]
+    fence: Fence
+
+
+def question_about(rubric: Rubric, context: AssertionContext, written: Written | None = None) -> Question:
     """The question whether the context's answer meets the rubric.
+
+    Args:
+        rubric: what is asked.
+        context: of the answer.
+        written: the prompt, where no template makes it.
 
     Raises:
         RenderError: the rubric's own prompt cannot be rendered, or does not show the answer.
     """
-    fence = Fence.new()
-    tool_calls = _tool_calls(context)
-    values = _variables(rubric, context, tool_calls, fence)
-    task = render_text(rubric.prompt or built_in(rubric.mode), Scope(context.vars, context.env, values))
-    if not fence.shows("answer", task):
-        raise RenderError("judge-prompt-without-output", "it does not show {{ output }}, so there is nothing to judge")
+    fence = Fence.new() if written is None else written.fence
+    tool_calls = tool_calls_of(context)
+    material = material_of(rubric, context)
+    if written is None:
+        values = variables(rubric, context, fence)
+        task = render_text(rubric.prompt or built_in(rubric.mode), Scope(context.vars, context.env, values))
+        messages: tuple[Message, ...] = (Message("user", task),)
+    else:
+        messages = written.messages
+    _check_shown(rubric, messages, fence, whole=written is not None)
     rules = _rules(rubric.mode).replace("{{ token }}", fence.token)
     return Question(
         rubric,
-        (Message("system", rules), Message("user", task)),
+        (Message("system", rules), *messages),
         fence,
-        Shown((context.output or "", tool_calls, context.prompt), SHAPES[rubric.mode].key),
+        Shown((context.output or "", tool_calls, context.prompt, *material.values()), MODES[rubric.mode].key),
     )
+
+
+def _check_shown(rubric: Rubric, messages: tuple[Message, ...], fence: Fence, *, whole: bool) -> None:
+    """Refuse a question that does not show what is judged; `whole`: to its last marker."""
+    text = "\n".join(message.text for message in messages)
+    for name in JUDGED_VARIABLES.get(rubric.mode, ("output",)):
+        if not is_shown(name, text, fence, whole=whole):
+            what = f"'{name}' with both of its markers" if whole else f"{{{{ {name} }}}}"
+            message = f"it does not show {what}, so there is nothing to judge"
+            raise RenderError("judge-prompt-without-output", message)
 
 
 @cache
@@ -75,7 +103,9 @@ def _rules(mode: str) -> str:
     return built_in("rules").replace("{{ shape }}", built_in(f"{mode}-reply"))
 
 
-def _variables(rubric: Rubric, context: AssertionContext, tool_calls: str, fence: Fence) -> dict[str, Json]:
+def variables(rubric: Rubric, context: AssertionContext, fence: Fence) -> dict[str, Json]:
+    """What a prompt may show, by every name that it may use; what is not the author's stands behind the fence."""
+    tool_calls = tool_calls_of(context)
     values: dict[str, Json] = {
         "input": context.prompt,
         "output": fence.around("answer", context.output or ""),
@@ -86,7 +116,8 @@ def _variables(rubric: Rubric, context: AssertionContext, tool_calls: str, fence
         "tool_calls": fence.around("tool-calls", tool_calls) if tool_calls else "",
         "file_changes": "",
     }
-    return {name: values[canonical] for name, canonical in PROMPT_VARIABLES.items()}
+    known = {name: values[canonical] for name, canonical in PROMPT_VARIABLES.items()}
+    return known | fenced(rubric, context, fence)
 
 
 class _JsonText(dict[str, Json]):
@@ -104,7 +135,8 @@ def _line(item: RubricItem) -> str:
 _GUARD = " (contradiction guard)"
 
 
-def _tool_calls(context: AssertionContext) -> str:
+def tool_calls_of(context: AssertionContext) -> str:
+    """The tool calls of an answer, one a line."""
     return "\n".join(
         f"{call.name} {json.dumps(dict(call.arguments), ensure_ascii=False)}"
         for message in context.messages

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from agentv.judge.modes import MODES
 from agentv.judge.question import Question
-from agentv.judge.shapes import SHAPES, Reading, Shape, UnreadableError
+from agentv.judge.shapes import Reading, Shape, UnreadableError
 from agentv.model.values import Json, JsonObject
 
 _LONGEST = 100_000
@@ -47,7 +48,7 @@ def read_reply(reply: str, question: Question) -> Reading:
     Raises:
         UnreadableError: there is no such verdict.
     """
-    shape = SHAPES[question.rubric.mode]
+    shape = MODES[question.rubric.mode]
     candidates = list(_candidates(_own_words(reply, question), shape.key))
     confirmed = [one for one in candidates if question.mark is not None and one.row.get("confirm") == question.mark]
     if confirmed:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from agentv.judge.question import Question, question_about
+from agentv.judge.question import Question
 from agentv.judge.reply import read_reply
 from agentv.judge.shapes import Reading, UnreadableError, speakable
+from agentv.judge.written import question_of
 from agentv.model.context import AssertionContext
 from agentv.model.message import Message, prompt_text
 from agentv.model.response import Failure, TargetResponse, TokenUsage
@@ -79,7 +80,7 @@ class TargetJudge:
         read either, or says what is wrong with the rubric's own prompt.
         """
         try:
-            question = question_about(rubric, context)
+            question = await question_of(rubric, context)
         except RenderError as error:
             return JudgeFailure(error.code, f"the judge prompt {_place(rubric)}: {error.message}")
         spent, reply, problem = _Spent(), "", ""
