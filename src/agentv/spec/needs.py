@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from agentv.model.assertion import AssertionEntry
 from agentv.model.conversation import Turn
@@ -15,24 +16,34 @@ _modest: set[type] = set()
 """Types that need nothing, so that they are seen at a glance: this is asked for every assertion of every case."""
 
 
-def check_needs(
-    entries: Iterable[AssertionEntry], turns: Sequence[Turn], variables: JsonObject, reference: bool, report: Report
-) -> None:
-    """Report what the entries of one case lack, and those of its turns; the last turn has the case's answer."""
-    _check(entries, variables, bool(turns[-1].expected_output) if turns else reference, report)
-    for turn in turns:
-        _check(turn.assertions, variables, bool(turn.expected_output), report)
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a case has that an assertion may need; the last turn has the answer of a case with turns."""
+
+    id: str | None
+    variables: JsonObject
+    has_reference: bool
+    turns: Sequence[Turn]
 
 
-def _check(entries: Iterable[AssertionEntry], variables: JsonObject, reference: bool, report: Report) -> None:
+def check_needs(entries: Iterable[AssertionEntry], facts: Facts, report: Report) -> None:
+    """Report what the entries of one case lack, and those of its turns."""
+    last = facts.turns[-1].expected_output if facts.turns else None
+    _check(entries, facts if last is None else replace(facts, has_reference=bool(last)), report)
+    for turn in facts.turns:
+        _check(turn.assertions, replace(facts, has_reference=bool(turn.expected_output)), report)
+
+
+def _check(entries: Iterable[AssertionEntry], facts: Facts, report: Report) -> None:
     for entry in entries:
         assertion = entry.assertion
         if type(assertion) in _modest:
             continue
         if isinstance(assertion, DeclaredAssertion) and type(assertion).lacks is not DeclaredAssertion.lacks:
-            for fault in assertion.lacks(variables, reference):
-                report.error(fault.code, entry.span, fault.message, hint=fault.hint)
+            notes = (f"the case '{facts.id}' has none",) if facts.id else ()
+            for fault in assertion.lacks(facts.variables, facts.has_reference):
+                report.error(fault.code, entry.span, fault.message, hint=fault.hint, notes=notes)
         elif hasattr(type(assertion), "assert_"):
-            _check(nested(entry), variables, reference, report)
+            _check(nested(entry), facts, report)
         else:
             _modest.add(type(assertion))
