@@ -133,14 +133,16 @@ class Factuality(Judged):
     """A judge compares the facts of the answer with those of a reference."""
 
     value: Annotated[Text | None, Nonempty(), Doc("the reference; without it the expected output")] = None
-    scores: Annotated[CategoryScores, Doc("what each of the five categories is worth; it passes above 0")] = (
-        CategoryScores()
-    )
+    scores: Annotated[CategoryScores | None, Doc("what each category is worth; one worth more than 0 passes")] = None
     prompt: OwnPrompt = None
     judge: JudgeName = None
     temperature: Temperature = 0.0
 
     mode: ClassVar[RubricMode] = "factuality"
+
+    @property
+    def _worth(self) -> tuple[tuple[str, float], ...]:
+        return (self.scores or CategoryScores()).by_category
 
     def label(self) -> str:
         """The reference."""
@@ -149,7 +151,7 @@ class Factuality(Judged):
     def faults(self) -> Iterator[Fault]:
         """Scores that decide nothing, and prompts that cannot work."""
         yield from super(Factuality, self).faults()
-        worth = [score for _, score in self.scores.by_category]
+        worth = [score for _, score in self._worth]
         if all(worth) or not any(worth):
             every = "passes" if all(worth) else "fails"
             yield Fault(("scores",), f"every category {every}, so nothing is checked", hint="a category fails at 0")
@@ -165,7 +167,7 @@ class Factuality(Judged):
         """Against the value, else the expected output."""
         if self.value is None and not (context.reference or "").strip():
             return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
-        return self.asked(text=self.value or "", category_scores=self.scores.by_category)
+        return self.asked(text=self.value or "", category_scores=self._worth)
 
     def seen(self, context: AssertionContext) -> AssertionContext:
         """With the value in the place of the expected output."""

@@ -137,7 +137,7 @@ class LlmRubric(DeclaredAssertion):
 def prompt_of(prompt: PromptCode | Document | None) -> dict[str, Any]:
     """The fields of a Rubric that say where its prompt comes from."""
     if isinstance(prompt, PromptCode):
-        return {"writer": CodeWriter(prompt), "prompt_path": str(prompt)}
+        return {"writer": CodeWriter(prompt), "prompt_path": prompt.name}
     return {} if prompt is None else {"prompt": prompt.text, "prompt_path": prompt.path}
 
 
