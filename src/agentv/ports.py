@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 from agentv.model.values import EMPTY, Json, JsonObject
 
 if TYPE_CHECKING:
-    from agentv.model.assertion import AssertionEntry
+    from agentv.model.assertion import AssertionEntry, Transform
     from agentv.model.context import AssertionContext
     from agentv.model.grade import Grade
     from agentv.model.message import Message
@@ -107,6 +107,19 @@ class Judge(Protocol):
         ...
 
 
+class PromptWriter(Protocol):
+    """Code of the user's that writes a judge prompt."""
+
+    async def write(self, values: Mapping[str, Json], context: AssertionContext) -> str | tuple[Message, ...] | Failure:
+        """The prompt as text or messages.
+
+        Args:
+            values: what a template could show, by its names; what is judged stands between its markers.
+            context: the answer's, as custom assertions get it, with `output` between its markers too.
+        """
+        ...
+
+
 class Executor(Protocol):
     """Where users' functions run, so that one that hangs or blocks holds up nobody else.
 
@@ -150,6 +163,10 @@ class Services(Protocol):
 
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
         """Grade a nested list, with all the rules that hold for the outermost one."""
+        ...
+
+    async def evaluate(self, transform: Transform, context: AssertionContext) -> Json | Failure:
+        """The value that an expression over the answer has."""
         ...
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from agentv.assertions.prompt_code import CodeWriter
 from agentv.assertions.rubric_items import Entries, RubricEntry, item_faults, items_of, words_of
 from agentv.assertions.scale import Authored as AuthoredScale
 from agentv.assertions.scale import scale_faults, scale_of, threshold_of
@@ -14,7 +15,9 @@ from agentv.model.context import AssertionContext
 from agentv.model.grade import Check, Grade, reaches
 from agentv.model.response import Failure
 from agentv.model.rubric import (
+    JUDGED_VARIABLES,
     MAX_CHARS,
+    MODE_VARIABLES,
     PROMPT_VARIABLES,
     RUBRIC_MARK,
     JudgeFailure,
@@ -25,10 +28,12 @@ from agentv.model.rubric import (
 )
 from agentv.model.suite import JUDGE_TIMEOUT_S
 from agentv.model.values import EMPTY, JsonObject
-from agentv.registry.fields import Between, DeclaredAssertion, Doc, Document, Fault, Older, Text
+from agentv.registry.fields import Between, DeclaredAssertion, Doc, Document, Fault, Older, PromptCode, Text
 from agentv.templating import RenderError, undeclared
 
 __all__ = ["LlmRubric", "RubricEntry", "prompt_faults"]
+
+OWN_PROMPT = "a judge prompt of your own, inline or a path, or code that writes it; it shows {{ output }}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +45,7 @@ class LlmRubric(DeclaredAssertion):
         Older(("rubrics", "criteria")),
         Doc("the rubric: prose, or a list of sentences or items; without it the case's criteria"),
     ] = None
-    prompt: Annotated[Document | None, Doc("a judge prompt of your own, inline or a path; it shows {{ output }}")] = (
-        None
-    )
+    prompt: Annotated[PromptCode | Document | None, Doc(OWN_PROMPT)] = None
     judge: Annotated[
         str | None,
         Older(("target", "judge_target", "provider", "model")),
@@ -75,6 +78,8 @@ class LlmRubric(DeclaredAssertion):
             return _brief(words_of(self.value[0])) + more if self.value else ""
         if self.value is not None:
             return _brief(self.value)
+        if isinstance(self.prompt, PromptCode):
+            return _brief(self.prompt.name)
         if self.prompt is not None and self.prompt.path is not None:
             return self.prompt.path.rpartition("/")[2]
         return _brief(self.prompt.text) if self.prompt is not None else "criteria"
@@ -90,7 +95,7 @@ class LlmRubric(DeclaredAssertion):
             yield Fault(("votes",), f"an even number of votes, {self.votes}, has no median", hint=near)
         if self._scaled:
             yield from self._scale_faults()
-        if self.prompt is not None:
+        if isinstance(self.prompt, Document):
             yield from prompt_faults(self.prompt.text)
             yield from _unshown(self.prompt.text, self.value)
 
@@ -109,8 +114,7 @@ class LlmRubric(DeclaredAssertion):
             mode=_mode_of(items, scale),
             text=text,
             items=items,
-            prompt=self.prompt.text if self.prompt else None,
-            prompt_path=self.prompt.path if self.prompt else None,
+            **prompt_of(self.prompt),
             temperature=self.temperature,
             scale=scale,
             pass_threshold=threshold_of(scale, self.pass_threshold) if scale else None,
@@ -126,7 +130,7 @@ class LlmRubric(DeclaredAssertion):
         if context.output is None:
             return Grade.errored("no-output", "there is no answer to judge")
         verdict = await context.services.judge(self.judge).assess(rubric, context)
-        return _unjudged(verdict) if isinstance(verdict, Failure) else _judged(verdict, self.label())
+        return unjudged(verdict) if isinstance(verdict, Failure) else _judged(verdict, self.label())
 
     @property
     def _scaled(self) -> bool:
@@ -140,17 +144,27 @@ class LlmRubric(DeclaredAssertion):
             yield Fault((option,), f"'{option}' is for a rubric in prose, and 'value' is a list", hint=hint)
 
 
-def prompt_faults(text: str) -> list[Fault]:
-    """What is wrong with the text of a judge prompt, whatever it is used for: syntax, names, no answer in it."""
+def prompt_of(prompt: PromptCode | Document | None) -> dict[str, Any]:
+    """The fields of a Rubric that say where its prompt comes from."""
+    if isinstance(prompt, PromptCode):
+        return {"writer": CodeWriter(prompt), "prompt_path": prompt.name}
+    return {} if prompt is None else {"prompt": prompt.text, "prompt_path": prompt.path}
+
+
+def prompt_faults(text: str, mode: RubricMode = "freeform") -> list[Fault]:
+    """What is wrong with the text of a judge prompt of a mode: syntax, names, nothing to judge in it."""
     try:
         names = _names(text)
     except RenderError as error:
         return [Fault(("prompt",), error.message, code=error.code)]
-    faults = [_unknown(name) for name in sorted(names - _KNOWN)]
-    if "output" not in _canonical(names):
-        message = "the judge prompt never shows the answer"
-        hint = "put {{ output }} where the judge shall read it"
-        faults.append(Fault(("prompt",), message, code="judge-prompt-without-output", hint=hint))
+    added = MODE_VARIABLES.get(mode, ())
+    faults = [_unknown(name, added) for name in sorted(names - _KNOWN.union(added))]
+    for shown in JUDGED_VARIABLES.get(mode, ("output",)):
+        if shown not in _canonical(names) | names:
+            what = "answer" if shown == "output" else shown
+            hint = f"put {{{{ {shown} }}}} where the judge shall read it"
+            message = f"the judge prompt never shows the {what}"
+            faults.append(Fault(("prompt",), message, code="judge-prompt-without-output", hint=hint))
     return faults
 
 
@@ -184,7 +198,8 @@ def _details(verdict: Verdict) -> JsonObject:
     return {**verdict.details, **voted, **shared}
 
 
-def _unjudged(failure: Failure) -> Grade:
+def unjudged(failure: Failure) -> Grade:
+    """The errored grade of a judge that gave no verdict, with what it said instead."""
     said = failure if isinstance(failure, JudgeFailure) else JudgeFailure(failure.code, failure.message)
     return Grade(
         score=0.0,
@@ -214,14 +229,14 @@ _names = lru_cache(maxsize=64)(undeclared)
 """A prompt of the suite's is checked once, not for each of its cases."""
 
 
-def _unknown(name: str) -> Fault:
+def _unknown(name: str, added: tuple[str, ...] = ()) -> Fault:
     from rapidfuzz.distance import DamerauLevenshtein
     from rapidfuzz.process import extractOne
 
     distance = DamerauLevenshtein.normalized_similarity
-    found = extractOne(name, list(PROMPT_VARIABLES), scorer=distance, score_cutoff=0.6)
+    found = extractOne(name, [*PROMPT_VARIABLES, *added], scorer=distance, score_cutoff=0.6)
     hint = f"did you mean '{found[0]}'?" if found else "the case's own variables are under 'vars'"
-    known = ", ".join(PROMPT_VARIABLES)
+    known = ", ".join((*PROMPT_VARIABLES, *added))
     return Fault(("prompt",), f"'{name}' is not known in a judge prompt; there are {known}", "undefined-variable", hint)
 
 

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 
 from agentv.engine.grading import grade_entries
 from agentv.engine.traffic import Traffic
-from agentv.model.assertion import AssertionEntry
+from agentv.engine.transform import value_of
+from agentv.model.assertion import AssertionEntry, Transform
 from agentv.model.context import AssertionContext
+from agentv.model.response import Failure
 from agentv.model.suite import Suite, TargetSpec
 from agentv.model.trial import Score, Trial
+from agentv.model.values import Json
 from agentv.ports import Clock, Executor, JavaScriptHost, Judge, Store, Target
 
 
@@ -65,3 +68,8 @@ class TrialServices:
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
         """Grade a list, one entry after the other."""
         return await grade_entries(entries, context, self.world.clock)
+
+    async def evaluate(self, transform: Transform, context: AssertionContext) -> Json | Failure:
+        """The value that an expression over the answer has; `transform-failed` where it has none."""
+        value: Json | Failure = await value_of(transform, context)
+        return value

@@ -18,20 +18,24 @@ from agentv.templating import RenderError, Scope, evaluate
 
 async def transformed(transform: Transform, context: AssertionContext) -> str | Failure | None:
     """The output as the transform makes it: text, or JSON text of what is none."""
+    value = await value_of(transform, context)
+    if value is None or isinstance(value, str | Failure):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+async def value_of(transform: Transform, context: AssertionContext) -> Any | Failure:
+    """What the transform makes of the output, as it is."""
     try:
         if transform.kind == "function":
-            value = await _called(transform, context)
-        elif transform.kind == "path":
-            value = _at_path(transform.expression, context.output)
-        else:
-            value = _evaluated(transform.expression, context)
+            return await _called(transform, context)
+        if transform.kind == "path":
+            return _at_path(transform.expression, context.output)
+        return _evaluated(transform.expression, context)
     except ForeignError as error:
         return error.failure
     except (RenderError, ValueError, LookupError) as error:
         return Failure("transform-failed", f"the transform {transform.expression!r} failed: {error}")
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _at_path(path: str, output: str | None) -> Any:

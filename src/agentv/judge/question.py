@@ -12,10 +12,11 @@ from pathlib import Path
 from agentv.judge.echo import Shown
 from agentv.judge.excerpt import Excerpt
 from agentv.judge.fence import Fence
-from agentv.judge.shapes import SHAPES
+from agentv.judge.material import fenced, is_shown, material_of
+from agentv.judge.modes import MODES
 from agentv.model.context import AssertionContext
 from agentv.model.message import Message
-from agentv.model.rubric import PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
+from agentv.model.rubric import JUDGED_VARIABLES, PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
 from agentv.model.values import Json
 from agentv.templating import RenderError, Scope, render_text
 
@@ -47,28 +48,52 @@ class Question:
         return replace(self, messages=(*self.messages, *said, Message("user", request)), mark=mark)
 
 
-def question_about(rubric: Rubric, context: AssertionContext) -> Question:
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What code of the user's made of a prompt, and the fence that it was given the answer in."""
+
+    messages: tuple[Message, ...]
+    fence: Fence
+
+
+def question_about(rubric: Rubric, context: AssertionContext, written: Written | None = None) -> Question:
     """The question whether the context's answer meets the rubric.
+
+    Args:
+        rubric: what is asked.
+        context: of the answer.
+        written: the prompt, where no template makes it.
 
     Raises:
         RenderError: the rubric's own prompt cannot be rendered, or does not show the answer.
     """
-    fence = Fence.new()
-    output, calls = context.output or "", _tool_calls(context)
-    cuts = {"output": Excerpt.of(output, rubric.max_chars), "tool_calls": Excerpt.of(calls, rubric.max_chars)}
-    values = _variables(rubric, context, fence, {name: cut.text for name, cut in cuts.items()})
-    task = render_text(rubric.prompt or built_in(rubric.mode), Scope(context.vars, context.env, values))
-    if not fence.shows("answer", task):
-        raise RenderError("judge-prompt-without-output", "it does not show {{ output }}, so there is nothing to judge")
-    # a cut may make a verdict out of two ends that were none, with its mark or without
-    ends = (text for cut in cuts.values() if cut.left_out for text in (cut.text, cut.joined))
+    fence = Fence.new() if written is None else written.fence
+    if written is None:
+        values = variables(rubric, context, fence)
+        task = render_text(rubric.prompt or built_in(rubric.mode), Scope(context.vars, context.env, values))
+        messages: tuple[Message, ...] = (Message("user", task),)
+    else:
+        messages = written.messages
+    _check_shown(rubric, messages, fence, whole=written is not None)
+    rules = _rules(rubric).replace("{{ token }}", fence.token)
+    cuts = _cuts(rubric, context)
     return Question(
         rubric,
-        (Message("system", _rules(rubric).replace("{{ token }}", fence.token)), Message("user", task)),
+        (Message("system", rules), *messages),
         fence,
-        Shown((output, calls, context.prompt, *ends), SHAPES[rubric.mode].key if rubric.mode in SHAPES else ""),
+        Shown(_not_its_own(rubric, context, cuts), MODES[rubric.mode].key if rubric.mode in MODES else ""),
         left_out={name: cut.left_out for name, cut in cuts.items() if cut.left_out},
     )
+
+
+def _check_shown(rubric: Rubric, messages: tuple[Message, ...], fence: Fence, *, whole: bool) -> None:
+    """Refuse a question that does not show what is judged; `whole`: to its last marker."""
+    text = "\n".join(message.text for message in messages)
+    for name in JUDGED_VARIABLES.get(rubric.mode, ("output",)):
+        if not is_shown(name, text, fence, whole=whole):
+            what = f"'{name}' with both of its markers" if whole else f"{{{{ {name} }}}}"
+            message = f"it does not show {what}, so there is nothing to judge"
+            raise RenderError("judge-prompt-without-output", message)
 
 
 @cache
@@ -92,7 +117,23 @@ def _rules_of(mode: RubricMode) -> str:
     return built_in("rules").replace("{{ shape }}", built_in(f"{mode}-reply"))
 
 
-def _variables(rubric: Rubric, context: AssertionContext, fence: Fence, shown: Mapping[str, str]) -> dict[str, Json]:
+def _cuts(rubric: Rubric, context: AssertionContext) -> dict[str, Excerpt]:
+    """What the judge is shown of an answer and of its tool calls."""
+    most = rubric.max_chars
+    return {"output": Excerpt.of(context.output or "", most), "tool_calls": Excerpt.of(tool_calls_of(context), most)}
+
+
+def _not_its_own(rubric: Rubric, context: AssertionContext, cuts: Mapping[str, Excerpt]) -> tuple[str, ...]:
+    """The texts of a question that a verdict must not be taken from."""
+    # a cut may make a verdict out of two ends that were none, with its mark or without
+    ends = (text for cut in cuts.values() if cut.left_out for text in (cut.text, cut.joined))
+    material = material_of(rubric, context).values()
+    return (context.output or "", tool_calls_of(context), context.prompt, *material, *ends)
+
+
+def variables(rubric: Rubric, context: AssertionContext, fence: Fence) -> dict[str, Json]:
+    """What a prompt may show, by every name that it may use; what is not the author's stands behind the fence."""
+    shown = {name: cut.text for name, cut in _cuts(rubric, context).items()}
     tool_calls = shown["tool_calls"]
     values: dict[str, Json] = {
         "input": context.prompt,
@@ -104,7 +145,8 @@ def _variables(rubric: Rubric, context: AssertionContext, fence: Fence, shown: M
         "tool_calls": fence.around("tool-calls", tool_calls) if tool_calls else "",
         "file_changes": "",
     }
-    return {name: values[canonical] for name, canonical in PROMPT_VARIABLES.items()}
+    known = {name: values[canonical] for name, canonical in PROMPT_VARIABLES.items()}
+    return known | fenced(rubric, context, fence)
 
 
 class _JsonText(dict[str, Json]):
@@ -132,7 +174,8 @@ def _flat(text: str) -> str:
 _GUARD = " (contradiction guard)"
 
 
-def _tool_calls(context: AssertionContext) -> str:
+def tool_calls_of(context: AssertionContext) -> str:
+    """The tool calls of an answer, one a line."""
     return "\n".join(
         f"{call.name} {json.dumps(dict(call.arguments), ensure_ascii=False)}"
         for message in context.messages

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from agentv.judge.modes import MODES
 from agentv.judge.question import Question
 from agentv.judge.scale import read_scale
-from agentv.judge.shapes import SHAPES, Reading, Shape, UnreadableError
+from agentv.judge.shapes import Reading, Shape, UnreadableError
 from agentv.model.values import Json, JsonObject
 
 _LONGEST = 100_000
@@ -51,7 +52,7 @@ def read_reply(reply: str, question: Question) -> Reading:
     own_words = _own_words(reply, question)
     if question.rubric.mode == "scale":
         return read_scale(own_words, question)
-    shape = SHAPES[question.rubric.mode]
+    shape = MODES[question.rubric.mode]
     candidates = list(_candidates(own_words, shape.key))
     confirmed = [one for one in candidates if question.mark is not None and one.row.get("confirm") == question.mark]
     if confirmed:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agentv.judge.typed_shapes import typed_keys
 from agentv.model.rubric import Rubric
 from agentv.model.values import Json, JsonObject
 
@@ -34,8 +35,10 @@ def schema_of(rubric: Rubric, *, confirmed: bool) -> JsonObject | None:
             keys = _items(rubric, "satisfied", _YES_OR_NO)
         case "score-ranges":
             keys = _items(rubric, "score", _POINTS)
-        case _:
+        case "scale":
             return None
+        case mode:
+            keys = typed_keys(mode)
     return _closed({**keys, **({"confirm": _TEXT} if confirmed else {})})
 
 

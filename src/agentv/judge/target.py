@@ -8,12 +8,13 @@ from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 
-from agentv.judge.question import Question, question_about
+from agentv.judge.question import Question
 from agentv.judge.reply import read_reply
 from agentv.judge.schemas import schema_of
 from agentv.judge.shapes import Reading, UnreadableError, speakable
 from agentv.judge.sharing import SharedCalls
 from agentv.judge.votes import Spent, outcome_of
+from agentv.judge.written import question_of
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Check
 from agentv.model.message import Message, prompt_text
@@ -88,7 +89,7 @@ class TargetJudge:
 
     async def _vote(self, rubric: Rubric, context: AssertionContext, vote: int) -> Verdict | JudgeFailure:
         try:
-            question = question_about(rubric, context)
+            question = await question_of(rubric, context)
         except RenderError as error:
             return JudgeFailure(error.code, f"the judge prompt {_place(rubric)}: {error.message}")
         decide = partial(self._decide, question, context, vote)

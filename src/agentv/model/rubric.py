@@ -4,13 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agentv.model.grade import Check
 from agentv.model.response import Failure, TokenUsage
 from agentv.model.values import EMPTY, JsonObject
 
-RubricMode = Literal["freeform", "checklist", "score-ranges", "scale"]
+if TYPE_CHECKING:
+    from agentv.ports import PromptWriter
+
+RubricMode = Literal[
+    "freeform",
+    "checklist",
+    "score-ranges",
+    "scale",
+    "factuality",
+    "closed-qa",
+    "answer-relevance",
+    "context-faithfulness",
+    "context-recall",
+    "context-relevance",
+    "goal-success",
+]
+"""What a judge is asked: the first four are those of `llm-rubric`, the others each the question of one type."""
 
 RUBRIC_MARK = 0.8
 """The score at which a rubric passes where the entry says nothing."""
@@ -34,6 +50,24 @@ PROMPT_VARIABLES: Mapping[str, str] = {
     "sidecar": "metadata",
 }
 """What a judge prompt may show: each spelling → the canonical one (SPEC section 9). `vars` and `env` come on top."""
+
+MODE_VARIABLES: Mapping[RubricMode, tuple[str, ...]] = {
+    "context-faithfulness": ("context",),
+    "context-recall": ("context",),
+    "context-relevance": ("context",),
+    "goal-success": ("transcript",),
+}
+"""What a judge prompt of a mode may show besides."""
+
+JUDGED_VARIABLES: Mapping[RubricMode, tuple[str, ...]] = {
+    "context-faithfulness": ("output", "context"),
+    "context-recall": ("context",),
+    "context-relevance": ("context",),
+}
+"""What a judge prompt of a mode must show, since it is what is judged; in all others it is `output`."""
+
+WRITER_NAMES: tuple[str, ...] = (*PROMPT_VARIABLES, "context", "transcript", "vars", "config", "case_id", "ctx")
+"""What a Python function that writes a judge prompt may ask for; text that its mode does not have is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +100,13 @@ class Rubric:
         items: of a checklist, or with score ranges; empty in the other modes.
         prompt: the text of a prompt template that replaces the built-in one.
         prompt_path: the file that template came from, for messages.
+        writer: code of the user's that writes the prompt, in place of a template.
         scale: lowest and highest points, in scale mode.
         pass_threshold: points of the scale at which an answer passes.
         votes: how many verdicts are asked for, an odd number; the median counts.
         max_chars: characters of the answer, and of its tool calls, that the judge is shown.
+        context: the pieces of text that were retrieved for the answer, in the modes that look at them.
+        category_scores: (category, score), of `factuality`.
     """
 
     mode: RubricMode
@@ -82,6 +119,9 @@ class Rubric:
     pass_threshold: int | None = None
     votes: int = 1
     max_chars: int = MAX_CHARS
+    writer: PromptWriter | None = None
+    context: tuple[str, ...] = ()
+    category_scores: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ tuples, mappings and nested dataclasses of them, `| None`, and the kinds below.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, TypeAlias
 
 from agentv.model.assertion import AssertionEntry
-from agentv.model.values import Json
+from agentv.model.values import EMPTY, Json, JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +156,28 @@ class Command:
         return self.shell if self.shell is not None else " ".join(self.argv)
 
 
+@dataclass(frozen=True, slots=True)
+class PromptCode:
+    """What writes a judge prompt: a Python function, a JavaScript or TypeScript file, or a command that prints it.
+
+    Exactly one of the three is set; `config` reaches it.
+    """
+
+    function: FunctionRef | None = None
+    script: JavaScriptSource | None = None
+    command: Command | None = None
+    config: Mapping[str, Json] = field(default=EMPTY)
+
+    def __str__(self) -> str:
+        """As it is written."""
+        return str(self.function or self.script or self.command)
+
+    @property
+    def name(self) -> str:
+        """The same without directories, for labels."""
+        return str(self) if self.command else str(self).rpartition("/")[2]
+
+
 Text: TypeAlias = Annotated[str, AsWritten()]
 Texts: TypeAlias = Annotated[tuple[Text, ...], Nonempty()]
 FilePath: TypeAlias = Annotated[str, ExistingFile()]
@@ -212,6 +234,15 @@ class DeclaredAssertion(Declared):
     def label(self) -> str:
         """What the entry looks for; part of its default name."""
         return ""
+
+    def lacks(self, variables: JsonObject, reference: bool) -> Iterable[Fault]:  # noqa: ARG002  # most lack nothing
+        """What it needs of a case and does not find there.
+
+        Args:
+            variables: of the case.
+            reference: whether the case has an expected output.
+        """
+        return ()
 
     def words(self) -> tuple[int, int | None] | None:
         """The fewest and the most words of an answer that passes; None for types that do not count them."""

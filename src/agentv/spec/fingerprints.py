@@ -6,15 +6,18 @@ import hashlib
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from agentv.registry.fields import Command, Document, FunctionRef, JavaScriptSource, Loaded, PythonSource
+from agentv.model.assertion import Transform
+from agentv.registry.fields import Command, Document, FunctionRef, JavaScriptSource, Loaded, PromptCode, PythonSource
+from agentv.spec.decode import hints_of
 
-_BEARERS = (Command, Document, FunctionRef, JavaScriptSource, Loaded, PythonSource)
+_BEARERS = (Command, Document, FunctionRef, JavaScriptSource, Loaded, PromptCode, PythonSource, Transform)
 _NOWHERE = re.compile(r"[\x00\n]")
 _WORD = 4096
 """Characters above which a word of a command is no path."""
@@ -44,11 +47,14 @@ def _looked_up(cls: type) -> tuple[str, ...]:
     own = ("path",) if hasattr(cls, "path") else ()  # a custom assertion's, of the file that its code is in
     if not is_dataclass(cls):
         return own
-    return own + tuple(one.name for one in fields(cls) if one.name != "path" and _may_bear(one.type))
+    written = {one.name: one.type for one in fields(cls) if one.name != "path"}
+    with suppress(NameError):  # of a name for type checkers alone
+        written |= hints_of(cls)  # an annotation may be an alias, whose name says nothing
+    return own + tuple(name for name, annotation in written.items() if name != "path" and _may_bear(annotation))
 
 
 def _may_bear(annotation: object) -> bool:
-    """Whether a field's annotation, as written, names a kind that holds a file."""
+    """Whether a field's annotation names a kind that holds a file."""
     return any(bearer.__name__ in str(annotation) for bearer in _BEARERS)
 
 
@@ -59,6 +65,11 @@ def _paths(value: Any) -> Iterator[str]:
         yield from _paths(value.path)
     elif isinstance(value, PythonSource):
         yield from _paths(value.function)
+    elif isinstance(value, PromptCode):
+        for code in (value.function, value.script, value.command):
+            yield from _paths(code)
+    elif isinstance(value, Transform):
+        yield from _paths(value.file)
     elif isinstance(value, Command):
         yield from _paths_of_command(value)
     elif isinstance(value, Document | FunctionRef | Loaded) and value.path is not None:

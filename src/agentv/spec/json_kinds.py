@@ -32,6 +32,18 @@ NAME: Schema = {"type": "string", "pattern": r"\S"}
 """Text that must hold something."""
 
 _WORD: Schema = {"type": "string"}
+_COMMAND: Schema = {"anyOf": [NAME, {"type": "array", "items": TEXT, "minItems": 1}]}
+_PROMPT_COMMAND: Schema = {
+    "type": "object",
+    "properties": {
+        "command": _COMMAND,
+        "script": {"description": "older spelling of 'command'", "deprecated": True, **_COMMAND},
+        "config": {"type": "object"},
+    },
+    "patternProperties": FREE_KEYS,
+    "additionalProperties": False,
+    "oneOf": [{"required": ["command"]}, {"required": ["script"]}],
+}
 _FUNCTION: Schema = {"type": "string", "pattern": r":[A-Za-z_][A-Za-z0-9_.]*\s*$"}
 
 PLAIN: Mapping[Any, Schema] = {
@@ -46,7 +58,8 @@ PLAIN: Mapping[Any, Schema] = {
     declared.FunctionRef: _FUNCTION,
     declared.PythonSource: NAME,
     declared.JavaScriptSource: NAME,
-    declared.Command: {"anyOf": [NAME, {"type": "array", "items": TEXT, "minItems": 1}]},
+    declared.Command: _COMMAND,
+    declared.PromptCode: {"anyOf": [NAME, _PROMPT_COMMAND]},
     Transform: NAME,
 }
 MARKED: Mapping[type, Schema] = {

@@ -15,7 +15,7 @@ from agentv.model.json_path import parse
 from agentv.model.values import Json
 from agentv.registry import fields as declared
 from agentv.spec.git_files import GIT_URL
-from agentv.spec.nodes import ListNode, Node, Scalar, kind_of, plain
+from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, kind_of, plain
 from agentv.spec.reading import Reading
 from agentv.spec.scalars import resolve
 from agentv.templating import LITERAL_HINT, RenderError, undeclared
@@ -208,6 +208,8 @@ def _json_data(path: str, text: str, node: Scalar, reading: Reading) -> Any:
 
 
 _FUNCTION = re.compile(r"(?P<place>.+):(?P<name>[A-Za-z_][\w.]*)", re.DOTALL)
+_PYTHON_FILE = re.compile(r"(?:file://)?[^\s(){}|]+\.py")
+_PROMPT_CODE = "file.py:function, a JavaScript or TypeScript file, or a mapping with 'command'"
 _FUNCTION_OF_FILE = re.compile(r"(?:file://)?[^\s(){}|]+\.py:[A-Za-z_][\w.]*")
 
 
@@ -269,6 +271,33 @@ def _read_javascript(node: Node, reading: Reading, key: str) -> Any:
     return declared.JavaScriptSource(path=found, name=match["name"])
 
 
+def _is_prompt_code(node: Node) -> bool:
+    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        return isinstance(node, MapNode)
+    text = node.value.strip()
+    files = (_FUNCTION_OF_FILE, _PYTHON_FILE, _JAVASCRIPT_FILE)
+    return any(form.fullmatch(text) for form in files)
+
+
+def _read_prompt_code(node: Node, reading: Reading, key: str) -> Any:
+    from agentv.spec.prompt_code import check_parameters, read_command  # it knows mappings, which know all kinds
+
+    if isinstance(node, MapNode):
+        return read_command(node, reading, key)
+    if not isinstance(node, Scalar) or not _is_prompt_code(node):
+        return refuse(node, reading, key, _PROMPT_CODE)
+    text = node.text.strip()
+    if _PYTHON_FILE.fullmatch(text):
+        return refuse(node, reading, key, "a function of a Python file", f"name it: {text}:function")
+    if _JAVASCRIPT_FILE.fullmatch(text):
+        script = _read_javascript(node, reading, key)
+        return INVALID if script is INVALID else declared.PromptCode(script=script)
+    function = _read_function(node, reading, key)
+    if function is INVALID or not check_parameters(function, node, reading):
+        return INVALID
+    return declared.PromptCode(function=function)
+
+
 def _read_command(node: Node, reading: Reading, key: str) -> Any:
     cwd = reading.places.suite
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
@@ -326,6 +355,7 @@ PLAIN: dict[Any, Kind] = {
     declared.FunctionRef: Kind("a function", value_is(str), _read_function),
     declared.PythonSource: Kind("Python code, or a function", value_is(str), _read_python),
     declared.JavaScriptSource: Kind("JavaScript code, or the path of a file", value_is(str), _read_javascript),
+    declared.PromptCode: Kind(_PROMPT_CODE, _is_prompt_code, _read_prompt_code, verbatim=True),
     declared.Command: Kind("a command", lambda node: isinstance(node, Scalar | ListNode), _read_command),
     Transform: Kind("an expression", value_is(str), _read_transform, verbatim=True),
 }

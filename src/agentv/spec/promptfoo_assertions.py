@@ -16,12 +16,14 @@ from agentv.spec.promptfoo_tables import (
     RENAMED,
     SAME,
     SCHEMAS,
+    THRESHOLDS,
 )
 from agentv.spec.promptfoo_targets import judge_of
 
 UNCONVERTED = "unconverted"
 """The key under which stands what would be read as something else here, were it left alone."""
 
+_MEMBER = re.compile(r"output(?:\.[A-Za-z_]\w*)+")
 _KNOWN = {*ASSERTION_KEYS, *NOT_CONVERTED, "threshold", "provider"}
 
 
@@ -75,6 +77,8 @@ def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
         elif key == "provider":
             judge = judge_of(item, source)
             items["judge" if judge is not None else key] = judge or item
+        elif key == "contextTransform" and isinstance(item, Scalar) and _MEMBER.fullmatch(item.text):
+            items["context_transform"] = text_node(f"${item.text.removeprefix('output')}", item.at)
         elif key in NOT_CONVERTED:
             source.tell(node.keys[key], f"'{key}' is not converted", NOT_CONVERTED[key])
             items[f"{UNCONVERTED}_{key}"] = item
@@ -83,6 +87,8 @@ def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
                 source.tell(node.keys[key], f"'{key}' of '{ours}' has no equivalent")
             items[ASSERTION_KEYS.get(key, key)] = item
     items["type"] = kind
+    if ours in THRESHOLDS:
+        items.setdefault("threshold", Scalar(THRESHOLDS[ours], str(THRESHOLDS[ours]), node.at))
     value = items.get("value")
     if value is not None:
         found = _value(value, ours, source)

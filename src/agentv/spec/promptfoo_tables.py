@@ -94,26 +94,32 @@ LISTS = frozenset({"contains-all", "contains-any", "icontains-all", "icontains-a
 """Types whose value may be one text with commas."""
 
 OWN_THRESHOLD = frozenset(
-    {"assert-set", "bleu", "cost", "gleu", "latency", "levenshtein", "meteor", "rouge-n", "similar", "tool-call-f1"}
-)
-"""Types with a threshold of their own; of all others, it is the score that the grade must reach."""
-
-GRADED = frozenset(
     {
         "answer-relevance",
-        "closed-qa",
+        "assert-set",
+        "bleu",
         "context-faithfulness",
         "context-recall",
         "context-relevance",
-        "factuality",
-        "javascript",
-        "llm-rubric",
-        "python",
-        "trajectory:goal-success",
-        "webhook",
+        "cost",
+        "gleu",
+        "latency",
+        "levenshtein",
+        "meteor",
+        "rouge-n",
+        "similar",
+        "tool-call-f1",
     }
 )
+"""Types with a threshold of their own; of all others, it is the score that the grade must reach."""
+
+GRADED = frozenset({"factuality", "javascript", "llm-rubric", "python", "webhook"})
 """Types, by our names, that may pass with a score below 1."""
+
+THRESHOLDS: Mapping[str, float] = dict.fromkeys(
+    ("answer-relevance", "context-faithfulness", "context-recall", "context-relevance"), 0.5
+)
+"""Thresholds of theirs that are others than ours, where an assertion gives none."""
 
 SCHEMAS = frozenset({"contains-json", "is-json"})
 """Types whose value is a JSON Schema or the path of one."""
@@ -124,7 +130,7 @@ ASSERTION_KEYS: Mapping[str, str] = {"type": "type", "value": "value", "weight":
 NOT_CONVERTED: Mapping[str, str] = {
     "rubricPrompt": "write the prompt under 'prompt'; it sees other variables: output, criteria, rubrics",
     "transform": "write a Jinja expression over 'output', a path such as $.a.b, or file.py:function",
-    "contextTransform": "shape the context in the target, or in an assertion of type python",
+    "contextTransform": "write 'context_transform': an expression of Jinja over 'json', or a path such as $.a.b",
     "config": "an assertion of type python or script takes 'config'",
 }
 """Keys of an assertion that stay as they are → what to do instead."""
@@ -181,6 +187,7 @@ WITHOUT_EFFECT: Mapping[str, str] = {
 REFUSED: Mapping[str, str] = {
     "assertScoringFunction": "weigh the assertions, or judge the answer in one of type python",
     "derivedMetrics": "compute them from the rows of the run's index.jsonl",
+    "factuality": "write 'scores' at the assertion: subset, superset, equal, disagree, differ",
     "extensions": "prepare and clean up around the run, in a script of yours",
     "nunjucksFilters": "filters are Jinja's; prepare the value in 'vars'",
     "options": "see the keys of cases and assertions",

@@ -45,7 +45,7 @@ def read_definitions(path: str, source: str, code: str, report: Report) -> Defin
     for name, node in bound:
         found.names[name] = _span(path, node, name)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            found.functions[name] = _required(node.args)
+            found.functions[name] = required_by(node.args)
         else:
             found.functions.pop(name, None)
     return found
@@ -118,7 +118,8 @@ def _span(path: str, node: ast.AST, name: str) -> Span:
     return Span(path, line, column, line, column + len(name))
 
 
-def _required(given: ast.arguments) -> tuple[str, ...]:
+def required_by(given: ast.arguments) -> tuple[str, ...]:
+    """The parameters without which a function cannot be called."""
     positional = [*given.posonlyargs, *given.args]
     needed = positional[: len(positional) - len(given.defaults)]
     keywords = [one for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None]

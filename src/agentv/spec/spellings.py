@@ -228,6 +228,8 @@ ASSERTION_TYPES = {
     "llm-judge": "llm-rubric",
     "rubrics": "llm-rubric",
     "g-eval": "llm-rubric",
+    "model-graded-closedqa": "closed-qa",
+    "model-graded-factuality": "factuality",
     "matches": "regex",
     "code-grader": "script",
     "code-judge": "script",

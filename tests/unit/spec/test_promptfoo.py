@@ -196,6 +196,17 @@ def test_a_type_that_is_absent_stays_and_is_refused(name: str, tmp_path: Path) -
         ("{type: latency, threshold: 5}", {"type": "latency", "threshold": 5}),
         ("{type: llm-rubric, value: a, threshold: 0.5}", {"type": "llm-rubric", "value": "a", "min_score": 0.5}),
         ("{type: model-graded-closedqa, value: a}", {"type": "closed-qa", "value": "a"}),
+        (
+            "{type: context-recall, value: a, threshold: 0.9}",
+            {"type": "context-recall", "value": "a", "threshold": 0.9},
+        ),
+        ("{type: answer-relevance}", {"type": "answer-relevance", "threshold": 0.5}),
+        (
+            "{type: context-relevance, threshold: 0.3, contextTransform: output.docs}",
+            {"type": "context-relevance", "threshold": 0.3, "context_transform": "$.docs"},
+        ),
+        ("{type: model-graded-factuality, value: a}", {"type": "factuality", "value": "a"}),
+        ("{type: 'not-trajectory:goal-success', value: a}", {"type": "not-trajectory:goal-success", "value": "a"}),
         ("{type: python, value: file://c.py}", {"type": "python", "value": "c.py:get_assert"}),
         ("{type: python, value: 'file://c.py:f'}", {"type": "python", "value": "c.py:f"}),
         (

@@ -51,7 +51,8 @@ class JavaScriptHost:
 
         Args:
             file: absolute path of a `.ts`, `.js`, `.mts` or `.mjs` file. Or what is called with the answer and the
-                context: `function:NAME:PATH` with or without a name, `javascript:CODE`.
+                context: `function:NAME:PATH` with or without a name, `javascript:CODE`. Or what writes a judge prompt,
+                `prompt:NAME:PATH`, which comes back as `{"prompt"}`.
             payload: the wire object, snake_case.
             timeout_s: seconds; inf: who calls sees to it.
 

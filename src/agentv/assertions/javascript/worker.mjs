@@ -13,7 +13,7 @@ import { resolveSdk } from './resolve.mjs';
 const CHANNEL = 4;
 const TURN_MS = 10; // how long requests are worked off before the event loop gets its turn
 
-const graders = new Map(); // source → what grades a payload, once loaded
+const graders = new Map(); // source → what takes a payload, once loaded
 const loading = new Map(); // source → promise of that
 const files = new Map(); // file that is being loaded → handler that it handed to a define function meanwhile
 const defined = new WeakSet(); // every handler that a define function was given
@@ -82,22 +82,22 @@ function take(request) {
   const source = parsed(request.file);
   open.set(request.id, source.file);
   const grader = graders.get(request.file);
-  if (grader) grade(grader, source.file, request);
+  if (grader) grade(grader, source, request);
   else
     load(request.file, source).then(
-      (loaded) => grade(loaded, source.file, request),
+      (loaded) => grade(loaded, source, request),
       (error) => refuse(request.id, 'cannot-load', `cannot be loaded: ${described(error, source.file)}`),
     );
 }
 
-function grade(grader, file, { id, payload }) {
+function grade(grader, { file, isPrompt }, { id, payload }) {
   const raised = (error) => refuse(id, 'assertion-raised', described(error, file));
   const returned = (result) => {
     try {
-      answer(id, verdict(result));
+      answer(id, isPrompt ? prompt(result) : verdict(result));
     } catch (error) {
       open.set(id, file);
-      refuse(id, 'bad-result', `gave no verdict: its result cannot be written as JSON (${error.message})`);
+      refuse(id, 'bad-result', `gave no ${isPrompt ? 'prompt' : 'verdict'}: its result cannot be written as JSON (${error.message})`);
     }
   };
   try {
@@ -123,6 +123,12 @@ function verdict(result) {
   return { result: object };
 }
 
+/** What a prompt template makes: text, or messages. */
+function prompt(result) {
+  if (typeof result === 'string' || (typeof result === 'object' && result !== null)) return { result: { prompt: result } };
+  return bad(`returned ${shown(result)}; it must return the text of a prompt, or messages`);
+}
+
 function bad(message) {
   return { error: { code: 'bad-result', message } };
 }
@@ -141,12 +147,12 @@ function described(error, file) {
 
 // --- users' files
 
-/** What a request names: a file, `function:NAME:FILE` with or without a name, or `javascript:CODE`. */
+/** What a request names: a file, `javascript:CODE`, or `function:NAME:FILE` or `prompt:NAME:FILE`, whose name may lack. */
 function parsed(source) {
   if (source.startsWith('javascript:')) return { code: source.slice('javascript:'.length), file: INLINE };
-  if (!source.startsWith('function:')) return { file: source };
-  const end = source.indexOf(':', 'function:'.length);
-  return { name: source.slice('function:'.length, end), file: source.slice(end + 1) };
+  const [, kind, name, file] = /^(function|prompt):([^:]*):(.*)$/s.exec(source) ?? [];
+  if (!kind) return { file: source };
+  return { name, file, isPrompt: kind === 'prompt' };
 }
 
 function load(key, source) {
@@ -161,18 +167,19 @@ function load(key, source) {
   return promise;
 }
 
-async function loaded({ code, name, file }) {
+async function loaded({ code, name, file, isPrompt }) {
   if (code !== undefined) return givenBoth(compiled(code));
   files.set(file, files.get(file));
   const module = await import(pathToFileURL(file).href);
   if (name) {
     const named = module[name] ?? module.default?.[name];
     if (typeof named !== 'function') throw new Error(`the file exports no function '${name}'`);
-    return defined.has(named) ? givenContext(named) : givenBoth(named);
+    return isPrompt || defined.has(named) ? givenContext(named) : givenBoth(named);
   }
   const handler = handlerIn(module) ?? files.get(file);
-  if (!handler) throw new Error('the file exports no handler; write `export default defineAssertion(…)`');
-  return name === undefined || defined.has(handler) ? givenContext(handler) : givenBoth(handler);
+  const define = isPrompt ? 'definePromptTemplate' : 'defineAssertion';
+  if (!handler) throw new Error(`the file exports no handler; write \`export default ${define}(…)\``);
+  return isPrompt || name === undefined || defined.has(handler) ? givenContext(handler) : givenBoth(handler);
 }
 
 function givenContext(handler) {

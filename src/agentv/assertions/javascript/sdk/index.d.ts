@@ -94,7 +94,27 @@ export type ScriptGraderResult = AssertionScore & {
   readonly reasoning?: string;
 };
 export type ScriptGraderHandler = (input: ScriptGraderInput) => ScriptGraderResult | Promise<ScriptGraderResult>;
-export type PromptTemplateHandler = (input: ScriptGraderInput) => string | Promise<string>;
+/**
+ * What a judge prompt is made of. `output`, `answer` and `candidateAnswer` are the answer between markers that are new
+ * for every call; the prompt must show them whole.
+ */
+export interface PromptTemplateInput extends AssertionContext {
+  readonly question: string;
+  readonly answer: string;
+  readonly candidateAnswer: string;
+  readonly referenceAnswer: string;
+  readonly expectedOutcome: string;
+  readonly sidecar: Readonly<Record<string, any>>;
+  readonly rubrics: string;
+  readonly toolCalls: string;
+  readonly fileChanges: string;
+  /** What was retrieved, for the `context-…` types; between markers too. */
+  readonly context?: string;
+  /** What an agent did, for `trajectory:goal-success`; between markers too. */
+  readonly transcript?: string;
+}
+export type PromptTemplateResult = string | readonly { readonly role: string; readonly content: string }[];
+export type PromptTemplateHandler = (input: PromptTemplateInput) => PromptTemplateResult | Promise<PromptTemplateResult>;
 
 /** A reusable assertion: a file in `.agentv/assertions/` whose name is the type. */
 export function defineAssertion<H extends AssertionHandler>(handler: H): H;

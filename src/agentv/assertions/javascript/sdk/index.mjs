@@ -35,7 +35,7 @@ export const defineCodeGrader = defineScriptGrader;
 /** Oldest name of defineScriptGrader. */
 export const defineCodeJudge = defineScriptGrader;
 
-/** A prompt made by code: prints the text that the handler returns. */
+/** A prompt made by code: the text, or the messages, that the handler returns; run by hand, it prints them. */
 export function definePromptTemplate(handler) {
-  return define(handler, String);
+  return define(handler, (made) => (typeof made === 'string' ? made : JSON.stringify(made, null, 2)));
 }

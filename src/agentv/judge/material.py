@@ -1,0 +1,53 @@
+"""What a question of some modes shows beside the answer: retrieved text, a transcript. None of it is the author's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from agentv.judge.fence import Fence
+from agentv.model.context import AssertionContext
+from agentv.model.message import Message
+from agentv.model.rubric import MODE_VARIABLES, Rubric
+
+_MARKERS = {"context": "context", "transcript": "transcript", "output": "answer"}
+"""Prompt variable → what its markers begin with."""
+
+
+def material_of(rubric: Rubric, context: AssertionContext) -> Mapping[str, str]:
+    """The variables that a rubric's mode adds, as plain text; empty for most modes."""
+    made = {"context": _pieces, "transcript": _transcript}
+    return {name: made[name](rubric, context) for name in MODE_VARIABLES.get(rubric.mode, ())}
+
+
+def fenced(rubric: Rubric, context: AssertionContext, fence: Fence) -> dict[str, str]:
+    """The same, each between its markers; an empty one stays empty. What is judged piece by piece is its own rubric."""
+    found = {
+        name: fence.around(_MARKERS[name], text) if text else "" for name, text in material_of(rubric, context).items()
+    }
+    return {**found, "rubrics": found["context"]} if rubric.mode == "context-relevance" else found
+
+
+def is_shown(name: str, text: str, fence: Fence, *, whole: bool = False) -> bool:
+    """Whether a text shows the value of a variable, from its first marker on; `whole`: and up to its last one."""
+    marker = _MARKERS[name]
+    return fence.shows(marker, text) and (not whole or f"</{marker}-{fence.token}>" in text)
+
+
+def _pieces(rubric: Rubric, _context: AssertionContext) -> str:
+    """The context: line by line with their ids where each is judged, else the pieces as they are."""
+    if rubric.mode == "context-relevance":
+        return "\n".join(f"[{item.id}] {' '.join(item.outcome.split())}" for item in rubric.items)
+    return "\n\n".join(rubric.context)
+
+
+def _transcript(_rubric: Rubric, context: AssertionContext) -> str:
+    return "\n".join(line for message in context.messages for line in _lines(message))
+
+
+def _lines(message: Message) -> list[str]:
+    said = [f"{message.role}: {message.text}"] if message.text.strip() else []
+    return said + [
+        f"{message.role} calls {call.name} {json.dumps(dict(call.arguments), ensure_ascii=False, default=str)}"
+        for call in message.tool_calls
+    ]

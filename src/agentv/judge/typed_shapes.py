@@ -1,0 +1,118 @@
+"""Verdicts of the types beside `llm-rubric`: how each is read, and what it must look like (SPEC sections 7.2 and 9).
+
+None of them holds a score. A judge picks a category, says yes or no, or does so for each line of a list, and the score
+is computed from that: a judge may be talked into a number, and then nothing would show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from agentv.judge.shapes import Reading, Shape, UnreadableError, _rows, _shown, _text
+from agentv.model.grade import Check, weighted_mean
+from agentv.model.rubric import Rubric, RubricMode
+from agentv.model.values import Json, JsonObject
+
+CATEGORIES: Mapping[str, str] = {
+    "A": "the answer is a subset of the reference, and consistent with it",
+    "B": "the answer is a superset of the reference, and consistent with it",
+    "C": "the answer says the same as the reference",
+    "D": "the answer disagrees with the reference",
+    "E": "the answer differs from the reference, but not in its facts",
+}
+"""What `factuality` chooses from. Source: openai/evals, `modelgraded/fact.yaml`, as promptfoo has it."""
+
+
+def _category(row: JsonObject, rubric: Rubric) -> Reading:
+    found = row["category"]
+    letter = found.strip() if isinstance(found, str) else ""
+    if letter not in CATEGORIES:
+        raise UnreadableError(f"'category' must be one of {', '.join(CATEGORIES)}, found {_shown(found)}")
+    score, reason = dict(rubric.category_scores)[letter], _text(row, "reason")
+    return Reading(score, (Check(f"{letter}: {CATEGORIES[letter]}", score > 0, reason),), reason, letter)
+
+
+def _yes_or_no(key: str, row: JsonObject, rubric: Rubric) -> Reading:
+    held, reason = row[key], _text(row, "reason")
+    if not isinstance(held, bool):
+        raise UnreadableError(f"'{key}' must be true or false, found {_shown(held)}")
+    return Reading(float(held), (Check(rubric.text, held, reason),), reason, held)
+
+
+def _listed(key: str, name: str, flag: str, row: JsonObject, _rubric: Rubric) -> Reading:
+    """A list that the judge itself makes of the answer; a line that stands twice counts once."""
+    said: dict[str, Check] = {}
+    for line in _rows(row, key):
+        text, held = _text(line, name), line.get(flag)
+        if text is None or not isinstance(held, bool):
+            raise UnreadableError(f"each of '{key}' must have a '{name}', and a '{flag}' that is true or false")
+        same = " ".join(text.split()).casefold()
+        if said.setdefault(same, Check(text, held, _text(line, "reasoning"))).passed is not held:
+            raise UnreadableError(f"it calls one of '{key}' both {flag} and not: {_shown(text)}")
+    if not said:
+        raise UnreadableError(f"'{key}' lists nothing of the answer")
+    return _share(tuple(said.values()), flag, tuple(sorted((same, check.passed) for same, check in said.items())))
+
+
+def _numbered(key: str, flag: str, row: JsonObject, rubric: Rubric) -> Reading:
+    """A list that the judge was given: just its lines, each once."""
+    said: dict[str, tuple[bool, str | None]] = {}
+    for line in _rows(row, key):
+        identity, held = line.get("id"), line.get(flag)
+        if not isinstance(identity, str) or not isinstance(held, bool):
+            raise UnreadableError(f"each of '{key}' must have an 'id', and a '{flag}' that is true or false")
+        if said.setdefault(identity, (held, _text(line, "reasoning")))[0] is not held:
+            raise UnreadableError(f"it calls {_shown(identity)} both {flag} and not")
+    names = [item.id for item in rubric.items]
+    for identity in said.keys() - set(names):
+        raise UnreadableError(f"there is no {_shown(identity)} among the lines to be judged")
+    missing = next((name for name in names if name not in said), None)
+    if missing is not None:
+        raise UnreadableError(f"it says nothing of {_shown(missing)}")
+    checks = tuple(Check(item.outcome, *said[item.id]) for item in rubric.items)
+    return _share(checks, flag, tuple(check.passed for check in checks))
+
+
+def _share(checks: tuple[Check, ...], flag: str, stance: object) -> Reading:
+    held = sum(check.passed for check in checks)
+    score = weighted_mean((1.0, float(check.passed)) for check in checks)
+    return Reading(score, checks, f"{held} of {len(checks)} {flag}", stance)
+
+
+TYPED: Mapping[RubricMode, Shape] = {
+    "factuality": Shape("category", _category),
+    "closed-qa": Shape("criterion_met", partial(_yes_or_no, "criterion_met")),
+    "answer-relevance": Shape("statements", partial(_listed, "statements", "statement", "relevant")),
+    "context-faithfulness": Shape("claims", partial(_listed, "claims", "claim", "supported")),
+    "context-recall": Shape("statements", partial(_numbered, "statements", "attributed")),
+    "context-relevance": Shape("sentences", partial(_numbered, "sentences", "relevant")),
+    "goal-success": Shape("goal_achieved", partial(_yes_or_no, "goal_achieved")),
+}
+"""How a verdict of each of these modes is told from other JSON objects, and read."""
+
+_TEXT: JsonObject = {"type": "string"}
+_TEXT_OR_NULL: JsonObject = {"anyOf": [_TEXT, {"type": "null"}]}
+_YES_OR_NO: JsonObject = {"type": "boolean"}
+
+
+def typed_keys(mode: RubricMode) -> JsonObject:
+    """The keys of a verdict of such a mode with their JSON Schemas, in the strict form."""
+    return _KEYS[mode]
+
+
+def _list_of(name: str, flag: str) -> JsonObject:
+    keys: JsonObject = {name: _TEXT, flag: _YES_OR_NO, "reasoning": _TEXT_OR_NULL}
+    line: JsonObject = {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
+    return {"type": "array", "items": line}
+
+
+_KEYS: Mapping[RubricMode, Mapping[str, Json]] = {
+    "factuality": {"reason": _TEXT, "category": {"type": "string", "enum": list(CATEGORIES)}},
+    "closed-qa": {"reason": _TEXT, "criterion_met": _YES_OR_NO},
+    "answer-relevance": {"statements": _list_of("statement", "relevant")},
+    "context-faithfulness": {"claims": _list_of("claim", "supported")},
+    "context-recall": {"statements": _list_of("id", "attributed")},
+    "context-relevance": {"sentences": _list_of("id", "relevant")},
+    "goal-success": {"reason": _TEXT, "goal_achieved": _YES_OR_NO},
+}

@@ -1,0 +1,49 @@
+"""What assertions need of their case: a reference, retrieved text. Missed when the file is loaded, not in the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from agentv.model.assertion import AssertionEntry
+from agentv.model.conversation import Turn
+from agentv.model.values import JsonObject
+from agentv.registry.fields import DeclaredAssertion
+from agentv.spec.judging import nested
+from agentv.spec.report import Report
+
+_modest: set[type] = set()
+"""Types that need nothing, so that they are seen at a glance: this is asked for every assertion of every case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a case has that an assertion may need; the last turn has the answer of a case with turns."""
+
+    id: str | None
+    variables: JsonObject
+    has_reference: bool
+    turns: Sequence[Turn]
+
+
+def check_needs(entries: Iterable[AssertionEntry], facts: Facts, report: Report) -> None:
+    """Report what the entries of one case lack, and those of its turns."""
+    last = facts.turns[-1].expected_output if facts.turns else None
+    _check(entries, facts if last is None else replace(facts, has_reference=bool(last)), report)
+    for turn in facts.turns:
+        _check(turn.assertions, replace(facts, has_reference=bool(turn.expected_output)), report)
+
+
+def _check(entries: Iterable[AssertionEntry], facts: Facts, report: Report) -> None:
+    for entry in entries:
+        assertion = entry.assertion
+        if type(assertion) in _modest:
+            continue
+        if isinstance(assertion, DeclaredAssertion) and type(assertion).lacks is not DeclaredAssertion.lacks:
+            notes = (f"the case '{facts.id}' has none",) if facts.id else ()
+            for fault in assertion.lacks(facts.variables, facts.has_reference):
+                report.error(fault.code, entry.span, fault.message, hint=fault.hint, notes=notes)
+        elif hasattr(type(assertion), "assert_"):
+            _check(nested(entry), facts, report)
+        else:
+            _modest.add(type(assertion))

@@ -1,0 +1,3 @@
+import { definePromptTemplate } from '@agentv/sdk';
+
+export default definePromptTemplate(({ answer }) => `Does it greet?\n${answer}`);

@@ -1,0 +1,2 @@
+echo "Does it greet?"
+python3 -c 'import json, sys; print(json.load(sys.stdin)["output"])'

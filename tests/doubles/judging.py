@@ -1,0 +1,63 @@
+"""Judged types in a test: a judge with fixed replies, and all that a run offers beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agentv.engine.transform import value_of
+from agentv.foreign.threads import DaemonThreads
+from agentv.judge.target import TargetJudge
+from agentv.model.context import AssertionContext
+from agentv.model.grade import Grade
+from agentv.ports import TargetRequest
+from doubles.judges import Saying, answered
+
+
+@dataclass
+class Run:
+    """The services of a run whose judge says the same to every question, and remembers what it was asked."""
+
+    verdict: Any
+    executor: Any = None
+    javascript: Any = None
+    judge_target: Saying = field(init=False)
+
+    def __post_init__(self) -> None:
+        reply = self.verdict if isinstance(self.verdict, str) else json.dumps(self.verdict)
+        self.judge_target = Saying([reply])
+
+    def judge(self, name: str | None) -> TargetJudge:
+        return TargetJudge(self.judge_target, name or "judge")
+
+    async def evaluate(self, transform: Any, context: AssertionContext) -> Any:
+        return await value_of(transform, context)
+
+    @property
+    def request(self) -> TargetRequest:
+        """The first question."""
+        return self.judge_target.requests[0]
+
+    @property
+    def asked(self) -> str:
+        """The task of the first question, without the rules."""
+        return "\n".join(message.text for message in self.request.messages[1:])
+
+
+async def judged_within(assertion: Any, run: Run, output: str | None, **known: Any) -> Grade:
+    """The grade, on threads of its own."""
+    run.executor = DaemonThreads()
+    try:
+        context = replace(answered(output, **{"env": dict(os.environ), **known}), _services=run)
+        return await assertion.grade(context)
+    finally:
+        run.executor.close()
+
+
+def judged(assertion: Any, verdict: Any, output: str | None = "It is Paris.", **known: Any) -> tuple[Grade, Run]:
+    """The grade of an answer by a judge with this verdict, and what the judge was asked."""
+    run = Run(verdict)
+    return asyncio.run(judged_within(assertion, run, output, **known)), run

@@ -1,0 +1,145 @@
+"""Verdicts of the types beside `llm-rubric`: read strictly, and scored by counting."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agentv.judge.modes import MODES
+from agentv.judge.question import built_in
+from agentv.judge.shapes import UnreadableError
+from agentv.judge.typed_shapes import CATEGORIES, TYPED, typed_keys
+from agentv.model.grade import Check
+from agentv.model.rubric import Rubric, RubricItem
+
+WORTH = (("A", 0.8), ("B", 0.6), ("C", 1.0), ("D", 0.0), ("E", 0.7))
+LINES = (RubricItem("s1", "Paris is the capital."), RubricItem("s2", "France has wine."))
+GOOD = {
+    "factuality": {"category": "B", "reason": "it adds the river"},
+    "closed-qa": {"criterion_met": True, "reason": "it does"},
+    "answer-relevance": {"statements": [{"statement": "It is Paris.", "relevant": True}]},
+    "context-faithfulness": {"claims": [{"claim": "It is Paris.", "supported": True, "reasoning": "line 1"}]},
+    "context-recall": {"statements": [{"id": "s1", "attributed": True}, {"id": "s2", "attributed": False}]},
+    "context-relevance": {"sentences": [{"id": "s1", "relevant": True}, {"id": "s2", "relevant": False}]},
+    "goal-success": {"goal_achieved": False, "reason": "it gave up"},
+}
+
+
+def read(mode, row):
+    rubric = Rubric(mode, text="is polite", items=LINES, category_scores=WORTH)
+    return MODES[mode].read(row, rubric)
+
+
+@pytest.mark.parametrize(
+    ("mode", "score", "passed"),
+    [
+        ("factuality", 0.6, [True]),
+        ("closed-qa", 1.0, [True]),
+        ("answer-relevance", 1.0, [True]),
+        ("context-faithfulness", 1.0, [True]),
+        ("context-recall", 0.5, [True, False]),
+        ("context-relevance", 0.5, [True, False]),
+        ("goal-success", 0.0, [False]),
+    ],
+)
+def test_the_score_is_counted(mode, score, passed):
+    reading = read(mode, GOOD[mode])
+    assert reading.score == score
+    assert [check.passed for check in reading.checks] == passed
+
+
+@pytest.mark.parametrize("mode", TYPED)
+def test_a_number_that_a_judge_gives_besides_changes_nothing(mode):
+    assert read(mode, {**GOOD[mode], "score": 1, "pass": True}) == read(mode, GOOD[mode])
+
+
+def test_the_words_of_a_judge_are_kept():
+    assert read("factuality", GOOD["factuality"]).checks == (Check(f"B: {CATEGORIES['B']}", True, "it adds the river"),)
+    assert read("closed-qa", GOOD["closed-qa"]).checks == (Check("is polite", True, "it does"),)
+    assert read("context-faithfulness", GOOD["context-faithfulness"]).checks == (Check("It is Paris.", True, "line 1"),)
+    assert read("context-recall", GOOD["context-recall"]).reason == "1 of 2 attributed"
+
+
+def test_a_claim_that_stands_twice_counts_once():
+    claims = [{"claim": one, "supported": held} for one, held in (("A b.", True), ("a  B.", True), ("C.", False))]
+    assert read("context-faithfulness", {"claims": claims}).score == 0.5
+
+
+def test_claims_in_another_order_are_the_same_verdict():
+    claims = [{"claim": "A.", "supported": True}, {"claim": "B.", "supported": False}]
+    one, other = (read("context-faithfulness", {"claims": rows}) for rows in (claims, claims[::-1]))
+    assert one.stance == other.stance
+
+
+@pytest.mark.parametrize(
+    ("mode", "row", "said"),
+    [
+        ("factuality", {"category": "F"}, "must be one of A, B, C, D, E, found 'F'"),
+        ("factuality", {"category": "A or B"}, "must be one of"),
+        ("factuality", {"category": "b"}, "must be one of"),
+        ("factuality", {"category": ["A"]}, "must be one of"),
+        ("factuality", {"category": None}, "must be one of"),
+        ("factuality", {"category": "A", "reason": 1}, "'reason' must be text"),
+        ("closed-qa", {"criterion_met": "yes"}, "must be true or false, found 'yes'"),
+        ("closed-qa", {"criterion_met": 1}, "must be true or false"),
+        ("goal-success", {"goal_achieved": None}, "must be true or false"),
+        ("answer-relevance", {"statements": []}, "lists nothing"),
+        ("answer-relevance", {"statements": None}, "lists nothing"),
+        ("answer-relevance", {"statements": [{"statement": "", "relevant": True}]}, "must have a 'statement'"),
+        ("context-faithfulness", {"claims": "all"}, "must be a list of objects"),
+        ("context-faithfulness", {"claims": [{"claim": "A.", "supported": 1}]}, "that is true or false"),
+        ("context-faithfulness", {"claims": [{"supported": True}]}, "must have a 'claim'"),
+        (
+            "context-faithfulness",
+            {"claims": [{"claim": "A.", "supported": True}, {"claim": "a.", "supported": False}]},
+            "both supported and not",
+        ),
+        ("context-recall", {"statements": [{"id": "s1", "attributed": True}]}, "says nothing of 's2'"),
+        ("context-recall", {"statements": [{"id": 1, "attributed": True}]}, "must have an 'id'"),
+        (
+            "context-recall",
+            {"statements": [*GOOD["context-recall"]["statements"], {"id": "s3", "attributed": True}]},
+            "no 's3'",
+        ),
+        ("context-relevance", {"sentences": []}, "says nothing of 's1'"),
+        (
+            "context-relevance",
+            {"sentences": [*GOOD["context-relevance"]["sentences"], {"id": "s2", "relevant": True}]},
+            "calls 's2' both relevant and not",
+        ),
+    ],
+)
+def test_what_is_no_verdict_is_refused(mode, row, said):
+    with pytest.raises(UnreadableError, match=said.replace("[", r"\[")):
+        read(mode, row)
+
+
+@pytest.mark.parametrize("mode", TYPED)
+def test_the_prompt_asks_for_the_shape_that_is_read(mode):
+    asked = built_in(f"{mode}-reply")
+    shape = json.loads(
+        next(line for line in asked.splitlines() if line.startswith("{")).replace("<true or false>", "true")
+    )
+    keys = typed_keys(mode)
+    assert shape.keys() == keys.keys()
+    assert TYPED[mode].key in keys
+    for name, schema in keys.items():
+        if schema.get("type") == "array":
+            line = schema["items"]
+            assert set(line["required"]) == line["properties"].keys()
+            assert shape[name][0].keys() <= line["properties"].keys()
+
+
+@pytest.mark.parametrize("mode", TYPED)
+def test_the_schema_admits_a_verdict_and_nothing_else(mode):
+    from jsonschema import Draft202012Validator
+
+    keys = typed_keys(mode)
+    closed = {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
+    full = {"reason": "", **GOOD[mode]} if "reason" in keys else GOOD[mode]
+    rows = {name: [{"reasoning": None, **one} for one in value] for name, value in full.items() if type(value) is list}
+    validator = Draft202012Validator(closed)
+    assert validator.is_valid({**full, **rows})
+    assert not validator.is_valid({})
+    assert not validator.is_valid({**full, **rows, "score": 1})
