@@ -26,7 +26,9 @@ def problem(reply, answer="42", rubric=EVA, **known):
 def test_points_become_a_score_and_a_verdict(points, score, passed):
     reading = read(f"SCORE={points} REASON=It says 42.")
     assert (reading.score, reading.passed, reading.reason) == (score, passed, "It says 42.")
-    assert reading.checks == (Check("scores 4 or more on the scale from 1 to 5", passed, f"SCORE={points}"),)
+    assert reading.checks == (
+        Check("scores 4 or more on the scale from 1 to 5", passed, f"SCORE={points} REASON=It says 42."),
+    )
     assert (reading.details, reading.satisfied) == ({"points": points}, None)
 
 
