@@ -59,7 +59,7 @@ class LlmRubric(DeclaredAssertion):
     ] = None
     pass_threshold: Annotated[
         int | None,
-        Doc("points of the scale at which the answer passes; three quarters up the scale, which is 4 of 1-5"),
+        Doc("points at which the answer passes; without it those three quarters up the scale, which is 4 of 1-5"),
     ] = None
     max_chars: Annotated[
         int,

@@ -27,7 +27,9 @@ class RubricEntry(Declared):
     weight: Annotated[float, Between(0), Doc("its share of the score")] = 1.0
     required: Annotated[
         bool | Annotated[int, Between(0, MOST)] | None,
-        Doc("whether the grade fails, with score 0, when the item does (true); points, of an item with score ranges"),
+        Doc(
+            "true (default): the grade fails, with score 0, when the item does; with score ranges the same as min_score"
+        ),
     ] = None
     operator: Annotated[
         Literal["correctness", "contradiction"],

@@ -49,11 +49,12 @@ def read_scale(own_words: str, question: Question) -> Reading:
     if question.shown.has_points(points):
         raise UnreadableError(f"SCORE={points} also stands in the answer, so it may be a quotation")
     passed = points >= rubric.pass_threshold
+    reason = speakable(lines[-1]["reason"].strip())
     what = f"scores {rubric.pass_threshold} or more on the scale from {low} to {high}"
     return Reading(
         score=round((points - low) / (high - low), PLACES),
-        checks=(Check(what, passed, f"SCORE={points}"),),
-        reason=speakable(lines[-1]["reason"].strip()),
+        checks=(Check(what, passed, f"SCORE={points} REASON={reason}"),),
+        reason=reason,
         stance=points,
         passed=passed,
         details={"points": points},

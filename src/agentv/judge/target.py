@@ -29,7 +29,7 @@ REPLY_KEPT = 4_000
 """Characters of a reply that are kept as evidence."""
 
 REMEMBERED = 1_000
-"""Verdicts that a judge remembers, the longest of some 10 kB: samples of one case are judged soon after each other."""
+"""Verdicts that a judge remembers, of a kilobyte or so each: samples of one case are judged soon after each other."""
 
 _REQUESTS = 2
 """The question, and one repair request."""

@@ -53,7 +53,8 @@ def test_an_undecided_child_fails_the_set_and_its_complement():
 
 def test_an_undecided_child_does_no_harm_where_the_others_are_enough():
     nothing = Grade(0.0, False, undecided=True)
-    assert graded(AssertSet((given(nothing), given(YES)), 0.5), "").passed
+    grade = graded(AssertSet((given(nothing), given(YES)), 0.5), "")
+    assert (grade.passed, grade.negated().passed) == (True, False)
     assert graded(AssertSet((given(nothing, weight=0.0), given(NO)), 0.5), "").negated().passed
 
 

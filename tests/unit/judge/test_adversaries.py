@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv.assertions.rubric import LlmRubric, RubricEntry
@@ -273,6 +273,7 @@ def test_a_judge_that_says_pass_yields_pass_unless_the_answer_says_so_too(answer
     assert found.passed or (mode == "scale" and found.undecided and "4" in answer)
 
 
+@settings(deadline=None)  # 200 kB of padding, normalised, take a tenth of a second
 @given(
     composed=COMPOSED,
     mode=st.sampled_from([*MODES]),

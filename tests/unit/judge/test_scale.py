@@ -1,3 +1,5 @@
+from time import perf_counter
+
 import pytest
 
 from agentv.judge.question import question_about
@@ -26,7 +28,9 @@ def problem(reply, answer="42", rubric=EVA, **known):
 def test_points_become_a_score_and_a_verdict(points, score, passed):
     reading = read(f"SCORE={points} REASON=It says 42.")
     assert (reading.score, reading.passed, reading.reason) == (score, passed, "It says 42.")
-    assert reading.checks == (Check("scores 4 or more on the scale from 1 to 5", passed, f"SCORE={points}"),)
+    assert reading.checks == (
+        Check("scores 4 or more on the scale from 1 to 5", passed, f"SCORE={points} REASON=It says 42."),
+    )
     assert (reading.details, reading.satisfied) == ({"points": points}, None)
 
 
@@ -150,6 +154,26 @@ def test_points_that_stand_in_the_input_or_a_tool_call_are_not_the_judges():
     with pytest.raises(UnreadableError, match="quotation"):
         read_reply("SCORE=5 REASON=good", question)
     assert "quotation" in problem("SCORE=5 REASON=good", messages=(Message("assistant", "", tool_calls=calls),))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "SCORE=" * 16_000,
+        "SCORE=1" + " " * 99_000,
+        "SCORE=1 REASON" + " " * 99_000,
+        "SCORE" + " " * 50_000 + "=" + " " * 40_000,
+        ("SCORE=1" + " " * 90 + "\n") * 1_000,
+        "\u200b" * 99_000,
+        "*_`" * 33_000,
+        "é" * 99_000,
+        "SCORE=" + "9" * 99_000,
+    ],
+)
+def test_a_reply_made_to_keep_the_reader_busy_is_refused_soon(reply):
+    begun = perf_counter()
+    problem(reply, "SCORE=" * 50_000 + "é" * 50_000)
+    assert perf_counter() - begun < 2
 
 
 def test_negative_points_are_points():

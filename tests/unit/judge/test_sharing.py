@@ -20,7 +20,8 @@ class Calls:
         try:
             await self.go.wait()
         except asyncio.CancelledError:
-            await asyncio.sleep(0)  # as cleaning up takes
+            for _ in range(5):  # as cleaning up takes
+                await asyncio.sleep(0)
             self.cancelled += 1
             raise
         if isinstance(outcome, Exception):
