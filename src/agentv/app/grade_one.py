@@ -12,12 +12,14 @@ from agentv.app.wiring import LazyJavaScript, SystemClock, registries
 from agentv.assertions.result import Settled, wire_of
 from agentv.assertions.wire import context_from_json
 from agentv.engine.grading import grade_entries
+from agentv.engine.transform import value_of
 from agentv.errors import LoadError
 from agentv.foreign.processes import kill_all
 from agentv.foreign.threads import DaemonThreads
-from agentv.model.assertion import AssertionEntry
+from agentv.model.assertion import AssertionEntry, Transform
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Grade
+from agentv.model.response import Failure
 from agentv.model.trial import Score
 from agentv.model.values import Json
 from agentv.ports import Clock, Executor, JavaScriptHost, Judge
@@ -43,6 +45,11 @@ class LoneServices:
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
         """Grade a nested list."""
         return await grade_entries(entries, context, self.clock)
+
+    async def evaluate(self, transform: Transform, context: AssertionContext) -> Json | Failure:
+        """The value that an expression over the answer has."""
+        value: Json | Failure = await value_of(transform, context)
+        return value
 
 
 def grade_one(name: str, options: Mapping[str, Json], context: AssertionContext, directory: Path) -> Grade:

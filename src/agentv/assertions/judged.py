@@ -75,13 +75,13 @@ class Judged(DeclaredAssertion):
         if isinstance(rubric, Grade):
             return rubric
         verdict = await context.services.judge(self.judge).assess(rubric, self.seen(context))
-        return unjudged(verdict) if isinstance(verdict, Failure) else self.judged(verdict)
+        return unjudged(verdict) if isinstance(verdict, Failure) else self.graded(verdict)
 
     def seen(self, context: AssertionContext) -> AssertionContext:
         """The context as the judge is shown it."""
         return context
 
-    def judged(self, verdict: Verdict) -> Grade:
+    def graded(self, verdict: Verdict) -> Grade:
         """The grade of a verdict; by its score, unless the type has a threshold."""
         return grade_of_verdict(verdict, verdict.score > 0, own_mark=False)
 
@@ -218,7 +218,7 @@ class GoalSuccess(Judged):
         return self.asked(text=goal) if goal.strip() else Grade.errored("nothing-to-judge", "there is no goal")
 
 
-class Shared(Judged):
+class Proportion(Judged):
     """Base of the types whose score is a share, and that pass from a threshold of their own."""
 
     __slots__ = ()
@@ -232,13 +232,13 @@ class Shared(Judged):
             hint = "weight: 0 reports the score without counting it"
             yield Fault(("threshold",), "every answer scores at least 0, so nothing is checked", hint=hint)
 
-    def judged(self, verdict: Verdict) -> Grade:
+    def graded(self, verdict: Verdict) -> Grade:
         """The grade of a verdict, by the threshold."""
         return grade_of_verdict(verdict, reaches(verdict.score, self.threshold), own_mark=True)
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRelevance(Shared):
+class AnswerRelevance(Proportion):
     """A judge breaks the answer down into statements: how many of them help to answer the question."""
 
     threshold: Threshold = RUBRIC_MARK

@@ -72,25 +72,31 @@ def _planned(function: FunctionRef) -> tuple[Callable[..., object], CallPlan]:
 
 
 async def _called(function: FunctionRef, offered: Mapping[str, Any], context: AssertionContext) -> Made:
-    value: Any = None
+    executor = context.services.executor
+
+    def load() -> tuple[Callable[..., object], CallPlan]:
+        with foreign_code(PROMPT_FAILED, function.name):
+            return _planned(function)
 
     def call() -> Any:
         with foreign_code(PROMPT_FAILED, function.name):
-            loaded, plan = _planned(function)
             return plan.bind(loaded, offered)()
 
-    async def awaited() -> Any:
+    async def awaited(made: Callable[[], Any]) -> Any:
         with foreign_code(PROMPT_FAILED, function.name):
-            return await value
+            return await made()
 
-    executor = context.services.executor
     try:
+        loaded, plan = await executor.call(load)
+        if inspect.iscoroutinefunction(loaded):
+            # made where it is awaited: a coroutine that nobody comes to await would be told as a bug
+            return _read(await executor.call_async(lambda: awaited(call)), function.name)
         value = await executor.call(call)
-        if inspect.isawaitable(value):
-            value = await executor.call_async(awaited)
+        if inspect.isawaitable(value):  # such as that of a decorated function
+            value = await executor.call_async(lambda: awaited(lambda: value))
+        return _read(value, function.name)
     except ForeignError as error:
         return error.failure
-    return _read(value, function.name)
 
 
 async def _scripted(script: JavaScriptSource, payload: JsonObject, context: AssertionContext) -> Made:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from agentv.assertions.evidence import quoted
-from agentv.assertions.judged import JudgeName, OwnPrompt, Query, Shared, Temperature, Threshold, with_query
+from agentv.assertions.judged import JudgeName, OwnPrompt, Proportion, Query, Temperature, Threshold, with_query
 from agentv.assertions.sentences import sentences_of
 from agentv.model.assertion import Transform
 from agentv.model.context import AssertionContext
@@ -36,7 +36,7 @@ ContextTransform = Annotated[
 ]
 
 
-class _OfContext(Shared):
+class _OfContext(Proportion):
     """Base of the types that look at what was retrieved."""
 
     __slots__ = ()

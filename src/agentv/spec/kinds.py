@@ -209,7 +209,7 @@ def _json_data(path: str, text: str, node: Scalar, reading: Reading) -> Any:
 
 _FUNCTION = re.compile(r"(?P<place>.+):(?P<name>[A-Za-z_][\w.]*)", re.DOTALL)
 _PYTHON_FILE = re.compile(r"(?:file://)?[^\s(){}|]+\.py")
-_PROMPT_CODE = "file.py:function, a JavaScript or TypeScript file, or a mapping with 'command'"
+_PROMPT_CODE = "code that writes it"
 _FUNCTION_OF_FILE = re.compile(r"(?:file://)?[^\s(){}|]+\.py:[A-Za-z_][\w.]*")
 
 
@@ -277,6 +277,11 @@ def _is_prompt_code(node: Node) -> bool:
     text = node.value.strip()
     files = (_FUNCTION_OF_FILE, _PYTHON_FILE, _JAVASCRIPT_FILE)
     return any(form.fullmatch(text) for form in files)
+
+
+def _prompt_code_hint(node: Node) -> str | None:
+    forms = "file.py:function, judge-prompt.ts or {command: [node, judge-prompt.mjs]}"
+    return f"for code write {forms}" if isinstance(node, ListNode) else None
 
 
 def _read_prompt_code(node: Node, reading: Reading, key: str) -> Any:
@@ -355,7 +360,7 @@ PLAIN: dict[Any, Kind] = {
     declared.FunctionRef: Kind("a function", value_is(str), _read_function),
     declared.PythonSource: Kind("Python code, or a function", value_is(str), _read_python),
     declared.JavaScriptSource: Kind("JavaScript code, or the path of a file", value_is(str), _read_javascript),
-    declared.PromptCode: Kind(_PROMPT_CODE, _is_prompt_code, _read_prompt_code, verbatim=True),
+    declared.PromptCode: Kind(_PROMPT_CODE, _is_prompt_code, _read_prompt_code, verbatim=True, hint=_prompt_code_hint),
     declared.Command: Kind("a command", lambda node: isinstance(node, Scalar | ListNode), _read_command),
     Transform: Kind("an expression", value_is(str), _read_transform, verbatim=True),
 }

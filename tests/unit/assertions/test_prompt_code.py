@@ -54,6 +54,7 @@ def refused(prompt, **known):
         "def ask(output, criteria): return f'{criteria}: {output}'",
         "def ask(candidate_answer, expected_outcome): return f'{expected_outcome}: {candidate_answer}'",
         "async def ask(output, criteria, *, case_id='x'): return f'{criteria}: {output}'",
+        "async def wait(text): return text\ndef ask(output, criteria): return wait(f'{criteria}: {output}')",
         "def ask(anything): return f'is polite: {anything.output}'",
         'def ask(**given): return f\'{given["criteria"]}: {given["output"]}\'',
         "class ask:\n    def __new__(cls, output): return f'is polite: {output}'",
