@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from aiohttp.web import Request, StreamResponse
 
 STATS = "/stats"
-"""Where a GET tells in JSON what came in: `requests`, `most_at_once`, `statuses`."""
+"""Where a GET tells in JSON what came in: `requests`, `most_at_once`, `statuses`, `seconds` from first to last."""
 
 
 class ModelServer:
@@ -223,11 +223,14 @@ class _Seen:
         self.statuses: Counter[int] = Counter()
         self.most = 0
         self._here = 0
+        self._first_at = self._last_at = 0.0
 
     def arrived(self, call: ModelCall) -> int:
         """The number of the call, from 1."""
         self.calls.append(call)
         self.number += 1
+        self._first_at = call.at if self.number == 1 else self._first_at
+        self._last_at = call.at
         self._here += 1
         self.most = max(self.most, self._here)
         return self.number
@@ -239,7 +242,8 @@ class _Seen:
     def counts(self) -> JsonObject:
         """What `GET /stats` tells."""
         statuses = {str(status): count for status, count in sorted(self.statuses.items())}
-        return {"requests": self.number, "most_at_once": self.most, "statuses": statuses}
+        seconds = self._last_at - self._first_at
+        return {"requests": self.number, "most_at_once": self.most, "statuses": statuses, "seconds": seconds}
 
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
