@@ -56,7 +56,7 @@ FILES: Mapping[str, str] = {
     "judge-prompt-without-output": "A judge prompt never shows the answer that it is to judge.",
     "judge-prompt-without-rubric": "A judge prompt never shows the rubric that the assertion gives.",
     "lfs-pointer": "A file is kept in Git LFS, and only the pointer to it is here.",
-    "missing-extra": "An assertion needs a library that comes with an extra of the package and is not installed.",
+    "missing-extra": "An assertion or a target needs a library of an extra of the package, which is not installed.",
     "missing-file": "A file that is named does not exist or cannot be read.",
     "missing-function": "A Python file does not define the function that is named.",
     "missing-input": "A case has no input.",

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar
 from agentv.spec.promptfoo_source import Source, mapping, text_node
-from agentv.spec.promptfoo_tables import ALIKE, PROVIDERS
+from agentv.spec.promptfoo_tables import ALIKE, MODEL_SETTINGS, PROVIDERS, RESPONSES
 
 _EXEC = "exec:"
-_RESPONSES = "openai:responses:"
 _MODEL = re.compile(r"openai:(?!embeddings?:|image:|moderation:|realtime:|assistant:|completion:)[\w.-]+$")
 _PATH = re.compile(r"json((?:\.\w+|\[\d+\])+)$")
 _HTTP_KEYS = ("url", "method", "headers", "body")
@@ -38,8 +37,20 @@ def _named(identity: str) -> str | None:
     """Our `provider:model` for an id of theirs."""
     if identity in ALIKE or _MODEL.match(identity):
         return identity
-    beginning = next((one for one in PROVIDERS if identity.startswith(one)), None)
-    return None if beginning is None else PROVIDERS[beginning] + identity.removeprefix(beginning)
+    return _renamed(identity, PROVIDERS)
+
+
+def _renamed(identity: str, beginnings: Mapping[str, str]) -> str | None:
+    """An id with another beginning; None where it has none of those."""
+    beginning = next((one for one in beginnings if identity.startswith(one)), None)
+    return None if beginning is None else beginnings[beginning] + identity.removeprefix(beginning)
+
+
+def _of_model(settings: Mapping[str, Node]) -> dict[str, Node]:
+    """The settings of a model by our names, where ours is not given too."""
+    return {
+        name if (name := MODEL_SETTINGS.get(key, key)) not in settings else key: one for key, one in settings.items()
+    }
 
 
 def _target(node: Node, source: Source) -> Node:
@@ -63,7 +74,7 @@ def _of(identity: str, items: Mapping[str, Node], node: Node, source: Source) ->
     """A target with that identity and these options; None where there is no equivalent, which is told."""
     config = items.get("config")
     settings = dict(config.items) if isinstance(config, MapNode) else {}
-    name = _named(identity)
+    name, responses = _named(identity), _renamed(identity, RESPONSES)
     if identity.startswith(("http://", "https://")) or identity in ("http", "https"):
         made = _http(identity, settings, node, source)
     elif identity.startswith(_EXEC):
@@ -72,11 +83,14 @@ def _of(identity: str, items: Mapping[str, Node], node: Node, source: Source) ->
             source.tell(config or node, "the options of an 'exec' provider are not handed on", hint)
         command = identity.removeprefix(_EXEC).strip()
         made = {"provider": text_node("cli", node.at), "command": text_node(f"{command} {{PROMPT}}", node.at)}
-    elif identity.startswith(_RESPONSES):
-        model = f"openai:{identity.removeprefix(_RESPONSES)}"
-        made = {"provider": text_node(model, node.at), "api": text_node("responses", node.at), **settings}
+    elif responses is not None:
+        made = {
+            "provider": text_node(responses, node.at),
+            "api": text_node("responses", node.at),
+            **_of_model(settings),
+        }
     elif name is not None:
-        made = {"provider": text_node(name, node.at), **settings}
+        made = {"provider": text_node(name, node.at), **_of_model(settings)}
     else:
         source.tell(node, f"the provider '{identity}' has no equivalent", _instead(identity))
         return None

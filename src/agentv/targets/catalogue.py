@@ -18,10 +18,11 @@ PROVIDERS = {
     "azure": "agentv.targets.azure:Azure",
     "ollama": "agentv.targets.ollama:Ollama",
     "openrouter": "agentv.targets.openrouter:OpenRouter",
+    "anthropic": "agentv.targets.anthropic:Anthropic",
 }
 """Name → place of the settings, imported when the name is first looked up."""
 
-MODEL_APIS = frozenset({"anthropic", "gemini", "litellm"})
+MODEL_APIS = frozenset({"gemini", "litellm"})
 
 CODING_AGENTS = frozenset(
     {
