@@ -28,11 +28,12 @@ def main(port: int, delay_ms: float, rate: float | None, text: str | None) -> No
         server.start(port)
     except OSError as error:
         raise click.ClickException(f"cannot listen at port {port}: {error.strerror or error}") from error
+    ended = _told_to_end()  # before the addresses are known: whoever reads them may end it at once
     for name in ADDRESSES:
         click.echo(f"{name:<9} {getattr(server, name)}")
     click.echo(f"stats     {server.openai.removesuffix(ADDRESSES['openai'])}{STATS}")
     sys.stdout.flush()  # whoever starts it in a pipe waits for the addresses
-    _wait_for_the_end()
+    ended.wait()
     server.stop()
 
 
@@ -40,11 +41,11 @@ def _echo(call: ModelCall) -> str:
     return call.prompt
 
 
-def _wait_for_the_end() -> None:
+def _told_to_end() -> Event:
     ended = Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    ended.wait()
+    return ended
 
 
 if __name__ == "__main__":

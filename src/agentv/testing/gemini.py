@@ -10,10 +10,11 @@ from agentv.model.values import JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.rate import Left
 from agentv.testing.replies import EVENTS, JSON, Operation, Provider, Said, encoded, words
-from agentv.testing.steps import Answer, ContentFilter, usage_in
+from agentv.testing.steps import Answer, ContentFilter, Status, usage_in
 
+_BAD_KEY = "API key not valid. Please pass a valid API key."
 _ERRORS = {
-    400: ("INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."),
+    400: ("INVALID_ARGUMENT", "Request contains an invalid argument."),
     401: ("UNAUTHENTICATED", "Request had invalid authentication credentials."),
     403: ("PERMISSION_DENIED", "The caller does not have permission"),
     404: ("NOT_FOUND", "models/{model} is not found for API version v1beta."),
@@ -93,7 +94,7 @@ def gemini_error(call: ModelCall, status: int, message: str, wait_s: float | Non
         status, ("INVALID_ARGUMENT", "Invalid request.") if status < 500 else ("UNKNOWN", "Error")
     )
     error: dict[str, Any] = {"code": status, "message": message or usual.format(model=call.model), "status": name}
-    if status == 400 and not message:
+    if message == _BAD_KEY:
         info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
         error["details"] = [{**info, "domain": "googleapis.com"}]
     if wait_s is not None:
@@ -114,4 +115,4 @@ def no_headers(left: Left) -> dict[str, str]:
 
 
 GENERATE = Operation("generate", generated_body, generated_events, stream_type)
-GEMINI = Provider("gemini", gemini_error, no_headers, bad_key=400)
+GEMINI = Provider("gemini", gemini_error, no_headers, bad_key=Status(400, _BAD_KEY))

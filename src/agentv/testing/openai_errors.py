@@ -9,6 +9,7 @@ from agentv.model.values import JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.rate import Left
 from agentv.testing.replies import Provider
+from agentv.testing.steps import Status
 
 _KINDS = {
     401: ("invalid_request_error", "invalid_api_key", "Incorrect API key provided."),
@@ -26,12 +27,9 @@ _KINDS = {
     500: ("server_error", None, "The server had an error while processing your request. Sorry about that!"),
     503: ("server_error", None, "The engine is currently overloaded, please try again later."),
 }
+_FILTERED = "The response was filtered due to the prompt triggering Azure OpenAI's content management policy."
 _AZURE_CODES = {
     404: ("DeploymentNotFound", "The API deployment for this resource does not exist."),
-    400: (
-        "content_filter",
-        "The response was filtered due to the prompt triggering Azure OpenAI's content management.",
-    ),
     401: ("401", "Access denied due to invalid subscription key or wrong API endpoint."),
     429: ("429", "Requests have exceeded call rate limit of your current OpenAI S0 pricing tier."),
     500: ("InternalServerError", "The server had an error while processing your request."),
@@ -53,17 +51,21 @@ def openai_error(call: ModelCall, status: int, message: str, wait_s: float | Non
 
 def azure_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:
     """`{"error": {"code", "message"}}`; the content filter's says what it found."""
+    if message == _FILTERED:
+        return _filtered()
+    if status == 400:
+        return openai_error(call, status, message, wait_s)  # from the model behind Azure
     code, usual = _AZURE_CODES.get(status, (str(status), _kind(status)[2]))
-    if status == 400 and message:
-        return openai_error(call, status, message, wait_s)  # from the model behind Azure, not from its filter
     if wait_s is not None:
         usual += f" Please retry after {math.ceil(wait_s)} seconds."
-    error: dict[str, Any] = {"code": code, "message": message or usual.format(model=call.model)}
-    if code == "content_filter":
-        found = {"hate": {"filtered": True, "severity": "high"}, "violence": {"filtered": False, "severity": "safe"}}
-        inner = {"code": "ResponsibleAIPolicyViolation", "content_filter_result": found}
-        error.update(param="prompt", type=None, status=400, innererror=inner)
-    return {"error": error}
+    return {"error": {"code": code, "message": message or usual.format(model=call.model)}}
+
+
+def _filtered() -> JsonObject:
+    found = {"hate": {"filtered": True, "severity": "high"}, "violence": {"filtered": False, "severity": "safe"}}
+    inner = {"code": "ResponsibleAIPolicyViolation", "content_filter_result": found}
+    where: dict[str, Any] = {"param": "prompt", "type": None, "status": 400, "innererror": inner}
+    return {"error": {"code": "content_filter", "message": _FILTERED, **where}}
 
 
 def ollama_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:
@@ -97,5 +99,5 @@ def span(seconds: float) -> str:
 
 
 OPENAI = Provider("openai", openai_error, request_headers)
-AZURE = Provider("azure", azure_error, request_headers, filter_status=400)
+AZURE = Provider("azure", azure_error, request_headers, filtered=Status(400, _FILTERED))
 OLLAMA = Provider("ollama", ollama_error, lambda _left: {})

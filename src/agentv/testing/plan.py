@@ -24,7 +24,7 @@ from agentv.testing.steps import (
     WrongType,
 )
 
-NOTHING = Reply(200, ())
+NOTHING = Reply(0, ())
 
 
 def reply_of(route: Route, call: ModelCall, step: Step, number: int) -> Reply:
@@ -32,8 +32,8 @@ def reply_of(route: Route, call: ModelCall, step: Step, number: int) -> Reply:
     match step:
         case Status():
             return refusal(route.provider, call, step)
-        case ContentFilter() if route.provider.filter_status != 200:
-            return refusal(route.provider, call, Status(route.provider.filter_status))
+        case ContentFilter() if route.provider.filtered is not None:
+            return refusal(route.provider, call, route.provider.filtered)
         case Answer() | EmptyChoices() | ContentFilter():
             return said_in(route.operation, call, step, number)
         case WrongType():

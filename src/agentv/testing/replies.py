@@ -10,13 +10,16 @@ from typing import TypeAlias
 from agentv.model.values import Json, JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.rate import Left
-from agentv.testing.steps import Answer, ContentFilter, EmptyChoices
+from agentv.testing.steps import Answer, ContentFilter, EmptyChoices, Status
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
 
 Said: TypeAlias = "Answer | EmptyChoices | ContentFilter"
 """What a protocol puts into a reply of status 200."""
+
+
+UNAUTHORIZED = Status(401)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +63,15 @@ class Provider:
         name: as in `ModelCall.protocol`.
         error: (call, status, message or "", seconds to wait) → the JSON of an error.
         rate_headers: what is left → the headers that tell so.
-        bad_key: the status for a key that it does not know.
-        filter_status: the status of a reply of the content filter; 200 where it is an answer without text.
+        bad_key: how it refuses a key that it does not know.
+        filtered: how its content filter refuses; None where it gives an answer without text.
     """
 
     name: str
     error: Callable[[ModelCall, int, str, float | None], JsonObject]
     rate_headers: Callable[[Left], Mapping[str, str]]
-    bad_key: int = 401
-    filter_status: int = 200
+    bad_key: Status = UNAUTHORIZED
+    filtered: Status | None = None
 
 
 def encoded(value: Json) -> bytes:

@@ -28,7 +28,7 @@ class Running:
         self._loop = asyncio.new_event_loop()
         try:
             self._runner = self._loop.run_until_complete(_serving(handle, port))
-        except BaseException:
+        except OSError:
             self._loop.close()
             raise
         self.port: int = self._runner.addresses[0][1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from agentv.foreign.guard import ForeignError, foreign_code
 from agentv.testing.calls import ModelCall
 from agentv.testing.steps import STEPS, Answer, Status, Step
 
@@ -37,9 +38,10 @@ def _step(told: str | Step) -> Step:
 
 def _asked(function: Callable[[ModelCall], str | Step], call: ModelCall) -> Step:
     try:
-        return _step(function(call))
-    except Exception as error:  # noqa: BLE001  # a user's function; the caller is told
-        return Status(500, f"the reply function raised {type(error).__name__}: {error}")
+        with foreign_code("reply-raised", "the reply function"):
+            return _step(function(call))
+    except ForeignError as raised:
+        return Status(500, raised.failure.message)
 
 
 class _InOrder:

@@ -154,7 +154,7 @@ class ModelServer:
             return await self._no_call(request)
         body = _object(await request.read())
         if body is None:
-            return await self._told_off(request, 400, "The body is no JSON object.")
+            return await self._told_off(request, Status(400, "The body is no JSON object."))
         call = self._call(request, route, body)
         number = self._seen.arrived(call)
         try:
@@ -177,7 +177,7 @@ class ModelServer:
 
     async def _reply(self, request: Request, route: Route, call: ModelCall, number: int) -> StreamResponse:
         if not self._accepted(request, route.provider):
-            return await self._send(request, refusal(route.provider, call, Status(route.provider.bad_key)))
+            return await self._send(request, refusal(route.provider, call, route.provider.bad_key))
         left = None if self._bucket is None else self._bucket.take()
         headers = {} if left is None else route.provider.rate_headers(left)
         if left is not None and not left.allowed:
@@ -191,7 +191,8 @@ class ModelServer:
     async def _send(
         self, request: Request, reply: Reply, step: Step | None = None, headers: Mapping[str, str] | None = None
     ) -> StreamResponse:
-        self._seen.statuses[reply.status] += 1
+        if reply.pieces:
+            self._seen.statuses[reply.status] += 1
         return await deliver(request, reply, step, headers or {})
 
     def _accepted(self, request: Request, provider: Provider) -> bool:
@@ -204,14 +205,15 @@ class ModelServer:
             return await deliver(request, Reply(200, (encoded(self._seen.counts()),)), None, {})
         listed = listing_of(request.path) if request.method == "GET" else None
         if listed is None:
-            return await self._told_off(request, 404, f"Unknown request URL: {request.method} {request.path}")
+            unknown = f"Unknown request URL: {request.method} {request.path}"
+            return await self._told_off(request, Status(404, unknown))
         if not self._accepted(request, provider):
-            return await self._told_off(request, provider.bad_key, "")
+            return await self._told_off(request, provider.bad_key)
         return await deliver(request, Reply(200, (encoded(listed),)), None, {})
 
-    async def _told_off(self, request: Request, status: int, message: str) -> StreamResponse:
+    async def _told_off(self, request: Request, status: Status) -> StreamResponse:
         call = ModelCall("", "", request.path, "", "", {}, {}, {}, self._clock())
-        return await deliver(request, refusal(provider_of(request.path), call, Status(status, message)), None, {})
+        return await deliver(request, refusal(provider_of(request.path), call, status), None, {})
 
 
 class _Seen:

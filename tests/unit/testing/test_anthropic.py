@@ -78,6 +78,15 @@ def test_a_stream_brings_the_same_in_pieces(ask):
     assert (got.stop_reason, got.usage.output_tokens, got.usage.cache_read_input_tokens) == ("tool_use", 30, 40)
 
 
+def test_a_streams_events_come_in_the_documented_order(ask):
+    _, client = ask("hello")
+    events = list(client.messages.create(**ASKED, stream=True))
+    block = ["content_block_start", "content_block_delta", "content_block_stop"]
+    assert [event.type for event in events] == ["message_start", *block, "message_delta", "message_stop"]
+    for event in events:
+        type(event).model_validate_json(event.model_dump_json())
+
+
 @pytest.mark.parametrize(
     ("status", "kind"),
     [

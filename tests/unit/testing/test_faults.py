@@ -120,6 +120,7 @@ def test_a_closed_connection_gives_no_reply(serve):
     with pytest.raises(openai.APIConnectionError):
         ask(client)
     assert ask(client).choices[0].message.content == LONG.text
+    assert (len(server.calls), server.statuses) == (3, {200: 1})
 
 
 def test_hanging_lasts_until_the_caller_gives_up(serve):

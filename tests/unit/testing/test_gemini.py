@@ -123,6 +123,7 @@ def test_errors_have_their_own_status(ask, status, raised, name):
     with pytest.raises(raised) as caught:
         models.generate_content(model="g", contents="Hi")
     assert (caught.value.code, caught.value.status) == (status, name)
+    assert "details" not in caught.value.details["error"]
 
 
 def test_how_long_to_wait_stands_in_the_details(ask):

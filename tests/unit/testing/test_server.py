@@ -39,6 +39,7 @@ def test_steps_come_in_their_order_and_the_last_again():
         assert [ask(server) for _ in range(4)][0::2] == ["first", "third"]
         assert ask(server) == "third"
     assert server.statuses == {200: 4, 500: 1}
+    assert server.most_at_once == 1
 
 
 def test_a_function_sees_the_call():
