@@ -215,6 +215,15 @@ def test_a_stopped_judge_spares_the_target_of_all_that_need_it(entry):
     assert results["t", "first"].error.stops  # so that a resume asks again
 
 
+def test_those_in_flight_whose_judge_fails_alike_are_not_errors_either():
+    servers = {"t": Server([TargetResponse("fine")]), "j": Server([REFUSED])}
+    cases = tuple(case(str(number), judged()) for number in range(6))
+    results, _ = ran(Suite("s", cases, targets=(spec("t", None),), judge=spec("j")), servers, workers=3)
+    assert sorted(statuses(results)) == ["errored"] + ["skipped"] * 5
+    told = {one.error.message for one in results.values() if one.status == "skipped"}
+    assert told == {"'j' is stopped: HTTP 401 Unauthorized"}
+
+
 def test_a_judge_in_a_turn_is_needed_too():
     servers = {"t": Server([TargetResponse("fine")]), "j": Server([REFUSED])}
     turn = Turn((Message("user", "hi"),), assertions=(judged(),))
