@@ -29,6 +29,7 @@ from agentv.codes import FILES, RUNS
 from agentv.reports.explanations import render_markdown
 from agentv.spec.decode import Shape, shape_of
 from agentv.spec.json_kinds import doc_of
+from agentv.spec.pacing import AuthoredRate, AuthoredRetry
 from agentv.spec.schema import AuthoredSettings, AuthoredTarget
 from agentv.spec.spellings import ASSERTION_TYPES, CASE, DEFAULT_TEST, RUN, SETTINGS, SUITE, TARGET, TURN, Spellings
 
@@ -206,7 +207,11 @@ def target_keys() -> str:
         ]
         for one in options_of(AuthoredTarget)
     ]
-    return table(["key", "value", "default", "meaning"], rows)
+    inner = (
+        f"A mapping in `{name}` has these keys:\n\n{option_table(options_of(cls))}"
+        for name, cls in (("retry", AuthoredRetry), ("rate", AuthoredRate))
+    )
+    return paragraphs([table(["key", "value", "default", "meaning"], rows), *inner])
 
 
 def codes(meanings: Mapping[str, str]) -> str:

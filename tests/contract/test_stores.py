@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentv.model.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
-from agentv.model.response import TargetResponse, TokenUsage
+from agentv.model.response import CallFailure, TargetResponse, TokenUsage
 from agentv.store.directory import RunDirectory
 from agentv.store.journal import Journal
 from doubles.stores import MemoryStore
@@ -84,6 +84,12 @@ def test_a_finished_trial_is_named_by_its_key(store, status):
 
 def test_a_skipped_trial_is_not_finished(store):
     store.finish(finished("skipped"))
+    assert list(store.finished()) == []
+
+
+def test_a_trial_that_stopped_its_target_is_not_finished(store):
+    """Whatever made the target refuse is mended before the run goes on."""
+    store.finish(finished("errored", error=CallFailure("http-status", "HTTP 401", stops=True)))
     assert list(store.finished()) == []
 
 

@@ -25,7 +25,7 @@ class MemoryStore:
         return iter(self.kept)
 
     def finished(self):
-        return (result.trial.key for result in self.results)
+        return (one.trial.key for one in self.results if not getattr(one.error, "stops", False))
 
     def close(self) -> None:
         self.closed = True

@@ -166,9 +166,10 @@ class Run:
             return result
         if is_interrupted(error):
             return None
+        why = world.traffic.stops.why_not(trial)
         if is_stopped(error):
-            return not_run(trial, error, world)
-        stopping = error.code.startswith("judge-") and world.traffic.stops.why_not(trial) is not None
+            return not_run(trial, why or error, world)
+        stopping = why is not None and error.code.startswith("judge-")
         return replace(result, error=CallFailure(error.code, error.message, stops=True)) if stopping else result
 
     async def _limited(self, trial: Trial) -> TrialResult:

@@ -10,7 +10,7 @@ from typing import cast
 
 from agentv.model.grade import Grade
 from agentv.model.message import Block, Content, FileBlock, ImageBlock, Message, TextBlock, ToolCall
-from agentv.model.response import Failure, TargetResponse
+from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.model.trial import Score, Trial, TrialResult
 from agentv.model.values import Json, JsonObject
 
@@ -54,6 +54,7 @@ class Redactor:
             output=self._maybe(answer.output),
             messages=tuple(self._message(message) for message in answer.messages),
             finish_reason=self._maybe(answer.finish_reason),
+            attempts=self._attempts(answer.attempts),
             metadata=self._object(answer.metadata),
         )
 
@@ -69,7 +70,7 @@ class Redactor:
             messages=tuple(self._message(message) for message in result.messages),
             metadata=self._object(result.metadata),
             turns=tuple(self.redact_answer(answer) for answer in result.turns),
-            retries=tuple(replace(one, message=self.redact(one.message)) for one in result.retries),
+            retries=self._attempts(result.retries),
         )
 
     def redact_json(self, value: Json) -> Json:
@@ -124,7 +125,11 @@ class Redactor:
         )
 
     def _failure(self, failure: Failure | None) -> Failure | None:
-        return failure and replace(failure, message=self.redact(failure.message))
+        clean = failure and replace(failure, message=self.redact(failure.message))
+        return replace(clean, attempts=self._attempts(clean.attempts)) if isinstance(clean, CallFailure) else clean
+
+    def _attempts(self, attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
+        return tuple(replace(one, message=self.redact(one.message)) for one in attempts)
 
     def _message(self, message: Message) -> Message:
         return replace(

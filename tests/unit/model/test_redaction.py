@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agentv.model.grade import Check, Grade
 from agentv.model.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.redaction import Redactor
-from agentv.model.response import Failure, TargetResponse
+from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.model.trial import Score
 from doubles.trials import entry, finished, trial
 
@@ -97,7 +97,8 @@ def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
         input=(Message("user", TOLD),),
         messages=(Message("assistant", TOLD),),
         metadata={"a": TOLD},
-        turns=(TargetResponse(TOLD, (Message("assistant", TOLD),)),),
+        turns=(TargetResponse(TOLD, (Message("assistant", TOLD),), attempts=(Attempt("timeout", TOLD, 1.0),)),),
+        retries=(Attempt("timeout", TOLD, 1.0, 2.0),),
     )
     result = replace(result, trial=replace(subject, case=replace(subject.case, conversation_id=TOLD)))
     clean = redactor.redact_result(result)
@@ -113,11 +114,18 @@ def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
         clean.messages,
         clean.metadata,
         clean.turns,
+        clean.retries,
         clean.trial.case.conversation_id,
         clean.trial.case.metadata,
         clean.scores[0].grade,
     )
     assert SECRET not in repr(shown)
+
+
+def test_attempts_behind_a_failure_are_redacted_too(redactor):
+    failed = CallFailure("http-status", TOLD, status=500, attempts=(Attempt("timeout", TOLD, 1.0),))
+    clean = redactor.redact_result(finished("errored", error=failed)).error
+    assert clean == CallFailure("http-status", KEPT, status=500, attempts=(Attempt("timeout", KEPT, 1.0),))
 
 
 def test_words_of_the_program_are_no_secrets():

@@ -44,6 +44,18 @@ def test_progress_is_one_line():
     assert progress_line(run_view()) == "8/11 trials: 2 passed, 4 failed, 2 errored, $0.0012"
 
 
+def test_what_a_stopped_target_has_kept_from_running_is_one_line():
+    view = RunView(6)
+    for number in range(3):
+        view.add(
+            finished("skipped", trial=trial(f"c{number}"), error=Failure("target-stopped", "'gpt' is stopped: no"))
+        )
+    view.add(finished("skipped", error=Failure("target-stopped", "'claude' is stopped: no")))
+    lines = render_plain(view, SUMMARY, **LOOKS).split("\n")
+    assert lines[:2] == ["NOT RUN 3 trials: 'gpt' is stopped: no", "NOT RUN 1 trial: 'claude' is stopped: no"]
+    assert (view.skipped, view.omitted("skipped")) == (4, 0)
+
+
 def test_what_was_held_back_says_why_and_a_failed_turn_which_it_is():
     view = RunView(2)
     view.add(finished("failed", scores=[scored(False, text="contains 'Ann'", name="turn 2: contains: 'Ann'")]))

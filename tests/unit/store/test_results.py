@@ -7,7 +7,7 @@ import pytest
 from agentv.errors import StoreError
 from agentv.model.grade import Check
 from agentv.model.message import Message, ToolCall
-from agentv.model.response import Failure, TargetResponse, TokenUsage
+from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse, TokenUsage
 from agentv.reports.view import RunView
 from agentv.store.encoding import to_json
 from agentv.store.results import read_results
@@ -27,10 +27,13 @@ RESULTS = [
         "failed", trial=trial("b", repeat=2, sample=2, aggregate="pass_any"), scores=[scored(False, required=True)]
     ),
     finished("errored", trial=trial("c"), error=Failure("timeout", "too late", retryable=True), output=None),
+    finished("errored", trial=trial("g"), error=CallFailure("http-status", "HTTP 401", status=401, stops=True)),
     finished("errored", trial=trial("d"), scores=[errored_score(), graded(0.4, False, Check("is kind", False, "No."))]),
     finished(
         trial=in_conversation(trial("f"), "talk"),
         turns=(TargetResponse("One"), TargetResponse("Two", SPOKEN, TokenUsage(1, 2, 3), 0.0, 1.5)),
+        attempts=3,
+        retries=(Attempt("http-status", "HTTP 500", 12.5, 700.0),),
     ),
     finished(
         trial=trial("e"),
@@ -63,7 +66,7 @@ def test_a_trial_that_was_read_back_shows_the_same_findings(tmp_path):
         assert [(one.test_id, one.findings) for one in after.trials(kind)] == [
             (one.test_id, one.findings) for one in before.trials(kind)
         ]
-    assert (after.passed, after.failed, after.errored, after.noted) == (3, 1, 2, 1)
+    assert (after.passed, after.failed, after.errored, after.noted) == (3, 1, 3, 1)
     assert after.cost_usd == 0.75
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agentv.model.grade import Check, Grade
 from agentv.model.message import Message, TextBlock, ToolCall
-from agentv.model.response import Failure, TargetResponse, TokenUsage
+from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse, TokenUsage
 from agentv.model.suite import Case, Suite, TargetSpec
 from agentv.model.trial import Score, Trial
 from agentv.store.encoding import to_json
@@ -136,6 +136,22 @@ def test_what_says_something_stands_at_the_end():
     assert list(row) == [*SECTION_13, "tags", "judge_cost_usd", "repeat", "aggregate", "judge_token_usage"]
     assert row["judge_token_usage"] == {"input": 1, "output": 2, "total": 3, "cached": None, "reasoning": None}
     assert (row["tags"], row["judge_cost_usd"], row["repeat"], row["aggregate"]) == (["smoke"], 0.5, 3, "majority")
+
+
+def test_attempts_that_failed_stand_at_the_end():
+    retries = (Attempt("http-status", "HTTP 429", 12.5, 1000.0), Attempt("timeout", "no reply", 3000.0, 0.5))
+    row = written(finished(attempts=3, retries=retries))
+    assert list(row) == [*SECTION_13, "retries"]
+    assert row["attempts"] == 3
+    assert row["retries"] == [
+        {"code": "http-status", "message": "HTTP 429", "duration_ms": 12.5, "waited_ms": 1000.0},
+        {"code": "timeout", "message": "no reply", "duration_ms": 3000.0, "waited_ms": 0.5},
+    ]
+
+
+def test_an_error_that_stopped_its_target_says_so_and_no_more_of_the_call():
+    row = written(finished("errored", error=CallFailure("http-status", "HTTP 401", status=401, stops=True)))
+    assert row["error"] == {"code": "http-status", "message": "HTTP 401", "retryable": False, "stops": True}
 
 
 def test_a_conversation_stands_in_its_row():
