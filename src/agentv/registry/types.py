@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -55,6 +55,13 @@ class ProviderSettings(Declared):
     """Base of the settings of a provider: frozen options, and how to connect with them."""
 
     __slots__ = ()
+
+    def spares(self) -> Collection[str]:
+        """Of the settings that only the environment could give still, those that are not needed as the others are.
+
+        A server on this machine, for one, wants no key.
+        """
+        return ()
 
     def endpoint(self) -> str | None:
         """What calls share a rate limit with: the same text for settings that reach one server by one key.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from agentv.errors import Diagnostic
 from agentv.model.assertion import AssertionEntry
 from agentv.model.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.span import Span
-from agentv.model.suite import Suite
+from agentv.model.suite import Suite, TargetSpec
 from agentv.model.values import EMPTY, Json
 from agentv.spec.datasets import STREAMED, CaseSources
 from agentv.spec.files import DiskReader, Places, repository_root, shown
@@ -24,6 +24,7 @@ from agentv.spec.reading import Chain, Reading
 from agentv.spec.report import Report
 from agentv.spec.request import LoadRequest, Registries
 from agentv.spec.spellings import MEANT, SUITE, TEMPLATE
+from agentv.spec.variables import report_missing
 from agentv.spec.yaml import Sink, read_yaml
 from agentv.templating import Scope
 
@@ -252,6 +253,7 @@ class SuiteReader:
         head.cases.zero.close(*head.threshold, self._report)
         needed = self.request.for_run and "judge" not in self._meant
         judges = head.cases.judging.resolve(suite, book, head.reading, for_run=needed)
+        report_missing((*self._asked(head), *head.cases.judging.used(suite, judges)), head.reading)
         if self._report.failed:
             return None
         return replace(
@@ -264,6 +266,14 @@ class SuiteReader:
             secrets=frozenset(self._reading.secrets),
             files=dict(self._disk.digests),
         )
+
+    def _asked(self, head: Head) -> Iterator[TargetSpec]:
+        """The systems under test that a run of this suite would ask."""
+        flagged = self.request.targets or self.request.given_target is not None
+        if flagged or head.cases.untargeted:
+            yield from head.suite.targets
+        if not flagged:
+            yield from head.cases.keyless.values()
 
 
 def _meant(root: MapNode) -> frozenset[str]:
