@@ -12,6 +12,7 @@ from typing import Annotated, ClassVar
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Check, Grade
 from agentv.model.response import TokenUsage
+from agentv.model.spending import judges_cost
 from agentv.model.trial import Score
 from agentv.model.values import Json
 from agentv.model.verdict import ZERO_HINT, combined, excludes_nothing, passes_gate
@@ -58,7 +59,7 @@ class AssertSet(DeclaredAssertion):
             details={"threshold": threshold, "scores": [_shown(score) for score in scores]},
             error=whole.error,
             own_mark=True,
-            cost_usd=_cost(scores),
+            cost_usd=judges_cost(score.grade for score in scores),
             token_usage=_usage(scores),
         )
 
@@ -92,11 +93,6 @@ def _shown(score: Score) -> dict[str, Json]:
     if score.grade.error is not None:
         return {**shown, "error": {"code": score.grade.error.code, "message": score.grade.error.message}}
     return {**shown, "score": score.grade.score, "pass": score.grade.passed}
-
-
-def _cost(scores: Sequence[Score]) -> float | None:
-    costs = [score.grade.cost_usd for score in scores if score.grade.cost_usd is not None]
-    return sum(costs) if costs else None
 
 
 def _usage(scores: Sequence[Score]) -> TokenUsage | None:

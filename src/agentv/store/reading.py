@@ -32,6 +32,7 @@ class RowFacts(Struct, gc=False):
     cost_usd: float | None = None
     judge_cost_usd: float | None = None
     token_usage: TokenUsage | None = None
+    judge_token_usage: TokenUsage | None = None
     schema_version: int = SCHEMA_VERSION
     tags: tuple[str, ...] = ()
     repeat: int = 1
