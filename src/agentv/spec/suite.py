@@ -24,6 +24,7 @@ from agentv.spec.reading import Chain, Reading
 from agentv.spec.report import Report
 from agentv.spec.request import LoadRequest, Registries
 from agentv.spec.spellings import MEANT, SUITE, TEMPLATE
+from agentv.spec.target_book import TargetBook
 from agentv.spec.variables import report_missing
 from agentv.spec.yaml import Sink, read_yaml
 from agentv.templating import Scope
@@ -221,6 +222,11 @@ class SuiteReader:
         """The `targets.yaml` and `config.yaml` that hold for eval files of this directory, each target read."""
         self._shared = True
         self._begin(MapNode({}, {}, self._top)).targets.book.check()
+
+    def project(self) -> tuple[TargetBook, Reading]:
+        """The targets that an eval file of this directory can name, and what they are read with."""
+        head = self._begin(MapNode({}, {}, self._top))
+        return head.targets.book, head.reading
 
     def check_template(self) -> None:
         """`validate` knows a template when it is given one."""
