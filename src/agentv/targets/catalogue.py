@@ -14,10 +14,11 @@ PROVIDERS = {
     "python": "agentv.targets.python:Python",
     "cli": "agentv.targets.cli:Cli",
     "http": "agentv.targets.http:Http",
+    "anthropic": "agentv.targets.anthropic:Anthropic",
 }
 """Name → place of the settings, imported when the name is first looked up."""
 
-MODEL_APIS = frozenset({"openai", "azure", "anthropic", "gemini", "ollama", "openrouter", "litellm"})
+MODEL_APIS = frozenset({"openai", "azure", "gemini", "ollama", "openrouter", "litellm"})
 
 CODING_AGENTS = frozenset(
     {

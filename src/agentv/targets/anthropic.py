@@ -1,0 +1,270 @@
+"""`anthropic`: a Claude model answers, through Anthropic's own SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from agentv.model.response import CallFailure, Failure, TargetResponse
+from agentv.model.suite import TargetSpec
+from agentv.model.values import Json
+from agentv.ports import Executor, Target, TargetRequest
+from agentv.registry.fields import Between, Doc, Fault, Fraction, FromEnvironment, Nonempty, Secret, Text
+from agentv.registry.types import ProviderSettings
+from agentv.targets.answers import parsed
+from agentv.targets.anthropic_messages import conversation, tool_choice_in, tools_in
+from agentv.targets.anthropic_replies import response_of
+from agentv.targets.anthropic_schemas import accepted
+from agentv.targets.model_calls import (
+    broken_off,
+    endpoint_of,
+    missing_key,
+    no_connection,
+    no_reply_in_time,
+    not_readable,
+    url_faults,
+)
+from agentv.targets.statuses import failure_of, limits_of
+
+if TYPE_CHECKING:
+    from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
+
+KEY = "ANTHROPIC_API_KEY"
+URL = "https://api.anthropic.com"
+MAX_TOKENS = 8192
+"""Tokens of an answer where the settings say nothing: the API needs a number, and every model of today takes this."""
+
+SMALLEST_BUDGET = 1024
+SAMPLED = {"anthropic-version": "2023-06-01"}
+"""The version of the API that still takes `temperature`, `top_p` and `top_k`; the newer one refuses all three."""
+
+_CLAUDE = re.compile(r"\bclaude-")
+_SAMPLED = re.compile(r"claude-(?:instant|[123]\b|(?:sonnet|haiku)-4|opus-4(?!-[789]))")
+"""Claude models that take a temperature: those before Opus 4.7."""
+
+_OPTIONAL = {
+    "temperature": re.compile("temperature|sampling", re.IGNORECASE),
+    "output_config": re.compile(r"output_config|output_format|structured output|schema", re.IGNORECASE),
+}
+"""What a judge asks for and can do without → how a refusal (400) names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Anthropic(ProviderSettings):
+    """Asks a Claude model of Anthropic, or any server that speaks its Messages API."""
+
+    short: ClassVar[str | None] = "model"
+
+    model: Annotated[Text, Nonempty(), Doc("the model's id, such as `claude-haiku-4-5`")]
+    api_key: Annotated[Text | None, Secret(), FromEnvironment((KEY,)), Doc(f"the key; without it `{KEY}`")] = None
+    base_url: Annotated[
+        Text | None, FromEnvironment(("ANTHROPIC_BASE_URL",), required=False), Doc("where the API is, without `/v1`")
+    ] = None
+    system: Annotated[Text | None, Doc("a system prompt, put before those of the case")] = None
+    max_tokens: Annotated[
+        int | None,
+        Between(1),
+        Doc(f"most tokens of an answer, thoughts included; {MAX_TOKENS} and the thoughts' budget"),
+    ] = None
+    temperature: Annotated[Fraction | None, Doc("0 to 1; only Claude models before Opus 4.7 take it")] = None
+    top_p: Annotated[Fraction | None, Doc("share of the likeliest words; as `temperature`")] = None
+    top_k: Annotated[int | None, Between(1), Doc("number of the likeliest words; as `temperature`")] = None
+    stop: Annotated[tuple[Text, ...], Doc("texts at which the answer ends")] = ()
+    thinking: Annotated[
+        Json, Doc("a budget in tokens (from 1024), `adaptive`, `disabled`, or an object as the API takes it")
+    ] = None
+    effort: Annotated[
+        Literal["low", "medium", "high", "xhigh", "max"] | None, Doc("how much the model does for an answer")
+    ] = None
+    tools: Annotated[tuple[Json, ...], Doc("tools it may call, in Anthropic's shape or OpenAI's")] = ()
+    tool_choice: Annotated[Json, Doc("`auto`, `any`, `none`, the name of a tool, or an object")] = None
+    extra: Annotated[Mapping[str, Json], Doc("further keys of the request's body, as they stand")] = field(
+        default_factory=dict
+    )
+
+    def faults(self) -> Iterable[Fault]:
+        """An address that is none; a budget that the API refuses; sampling beside thoughts."""
+        yield from url_faults(self.base_url)
+        budget = self.budget
+        if budget is not None and budget < SMALLEST_BUDGET:
+            yield Fault(("thinking",), f"a budget of thoughts must be {SMALLEST_BUDGET} tokens or more, found {budget}")
+        elif budget is not None and self.max_tokens is not None and budget >= self.max_tokens:
+            yield Fault(("thinking",), f"the budget of thoughts must be below 'max_tokens' ({self.max_tokens})")
+        if isinstance(self.thinking, str) and self.thinking not in {"adaptive", "disabled"}:
+            yield Fault(("thinking",), f"'thinking' must be a budget, adaptive or disabled, found '{self.thinking}'")
+        for name in ("temperature", "top_k"):
+            if self.thinks and getattr(self, name) is not None:
+                yield Fault((name,), f"'{name}' cannot be set beside 'thinking': the API refuses the two together")
+
+    @property
+    def budget(self) -> int | None:
+        """Tokens for thoughts, where a number of them is set."""
+        said = self.thinking.get("budget_tokens") if isinstance(self.thinking, Mapping) else self.thinking
+        return said if isinstance(said, int) and not isinstance(said, bool) else None
+
+    @property
+    def thinks(self) -> bool:
+        """Whether the settings ask for thoughts."""
+        said = self.thinking.get("type") if isinstance(self.thinking, Mapping) else self.thinking
+        return said not in (None, "disabled")
+
+    def endpoint(self) -> str:
+        """The address, and a hash of the key."""
+        return endpoint_of("anthropic", self.base_url or URL, self.api_key)
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target with a client of its own, whose connections are opened by its calls."""
+        import anthropic  # noqa: F401  # a second that must not count as the first answer's
+
+        del executor
+        return _Anthropic(self, frozenset(spec.retry.status_codes))
+
+
+class _Anthropic:
+    """One client for all calls, on aiohttp: half the processor time of httpx, and no limit below 1,000 connections."""
+
+    def __init__(self, settings: Anthropic, retryable: frozenset[int]) -> None:
+        self._settings = settings
+        self._retryable = retryable
+        self._client: AsyncAnthropic | None = None
+        self._secrets = (settings.api_key,) if settings.api_key else ()
+        self._always = _always(settings)
+        self._unwanted: set[str] = set()
+        if settings.thinks or (_CLAUDE.search(settings.model) and not _SAMPLED.search(settings.model)):
+            self._unwanted.add("temperature")
+
+    def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
+        """Ask the model.
+
+        A judge asks for a temperature and a schema, and can do without both. Newer models refuse a temperature,
+        older ones a schema: a refused one is left out, at once and in all later calls. What the settings say is sent
+        as it stands, and refused by the API in its own words.
+        """
+        return self._ask(request)
+
+    async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
+        if not self._settings.api_key:
+            return missing_key((KEY,))
+        made = conversation(request.messages, self._settings.model)
+        if isinstance(made, Failure):
+            return made
+        system, turns = made
+        body = {**self._always, "messages": turns}
+        whole = "\n\n".join(text for text in (self._settings.system, system) if text)
+        if whole:
+            body["system"] = whole
+        try:
+            async with asyncio.timeout(request.timeout_s):
+                return await self._sent({**body, **self._settings.extra}, request)
+        except TimeoutError:
+            return no_reply_in_time(request.timeout_s)
+
+    async def _sent(self, body: dict[str, Any], request: TargetRequest) -> TargetResponse | Failure:
+        """The answer, with what the judge asks for as far as the model takes it."""
+        optional = {name: one for name, one in self._optional(request).items() if name not in self._unwanted}
+        answer = await self._call({**body, **optional})
+        refused = _refused_in(answer, optional)
+        if not refused:
+            return answer
+        self._unwanted |= refused
+        return await self._sent(body, request)
+
+    def _optional(self, request: TargetRequest) -> dict[str, Any]:
+        optional: dict[str, Any] = {}
+        if request.temperature is not None:
+            optional["temperature"] = request.temperature
+        if request.schema is not None:
+            said = self._always.get("output_config", {})
+            optional["output_config"] = {**said, "format": {"type": "json_schema", "schema": accepted(request.schema)}}
+        return optional
+
+    async def _call(self, body: dict[str, Any]) -> TargetResponse | Failure:
+        """One call. Whatever the SDK raises comes back as a Failure; its words are shown without the key."""
+        from anthropic import AnthropicError, APIConnectionError, APIStatusError
+        from httpx2 import Response
+
+        try:  # not `messages.create`, which warns on stderr of models that will be retired, and of settings
+            raw = await self._opened().post(
+                "/v1/messages", cast_to=Response, body=body, options={"headers": SAMPLED} if _samples(body) else {}
+            )
+        except APIStatusError as error:
+            return self._status_failure(error)
+        except APIConnectionError as error:
+            return self._connection_failure(error)
+        except AnthropicError as error:
+            return not_readable(f"{type(error).__name__}: {error}", self._secrets)
+        reply = parsed(raw.text)
+        if isinstance(reply, str):
+            return not_readable(f"the reply is not JSON: {raw.text}", self._secrets)
+        return response_of(reply, self._settings.model, limits_of(raw.headers))
+
+    def _status_failure(self, error: APIStatusError) -> CallFailure:
+        said = error.api_message or error.message
+        failure = failure_of(error.status_code, said, error.response.headers, self._retryable, secrets=self._secrets)
+        return replace(failure, stops=True) if "credit balance" in said else failure
+
+    def _connection_failure(self, error: APIConnectionError) -> CallFailure:
+        from httpx2 import ReadError, RemoteProtocolError
+
+        cause = error.__cause__ or error
+        broken = isinstance(cause, ReadError | RemoteProtocolError)
+        return (broken_off if broken else no_connection)(cause, self._secrets)
+
+    def _opened(self) -> AsyncAnthropic:
+        if self._client is None:
+            from anthropic import AsyncAnthropic, DefaultAioHttpClient
+
+            self._client = AsyncAnthropic(
+                api_key=self._settings.api_key,
+                base_url=self._settings.base_url or URL,
+                max_retries=0,
+                timeout=None,  # the engine's limit holds, and the SDK's own would refuse large 'max_tokens'
+                http_client=DefaultAioHttpClient(timeout=None),
+                open_telemetry=False,
+            )
+        return self._client
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+
+def _always(settings: Anthropic) -> dict[str, Any]:
+    """What every request holds by the settings."""
+    body: dict[str, Any] = {
+        "model": settings.model,
+        "max_tokens": settings.max_tokens or MAX_TOKENS + (settings.budget or 0),
+    }
+    optional = {
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "top_k": settings.top_k,
+        "stop_sequences": list(settings.stop) or None,
+        "thinking": _thinking(settings.thinking),
+        "output_config": {"effort": settings.effort} if settings.effort else None,
+        "tools": tools_in(settings.tools) or None,
+        "tool_choice": tool_choice_in(settings.tool_choice),
+    }
+    return {**body, **{name: one for name, one in optional.items() if one is not None}}
+
+
+def _samples(body: Mapping[str, Any]) -> bool:
+    return any(name in body for name in ("temperature", "top_p", "top_k"))
+
+
+def _thinking(said: Json) -> Json:
+    if isinstance(said, str):
+        return {"type": said}
+    return {"type": "enabled", "budget_tokens": said} if isinstance(said, int) else said
+
+
+def _refused_in(answer: TargetResponse | Failure, optional: Mapping[str, Any]) -> set[str]:
+    """Which optional parts of the request the API refused by name."""
+    if not isinstance(answer, CallFailure) or answer.status != 400:  # of HTTP: a bad request
+        return set()
+    return {name for name in optional if _OPTIONAL[name].search(answer.message)}

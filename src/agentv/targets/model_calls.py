@@ -1,0 +1,59 @@
+"""What targets that ask a model's API have in common: where they ask, and why no answer came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from urllib.parse import urlsplit
+
+from agentv.model.response import CallFailure
+from agentv.registry.fields import Fault
+from agentv.targets.statuses import shown
+
+
+def endpoint_of(provider: str, url: str, key: str | None) -> str:
+    """Where calls go and with whose key, by a hash of it: calls of one endpoint share a rate limit."""
+    parts = urlsplit(url)
+    place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
+    return f"{provider} {place} {sha256((key or '').encode()).hexdigest()[:8]}"
+
+
+def url_faults(url: str | None, option: str = "base_url") -> Iterator[Fault]:
+    """What is wrong with the address of an API, where one is given."""
+    try:
+        sound = url is None or (urlsplit(url).scheme in {"http", "https"} and bool(urlsplit(url).hostname))
+    except ValueError:
+        sound = False
+    if not sound:
+        yield Fault((option,), f"'{option}' must begin with http:// or https:// and name a host")
+
+
+def missing_key(names: Iterable[str]) -> CallFailure:
+    """No key is known, so that no call can do anything."""
+    return CallFailure("missing-key", f"no API key: set {' or '.join(names)}, or 'api_key' of the target", stops=True)
+
+
+def no_reply_in_time(timeout_s: float) -> CallFailure:
+    """The call took too long."""
+    return CallFailure("timeout", f"no reply within {timeout_s:g} s", retryable=True)
+
+
+def no_connection(reason: object, secrets: Iterable[str] = ()) -> CallFailure:
+    """The server could not be reached, or closed the connection without a reply."""
+    return CallFailure("connection", f"no reply: {_words(reason, secrets)}", retryable=True)
+
+
+def broken_off(reason: object, secrets: Iterable[str] = ()) -> CallFailure:
+    """The reply ended before it was complete."""
+    return CallFailure("bad-answer", f"the reply broke off: {_words(reason, secrets)}", retryable=True)
+
+
+def not_readable(what: str, secrets: Iterable[str] = ()) -> CallFailure:
+    """A reply came with a good status, and it is not what the API's protocol says: what a proxy or an outage sends."""
+    return CallFailure("bad-answer", shown(what, secrets), retryable=True)
+
+
+def _words(reason: object, secrets: Iterable[str]) -> str:
+    said = str(reason)
+    name = type(reason).__name__
+    return shown(said if isinstance(reason, str) else f"{name}: {said}" if said else name, secrets)

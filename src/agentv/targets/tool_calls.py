@@ -1,0 +1,70 @@
+"""Calls of tools in messages, with the ids that model APIs join a call and its result by, and the tools themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agentv.model.message import Message, ToolCall
+from agentv.model.values import Json, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A message with what it says of tools.
+
+    Attributes:
+        calls: those that it asks for; each has an id.
+        result_of: the call whose result a message of the role `tool` holds; None: no call before it is open.
+    """
+
+    message: Message
+    calls: tuple[ToolCall, ...] = ()
+    result_of: ToolCall | None = None
+
+
+def steps(messages: Iterable[Message]) -> Iterator[Step]:
+    """The messages in their order, calls and results joined.
+
+    A result belongs to the open call that its `name` names by id, else by tool, else to the first open one: messages
+    of the role `tool` come in the order of the calls.
+    """
+    pending: list[ToolCall] = []
+    for number, message in enumerate(messages):
+        if message.role == "tool":
+            call = _answered(message.name, pending)
+            yield Step(message, result_of=call)
+        else:
+            calls = tuple(_with_id(call, number, place) for place, call in enumerate(message.tool_calls))
+            pending += calls
+            yield Step(message, calls)
+
+
+def _with_id(call: ToolCall, number: int, place: int) -> ToolCall:
+    return call if call.id else replace(call, id=f"call_{number}_{place}")
+
+
+def _answered(name: str | None, pending: list[ToolCall]) -> ToolCall | None:
+    """The open call that a result answers; it is open no more."""
+    named = next((call for call in pending if name is not None and call.id == name), None)
+    named = named or next((call for call in pending if call.name == name), None)
+    found = named or next(iter(pending), None)
+    if found is not None:
+        pending.remove(found)
+    return found
+
+
+def functions_in(tools: Sequence[Json]) -> tuple[list[JsonObject], list[Json]]:
+    """The functions that tools in OpenAI's shape declare (`name`, `description`, `parameters`), and all other tools.
+
+    So that one list of tools serves every provider; the others are in the provider's own shape.
+    """
+    functions: list[JsonObject] = []
+    others: list[Json] = []
+    for tool in tools:
+        inner = tool.get("function") if isinstance(tool, Mapping) and tool.get("type") == "function" else None
+        if isinstance(inner, Mapping):
+            functions.append(inner)
+        else:
+            others.append(tool)
+    return functions, others
