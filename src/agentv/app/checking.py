@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from agentv.app.wiring import Connections
@@ -30,21 +30,30 @@ _CUT_SHORT = "max_tokens or model output limit"
 """How OpenAI refuses a reasoning model that would have said more: it has been reached, and the key is right."""
 
 
-def check_all(specs: Sequence[TargetSpec], env: Mapping[str, str], timeout_s: float) -> list[CheckOutcome]:
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A target to call; `key` is the name of the variable that its key is out of."""
+
+    spec: TargetSpec
+    key: str | None = None
+
+
+def check_all(called: Sequence[Called], env: Mapping[str, str], timeout_s: float) -> list[CheckOutcome]:
     """What a call to each comes to, in their order; they are called at once."""
-    return asyncio.run(_check_all(specs, env, timeout_s))
+    return asyncio.run(_check_all(called, env, timeout_s))
 
 
-async def _check_all(specs: Sequence[TargetSpec], env: Mapping[str, str], timeout_s: float) -> list[CheckOutcome]:
+async def _check_all(called: Sequence[Called], env: Mapping[str, str], timeout_s: float) -> list[CheckOutcome]:
     connections = Connections()
     try:
-        return await asyncio.gather(*(_check(connections, spec, env, timeout_s) for spec in specs))
+        return await asyncio.gather(*(_check(connections, one, env, timeout_s) for one in called))
     finally:
         await connections.close()
         kill_all()
 
 
-async def _check(connections: Connections, spec: TargetSpec, env: Mapping[str, str], timeout_s: float) -> CheckOutcome:
+async def _check(connections: Connections, called: Called, env: Mapping[str, str], timeout_s: float) -> CheckOutcome:
+    spec = called.spec
     if spec.provider in NOTHING_TO_CALL:
         return CheckOutcome("untried", message="it answers by itself")
     target = connections.target(frugal(spec))
@@ -54,7 +63,7 @@ async def _check(connections: Connections, spec: TargetSpec, env: Mapping[str, s
     if isinstance(answer, TargetResponse) or _CUT_SHORT in answer.message:
         return CheckOutcome("ok", took)
     message = Redactor(spec.secrets).redact(answer.message)
-    return CheckOutcome("failed", took, answer.code, message, _fix(answer, spec))
+    return CheckOutcome("failed", took, answer.code, message, _fix(answer, called.key))
 
 
 async def _asked(
@@ -72,17 +81,17 @@ async def _asked(
 def frugal(spec: TargetSpec) -> TargetSpec:
     """The target, told to say next to nothing where its settings can tell it."""
     settings: Any = spec.settings
-    if "max_tokens" in {one.name for one in fields(settings)}:
-        return replace(spec, settings=replace(settings, max_tokens=FEWEST_TOKENS))
-    return spec
+    known = {one.name for one in fields(settings)}
+    fewest = {"max_tokens": FEWEST_TOKENS, "thinking": None}
+    return replace(spec, settings=replace(settings, **{name: fewest[name] for name in fewest.keys() & known}))
 
 
-def _fix(failure: Failure, spec: TargetSpec) -> str | None:
+def _fix(failure: Failure, key: str | None) -> str | None:
     """What a person can do about it; None where the message says it all."""
     status = failure.status if isinstance(failure, CallFailure) else None
-    key = next((one.found or one.names[0] for one in spec.variables if one.secret), None)
     if status in (401, 403):
-        return f"the key was refused: look at {key}, and at whose server base_url is" if key else "the key was refused"
+        where = f"look at {key}" if key else "look at the target's api_key"
+        return f"the key was refused: {where}, and at whose server 'base_url' is"
     return _FIXES_OF_STATUS.get(status or 0) or _FIXES.get(failure.code)
 
 
@@ -92,5 +101,6 @@ _FIXES_OF_STATUS: Mapping[int, str] = {
 }
 _FIXES: Mapping[str, str] = {
     "connection": "is the server running, and is 'base_url' right?",
+    "unset-environment": "set it in the environment or in a .env file",
     "timeout": "give it longer with --timeout SECONDS",
 }

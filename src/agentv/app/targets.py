@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 
-from agentv.app.checking import check_all
+from agentv.app.checking import Called, check_all
 from agentv.app.wiring import registries
 from agentv.errors import Diagnostic, LoadError
 from agentv.model.configured import CheckOutcome, KeyFact, ListedProvider, ListedTarget, TargetsListing
@@ -17,7 +17,6 @@ from agentv.spec.decode import shape_of
 from agentv.spec.inventory import Entry, Inventory, inventory
 from agentv.spec.request import LoadRequest
 from agentv.spec.variables import how_to_set
-from agentv.targets.catalogue import MODEL_APIS
 
 EXAMPLES: Mapping[str, str] = {
     "openai": "gpt-5-mini",
@@ -89,7 +88,7 @@ def list_targets(asked: TargetsAsked) -> TargetsFound:
 
 
 def _is_model(name: str) -> bool:
-    return name in MODEL_APIS
+    return name in EXAMPLES
 
 
 def _listed(entry: Entry, found: Inventory) -> ListedTarget:
@@ -129,11 +128,16 @@ def _marks(name: str, found: Inventory) -> Iterator[str]:
 
 def _checked(targets: tuple[ListedTarget, ...], found: Inventory, asked: TargetsAsked) -> tuple[ListedTarget, ...]:
     specs = [entry.spec if not entry.spec or not entry.spec.missing else None for entry in found.entries]
-    outcomes = iter(check_all([one for one in specs if one], found.env, asked.timeout_s))
+    called = [Called(spec, _key_of(target)) for spec, target in zip(specs, targets, strict=True) if spec]
+    outcomes = iter(check_all(called, found.env, asked.timeout_s))
     return tuple(
         replace(target, check=next(outcomes) if spec else _impossible(target, entry))
         for target, spec, entry in zip(targets, specs, found.entries, strict=True)
     )
+
+
+def _key_of(target: ListedTarget) -> str | None:
+    return next((key.found for key in target.keys if key.found), None)
 
 
 def _impossible(target: ListedTarget, entry: Entry) -> CheckOutcome:

@@ -66,7 +66,7 @@ def _targets(targets: Sequence[ListedTarget], here: str) -> tuple[tuple[str, ...
         "MODEL": [(one.model or "", None) for one in targets],
         "KEY": [_keys(one) for one in targets],
         "CHECK": [_check(one.check) for one in targets],
-        "": [(", ".join(one.marks), "dim") for one in targets],
+        "ROLE": [(", ".join(one.marks), "dim") for one in targets],
         "WHERE": [_where(one, here) for one in targets],
     }
     kept = {name: cells for name, cells in columns.items() if any(text for text, _ in cells)}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from agentv.errors import Diagnostic, Severity
 from agentv.model.suite import TargetSpec, Variable
 from agentv.registry.types import ProviderSettings
 from agentv.spec.decode import Shape
@@ -61,18 +62,26 @@ def still_missing(variables: Iterable[Variable], settings: ProviderSettings) -> 
 
 def report_missing(specs: Iterable[TargetSpec], reading: Reading) -> None:
     """Say what must be set before these targets can be asked: once a target, an error where they will be."""
-    add = reading.report.error if reading.strict_env else reading.report.warning
     for spec in {(spec.name, spec.span): spec for spec in specs if spec.missing}.values():
-        env = {**reading.scope.env, **spec.env}
         for variable in spec.missing:
-            code, what = ("no-api-key", "an API key") if variable.secret else ("missing-key", f"'{variable.setting}'")
-            notes = list(_notes(variable, env, in_file=spec.span is not None))
-            add(code, spec.span, f"target '{spec.name}' needs {what}", hint=how_to_set(variable), notes=notes)
+            reading.report.add(_missing(spec, variable, reading))
+
+
+def _missing(spec: TargetSpec, variable: Variable, reading: Reading) -> Diagnostic:
+    severity: Severity = "error" if reading.strict_env else "warning"
+    hint = how_to_set(variable)
+    notes = tuple(_notes(variable, {**reading.scope.env, **spec.env}, in_file=spec.span is not None))
+    if variable.secret:
+        return Diagnostic("no-api-key", f"target '{spec.name}' needs an API key", spec.span, severity, hint, notes)
+    message = f"target '{spec.name}' needs '{variable.setting}'"
+    return Diagnostic("missing-key", message, spec.span, severity, hint, notes)
 
 
 def _notes(variable: Variable, env: Mapping[str, str], *, in_file: bool) -> Iterator[str]:
-    if in_file:
-        yield f"or write {variable.setting}: ${{{{ NAME }}}} in the target, for another variable"
+    if in_file and variable.secret:
+        yield f"where your variable has another name, give the target {variable.setting}: ${{{{ NAME }}}}"
+    elif in_file:
+        yield f"or write '{variable.setting}' in the target"
     near = nearly_set(variable.names, env)
     if near is not None:
         yield f"{near} is set: is that the one that is meant?"
