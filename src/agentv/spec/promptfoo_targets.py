@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar
 from agentv.spec.promptfoo_source import Source, mapping, text_node
 from agentv.spec.promptfoo_tables import ALIKE, PROVIDERS
+from agentv.spec.spellings import SETTINGS
 
 _EXEC = "exec:"
 _RESPONSES = "openai:responses:"
@@ -74,13 +75,26 @@ def _of(identity: str, items: Mapping[str, Node], node: Node, source: Source) ->
         made = {"provider": text_node("cli", node.at), "command": text_node(f"{command} {{PROMPT}}", node.at)}
     elif identity.startswith(_RESPONSES):
         model = f"openai:{identity.removeprefix(_RESPONSES)}"
-        made = {"provider": text_node(model, node.at), "api": text_node("responses", node.at), **settings}
+        made = {"provider": text_node(model, node.at), "api": text_node("responses", node.at), **_model(settings)}
     elif name is not None:
-        made = {"provider": text_node(name, node.at), **settings}
+        made = {"provider": text_node(name, node.at), **_model(settings)}
     else:
         source.tell(node, f"the provider '{identity}' has no equivalent", _instead(identity))
         return None
     return _with_rest(made, items, node, source)
+
+
+def _model(settings: Mapping[str, Node]) -> dict[str, Node]:
+    """The settings of a model by their canonical names. What has no equivalent stays, and is refused."""
+    made: dict[str, Node] = {}
+    for key, item in settings.items():
+        if key == "apiKeyEnvar" and isinstance(item, Scalar):
+            made.setdefault("api_key", text_node(f"{{{{ env.{item.text} }}}}", item.at))
+        elif key == "apiHost" and isinstance(item, Scalar):
+            made.setdefault("base_url", text_node(f"https://{item.text}/v1", item.at))
+        else:
+            made[SETTINGS.get(key, key)] = item
+    return made
 
 
 def _with_rest(made: dict[str, Node], items: Mapping[str, Node], node: Node, source: Source) -> Node:

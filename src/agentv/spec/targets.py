@@ -96,7 +96,9 @@ def _settings(items: Mapping[str, Node], at: MapNode, provider: Provider, readin
     for key, node in items.items():
         if key not in TARGET.canonical and not key.startswith("x-"):
             older = SETTINGS.get(key, key)
-            name = older if older in taken else key  # refused by the name that its author wrote
+            name = older if older in taken and key not in taken else key  # refused by the name that its author wrote
+            if name != key:
+                reading.report.older(key, name, at.keys.get(key))
             if name in own:
                 reading.report.error(
                     "two-spellings", at.keys[key], f"'{key}' and '{name}' say the same; keep one of them"
