@@ -142,6 +142,7 @@ RUNS: Mapping[str, str] = {
     "nothing-to-judge": "A rubric has no value, no prompt, and the case no criteria.",
     "output-too-large": "The answer is over 10 MB.",
     "prompt-too-long": "A prompt cannot be passed as an argument; use stdin or `{PROMPT_FILE}`.",
+    "refused": "The provider's content filter refused the input or the answer, and gave no text.",
     "regex-timeout": "The search for a pattern took more than 2 seconds.",
     "schema-limit": "A JSON Schema could not be applied within reasonable limits.",
     "script-failed": "A script ended with an error: a message on stderr, or a signal.",

@@ -14,11 +14,15 @@ PROVIDERS = {
     "python": "agentv.targets.python:Python",
     "cli": "agentv.targets.cli:Cli",
     "http": "agentv.targets.http:Http",
+    "openai": "agentv.targets.openai:OpenAI",
+    "azure": "agentv.targets.azure:Azure",
+    "ollama": "agentv.targets.ollama:Ollama",
+    "openrouter": "agentv.targets.openrouter:OpenRouter",
     "anthropic": "agentv.targets.anthropic:Anthropic",
 }
 """Name → place of the settings, imported when the name is first looked up."""
 
-MODEL_APIS = frozenset({"openai", "azure", "gemini", "ollama", "openrouter", "litellm"})
+MODEL_APIS = frozenset({"gemini", "litellm"})
 
 CODING_AGENTS = frozenset(
     {

@@ -61,7 +61,7 @@ class Connection:
         except TimeoutError:
             return Failure("timeout", f"no reply within {timeout_s:g} s", retryable=True)
         except (ClientError, OSError, ValueError) as error:
-            return Failure("connection", f"no reply: {_reason(error)}", retryable=not isinstance(error, ValueError))
+            return Failure("connection", f"no reply: {reason_of(error)}", retryable=not isinstance(error, ValueError))
         return TOO_LARGE if data is None else Reply(response.status, response.reason or "", data)
 
     def _opened(self) -> ClientSession:
@@ -99,7 +99,7 @@ async def _read(response: ClientResponse) -> bytes | None:
     return bytes(data)
 
 
-def _reason(error: ClientError | OSError | ValueError) -> str:
+def reason_of(error: ClientError | OSError | ValueError) -> str:
     """Why there is no reply. The words of most errors hold the URL, so only those that do not are quoted."""
     from aiohttp import ClientConnectionError, ClientConnectorError, ClientPayloadError, ClientResponseError
 

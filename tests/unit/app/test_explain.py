@@ -49,6 +49,7 @@ WITHOUT_EXAMPLE = {
     "nothing-counts": "it is for suites made by programs",
     "output-too-large": "it takes ten million letters",
     "prompt-too-long": "it takes a hundred thousand letters",
+    "refused": "it needs the content filter of a model API",
     "regex-timeout": "it takes two seconds",
     "schema-limit": "it takes a schema of many pages",
 }
