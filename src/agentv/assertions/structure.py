@@ -15,7 +15,7 @@ from agentv.model.response import TokenUsage
 from agentv.model.spending import judges_cost
 from agentv.model.trial import Score
 from agentv.model.values import Json
-from agentv.model.verdict import ZERO_HINT, combined, excludes_nothing, passes_gate
+from agentv.model.verdict import ZERO_HINT, combined, counts, excludes_nothing, passes_gate
 from agentv.registry.fields import DeclaredAssertion, Doc, Entries, Fault, Fraction, Older
 
 
@@ -61,6 +61,7 @@ class AssertSet(DeclaredAssertion):
             own_mark=True,
             cost_usd=judges_cost(score.grade for score in scores),
             token_usage=_usage(scores),
+            undecided=not whole.passed and any(score.grade.undecided and counts(score) for score in scores),
         )
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import secrets
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from agentv.judge.echo import Shown
+from agentv.judge.excerpt import Excerpt
 from agentv.judge.fence import Fence
 from agentv.judge.shapes import SHAPES
 from agentv.model.context import AssertionContext
 from agentv.model.message import Message
-from agentv.model.rubric import PROMPT_VARIABLES, Rubric, RubricItem
+from agentv.model.rubric import PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
 from agentv.model.values import Json
 from agentv.templating import RenderError, Scope, render_text
 
@@ -27,6 +29,7 @@ class Question:
     Attributes:
         shown: the texts in it that a verdict must not be taken from.
         mark: what the judge was asked to confirm its verdict with; None in the first request.
+        left_out: characters that the judge is not shown: of the answer as `output`, of the `tool_calls`.
     """
 
     rubric: Rubric
@@ -34,6 +37,7 @@ class Question:
     fence: Fence
     shown: Shown
     mark: str | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def again(self, reply: str, problem: str) -> Question:
         """The request that follows an unreadable reply: all that was said, and what was wrong with it."""
@@ -50,17 +54,20 @@ def question_about(rubric: Rubric, context: AssertionContext) -> Question:
         RenderError: the rubric's own prompt cannot be rendered, or does not show the answer.
     """
     fence = Fence.new()
-    tool_calls = _tool_calls(context)
-    values = _variables(rubric, context, tool_calls, fence)
+    output, calls = context.output or "", _tool_calls(context)
+    cuts = {"output": Excerpt.of(output, rubric.max_chars), "tool_calls": Excerpt.of(calls, rubric.max_chars)}
+    values = _variables(rubric, context, fence, {name: cut.text for name, cut in cuts.items()})
     task = render_text(rubric.prompt or built_in(rubric.mode), Scope(context.vars, context.env, values))
     if not fence.shows("answer", task):
         raise RenderError("judge-prompt-without-output", "it does not show {{ output }}, so there is nothing to judge")
-    rules = _rules(rubric.mode).replace("{{ token }}", fence.token)
+    # a cut may make a verdict out of two ends that were none, with its mark or without
+    ends = (text for cut in cuts.values() if cut.left_out for text in (cut.text, cut.joined))
     return Question(
         rubric,
-        (Message("system", rules), Message("user", task)),
+        (Message("system", _rules(rubric).replace("{{ token }}", fence.token)), Message("user", task)),
         fence,
-        Shown((context.output or "", tool_calls, context.prompt), SHAPES[rubric.mode].key),
+        Shown((output, calls, context.prompt, *ends), SHAPES[rubric.mode].key if rubric.mode in SHAPES else ""),
+        left_out={name: cut.left_out for name, cut in cuts.items() if cut.left_out},
     )
 
 
@@ -70,15 +77,26 @@ def built_in(name: str) -> str:
     return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
+def _rules(rubric: Rubric) -> str:
+    rules = _rules_of(rubric.mode)
+    if rubric.scale is None:
+        return rules
+    low, high = rubric.scale
+    for name, value in (("low", low), ("high", high), ("threshold", rubric.pass_threshold)):
+        rules = rules.replace(f"{{{{ {name} }}}}", str(value))
+    return rules
+
+
 @cache
-def _rules(mode: str) -> str:
+def _rules_of(mode: RubricMode) -> str:
     return built_in("rules").replace("{{ shape }}", built_in(f"{mode}-reply"))
 
 
-def _variables(rubric: Rubric, context: AssertionContext, tool_calls: str, fence: Fence) -> dict[str, Json]:
+def _variables(rubric: Rubric, context: AssertionContext, fence: Fence, shown: Mapping[str, str]) -> dict[str, Json]:
+    tool_calls = shown["tool_calls"]
     values: dict[str, Json] = {
         "input": context.prompt,
-        "output": fence.around("answer", context.output or ""),
+        "output": fence.around("answer", shown["output"]),
         "expected_output": context.reference or "",
         "criteria": rubric.text or context.criteria or "",
         "rubrics": "\n".join(map(_line, rubric.items)) or rubric.text,
@@ -97,8 +115,18 @@ class _JsonText(dict[str, Json]):
 
 
 def _line(item: RubricItem) -> str:
-    outcome = " ".join(item.outcome.split())  # a line of its own, whatever the outcome holds
-    return f"[{item.id}] {outcome}{_GUARD if item.operator == 'contradiction' else ''}"
+    outcome = _flat(item.outcome)
+    line = f"[{item.id}] {outcome}{_GUARD if item.operator == 'contradiction' else ''}".rstrip()
+    return "\n".join((line, *(f"    {_span(low, high)}: {_flat(text)}" for low, high, text in item.score_ranges)))
+
+
+def _span(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def _flat(text: str) -> str:
+    """On one line, whatever it holds."""
+    return " ".join(text.split())
 
 
 _GUARD = " (contradiction guard)"
