@@ -21,7 +21,7 @@ class Unpriced:
         """Take in one finished trial."""
         if result.cost_usd is None and result.token_usage is not None:
             self._count("cost_usd", result.trial.target)
-        if result.judge_cost_usd is None and any(score.grade.token_usage is not None for score in result.scores):
+        if result.judge_cost_usd is None and result.judge_token_usage is not None:
             self._count("judge_cost_usd", *_judges_of(result.trial))
 
     def _count(self, key: str, *specs: TargetSpec) -> None:

@@ -48,6 +48,15 @@ class RubricEntry(Declared):
             points = self.required
         return None if points is None else int(points)
 
+    def faults(self) -> Iterator[Fault]:
+        """What is wrong with the item alone."""
+        if self.score_ranges is None:
+            yield from _unranged(self)
+            return
+        for fault in range_faults(self.score_ranges):
+            yield replace(fault, path=("score_ranges", *fault.path))
+        yield from _gate_faults(self)
+
 
 Entries: TypeAlias = tuple[RubricEntry | Text, ...]
 
@@ -82,56 +91,47 @@ def item_faults(entries: Entries) -> Iterator[Fault]:
         yield Fault(("value",), "the checklist has no items", code="missing-value")
     ranged = any(isinstance(entry, RubricEntry) and entry.score_ranges is not None for entry in entries)
     for place, entry in enumerate(entries):
-        yield from _faults_of(place, entry, among_ranges=ranged)
+        if isinstance(entry, RubricEntry):
+            yield from (replace(fault, path=("value", place, *fault.path)) for fault in entry.faults())
+        elif not entry.strip():
+            yield Fault(("value", place), "the item is empty", code="missing-value")
+        if ranged and (isinstance(entry, str) or entry.score_ranges is None):
+            hint = "give it 'score_ranges', or write an llm-rubric of its own"
+            yield Fault(("value", place), "this item has no score ranges, and others of the list have", hint=hint)
     items = items_of(entries)
     if items and not any(item.weight for item in items):
         yield Fault(("value",), "every item weighs 0, so there is no score", hint="give one of them a weight")
     yield from _doubled(items)
 
 
-def _faults_of(place: int, entry: RubricEntry | str, *, among_ranges: bool) -> Iterator[Fault]:
-    if isinstance(entry, str) and not entry.strip():
-        yield Fault(("value", place), "the item is empty", code="missing-value")
-    elif isinstance(entry, str) or entry.score_ranges is None:
-        yield from _unranged(place, entry, among_ranges=among_ranges)
-    else:
-        for fault in range_faults(entry.score_ranges):
-            yield replace(fault, path=("value", place, "score_ranges", *fault.path))
-        yield from _gate_faults(place, entry)
+_MEANT = {"min_score": "write 'required: true'", "required": "write true or false"}
 
 
-def _unranged(place: int, entry: RubricEntry | str, *, among_ranges: bool) -> Iterator[Fault]:
+def _unranged(entry: RubricEntry) -> Iterator[Fault]:
     """What is wrong with an item of a checklist."""
-    if among_ranges:
-        hint = "give it 'score_ranges', or write an llm-rubric of its own"
-        yield Fault(("value", place), "this item has no score ranges, and others of the list have", hint=hint)
-        return
-    if isinstance(entry, str):
-        return
     if entry.outcome is None:
-        yield Fault(("value", place), "an item without 'score_ranges' needs 'outcome'", code="missing-key")
+        yield Fault((), "an item without 'score_ranges' needs 'outcome'", code="missing-key")
     for key in ("min_score", "required"):
         if isinstance(found := getattr(entry, key), int | float) and not isinstance(found, bool):
             message = f"'{key}' counts points, and this item has no 'score_ranges'"
-            hint = "write true or false" if key == "required" else "write 'required: true'"
-            yield Fault(("value", place, key), message, hint=hint)
+            yield Fault((key,), message, hint=_MEANT[key])
 
 
-def _gate_faults(place: int, entry: RubricEntry) -> Iterator[Fault]:
+def _gate_faults(entry: RubricEntry) -> Iterator[Fault]:
     """What is wrong beside the ranges of an item that has some."""
     points = entry.min_score
     if points is not None and not float(points).is_integer():
         message = f"'min_score' of an item counts whole points from 0 to {MOST}, found {points:g}"
         hint = f"write {points * MOST:g}" if points < 1 and float(points * MOST).is_integer() else None
-        yield Fault(("value", place, "min_score"), message, hint=hint)
+        yield Fault(("min_score",), message, hint=hint)
     if points is not None and entry.required is not None and entry.required is not True:
-        yield Fault(("value", place, "required"), "'required' and 'min_score' both set the mark; keep one of them")
+        yield Fault(("required",), "'required' and 'min_score' both set the mark; keep one of them")
     elif points is None and entry.required is True:
         message = "'required: true' does not say how many points an item with score ranges needs"
-        yield Fault(("value", place, "required"), message, hint="write 'min_score: 7'")
+        yield Fault(("required",), message, hint="write 'min_score: 7'")
     if entry.operator == "contradiction":
         message = "'contradiction' is for the items of a checklist, and this one has score ranges"
-        yield Fault(("value", place, "operator"), message)
+        yield Fault(("operator",), message)
 
 
 def _doubled(items: tuple[RubricItem, ...]) -> Iterator[Fault]:

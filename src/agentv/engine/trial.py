@@ -13,7 +13,7 @@ from agentv.foreign.guard import attempt
 from agentv.model.context import AssertionContext
 from agentv.model.message import Message, prompt_text
 from agentv.model.response import Failure, TargetResponse
-from agentv.model.spending import judges_cost
+from agentv.model.spending import spent_on
 from agentv.model.trial import Score, Status, Trial, TrialResult
 from agentv.model.verdict import combined
 from agentv.ports import TargetRequest
@@ -106,6 +106,7 @@ def result_of(
         error = verdict.error
         if error is None:
             score, status = verdict.score, "passed" if verdict.passed else "failed"
+    spent, used = spent_on(one.grade for one in scores)
     return TrialResult(
         trial=trial,
         status=status,
@@ -119,8 +120,9 @@ def result_of(
         messages=answer.messages if answer else (),
         token_usage=answer.token_usage if answer else None,
         cost_usd=answer.cost_usd if answer else None,
-        judge_cost_usd=judges_cost(one.grade for one in scores),
+        judge_cost_usd=spent,
         metadata=trial.case.metadata,
+        judge_token_usage=used,
     )
 
 
