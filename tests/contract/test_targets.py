@@ -22,6 +22,7 @@ from agentv.targets.azure import Azure
 from agentv.targets.catalogue import PROVIDERS, registry
 from agentv.targets.cli import Cli
 from agentv.targets.echo import Echo
+from agentv.targets.gemini import Gemini
 from agentv.targets.http import Http
 from agentv.targets.mock import Mock
 from agentv.targets.ollama import Ollama
@@ -67,6 +68,9 @@ class Place:
     def anthropic(self, model: str) -> Anthropic:
         return Anthropic(model, api_key="key", base_url=self.models.anthropic)
 
+    def gemini(self, model: str) -> Gemini:
+        return Gemini(model, api_key="key", base_url=self.models.gemini)
+
     def function(self, name: str) -> Python:
         (self.directory / "functions.py").write_text(FUNCTIONS)
         return Python(FunctionRef(name, path=str(self.directory / "functions.py")))
@@ -101,6 +105,7 @@ ECHOING: dict[str, Make] = {
     "azure": lambda place: Azure("model", place.models.azure, "key"),
     "ollama": lambda place: Ollama("model", f"{place.models.ollama}/v1"),
     "openrouter": lambda place: OpenRouter("maker/model", place.models.openai, "key"),
+    "gemini": lambda place: place.gemini("echo"),
 }
 """Targets that answer case `n` with `prompt n`."""
 
@@ -117,6 +122,7 @@ FAILING: dict[str, tuple[Make, str]] = {
     "azure": (lambda place: Azure("fails", place.models.azure, "key"), "http-status"),
     "ollama": (lambda place: Ollama("m", "http://127.0.0.1:9"), "connection"),
     "openrouter": (lambda place: OpenRouter("fails", place.models.openai, "key"), "http-status"),
+    "gemini": (lambda place: place.gemini("fails"), "http-status"),
 }
 """Targets that always fail, and how. `echo` has no way to."""
 
@@ -129,6 +135,7 @@ WAITING: dict[str, Make] = {
     "anthropic": lambda place: place.anthropic("hangs"),
     "openai": lambda place: OpenAI("hangs", place.models.openai, "key"),
     "azure": lambda place: Azure("hangs", place.models.azure, "key"),
+    "gemini": lambda place: place.gemini("hangs"),
 }
 """Targets that take for ever, or as good as."""
 
@@ -247,14 +254,16 @@ def test_a_cancelled_call_leaves_no_process(place):
     assert all_gone(asyncio.run(cancelled()))
 
 
-@pytest.mark.parametrize("name", ["cli", "http", "openai", "azure", "anthropic"])
+@pytest.mark.parametrize("name", ["cli", "http", "openai", "azure", "anthropic", "gemini"])
 def test_a_time_limit_of_its_own_is_kept(name, place):
     [found] = answers(WAITING[name](place), request(timeout_s=0.1))
     assert (found.code, found.retryable) == ("timeout", True)
 
 
 @pytest.mark.filterwarnings("ignore:Sending a large body")  # which the SDKs do
-@pytest.mark.parametrize("name", ["echo", "python", "cli", "http", "openai", "openai, responses", "anthropic"])
+@pytest.mark.parametrize(
+    "name", ["echo", "python", "cli", "http", "openai", "openai, responses", "anthropic", "gemini"]
+)
 def test_an_answer_may_not_be_too_large(name, place):
     make = ECHOING[name]
     [found] = answers(make(place), request("a" * 10_000_001))

@@ -19,10 +19,11 @@ PROVIDERS = {
     "ollama": "agentv.targets.ollama:Ollama",
     "openrouter": "agentv.targets.openrouter:OpenRouter",
     "anthropic": "agentv.targets.anthropic:Anthropic",
+    "gemini": "agentv.targets.gemini:Gemini",
 }
 """Name → place of the settings, imported when the name is first looked up."""
 
-MODEL_APIS = frozenset({"gemini", "litellm"})
+MODEL_APIS = frozenset({"litellm"})
 
 CODING_AGENTS = frozenset(
     {
