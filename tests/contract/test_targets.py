@@ -24,13 +24,14 @@ from agentv.targets.cli import Cli
 from agentv.targets.echo import Echo
 from agentv.targets.gemini import Gemini
 from agentv.targets.http import Http
+from agentv.targets.litellm import LiteLLM
 from agentv.targets.mock import Mock
 from agentv.targets.ollama import Ollama
 from agentv.targets.openai import OpenAI
 from agentv.targets.openrouter import OpenRouter
 from agentv.targets.python import Python
 from agentv.targets.replay import Replay
-from agentv.testing import Hang, ModelCall, ModelServer, Status
+from agentv.testing import Hang, ModelCall, ModelServer, Status, Step
 from doubles.asking import answers, asked, request, spec_of
 from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
 from doubles.processes_alive import all_gone, ids_in
@@ -71,6 +72,9 @@ class Place:
     def gemini(self, model: str) -> Gemini:
         return Gemini(model, api_key="key", base_url=self.models.gemini)
 
+    def litellm(self, model: str) -> LiteLLM:
+        return LiteLLM(f"openai/{model}", api_key="key", base_url=self.models.openai)
+
     def function(self, name: str) -> Python:
         (self.directory / "functions.py").write_text(FUNCTIONS)
         return Python(FunctionRef(name, path=str(self.directory / "functions.py")))
@@ -99,13 +103,14 @@ ECHOING: dict[str, Make] = {
     "cli, line": lambda place: place.line("printf %s {PROMPT}"),
     "cli, files": lambda place: place.line("cp {PROMPT_FILE} {OUTPUT_FILE}; echo log"),
     "http": lambda place: Http(place.server.url("ok")),
-    "anthropic": lambda place: place.anthropic("echo"),
     "openai": lambda place: OpenAI("model", place.models.openai, "key"),
     "openai, responses": lambda place: OpenAI("model", place.models.openai, "key", api="responses"),
     "azure": lambda place: Azure("model", place.models.azure, "key"),
     "ollama": lambda place: Ollama("model", f"{place.models.ollama}/v1"),
     "openrouter": lambda place: OpenRouter("maker/model", place.models.openai, "key"),
+    "anthropic": lambda place: place.anthropic("echo"),
     "gemini": lambda place: place.gemini("echo"),
+    "litellm": lambda place: place.litellm("echo"),
 }
 """Targets that answer case `n` with `prompt n`."""
 
@@ -116,13 +121,14 @@ FAILING: dict[str, tuple[Make, str]] = {
     "python": (lambda place: place.function("fail"), "target-raised"),
     "cli": (lambda place: place.line("echo no >&2; exit 3"), "exit-status"),
     "http": (lambda place: Http(place.server.url("500")), "http-status"),
-    "anthropic": (lambda place: place.anthropic("fails"), "http-status"),
-    "openai": (lambda place: OpenAI("fails", place.models.openai, "key"), "http-status"),
-    "openai, responses": (lambda place: OpenAI("fails", place.models.openai, "key", api="responses"), "http-status"),
-    "azure": (lambda place: Azure("fails", place.models.azure, "key"), "http-status"),
+    "openai": (lambda place: OpenAI("fail", place.models.openai, "key"), "http-status"),
+    "openai, responses": (lambda place: OpenAI("fail", place.models.openai, "key", api="responses"), "http-status"),
+    "azure": (lambda place: Azure("fail", place.models.azure, "key"), "http-status"),
     "ollama": (lambda place: Ollama("m", "http://127.0.0.1:9"), "connection"),
-    "openrouter": (lambda place: OpenRouter("fails", place.models.openai, "key"), "http-status"),
-    "gemini": (lambda place: place.gemini("fails"), "http-status"),
+    "openrouter": (lambda place: OpenRouter("fail", place.models.openai, "key"), "http-status"),
+    "anthropic": (lambda place: place.anthropic("fail"), "http-status"),
+    "gemini": (lambda place: place.gemini("fail"), "http-status"),
+    "litellm": (lambda place: place.litellm("fail"), "http-status"),
 }
 """Targets that always fail, and how. `echo` has no way to."""
 
@@ -132,10 +138,11 @@ WAITING: dict[str, Make] = {
     "python, async": lambda place: place.function("wait"),
     "cli": lambda place: place.line("sleep 60"),
     "http": lambda place: Http(place.server.url("hang")),
-    "anthropic": lambda place: place.anthropic("hangs"),
-    "openai": lambda place: OpenAI("hangs", place.models.openai, "key"),
-    "azure": lambda place: Azure("hangs", place.models.azure, "key"),
-    "gemini": lambda place: place.gemini("hangs"),
+    "openai": lambda place: OpenAI("hang", place.models.openai, "key"),
+    "azure": lambda place: Azure("hang", place.models.azure, "key"),
+    "anthropic": lambda place: place.anthropic("hang"),
+    "gemini": lambda place: place.gemini("hang"),
+    "litellm": lambda place: place.litellm("hang"),
 }
 """Targets that take for ever, or as good as."""
 
@@ -146,14 +153,14 @@ def server() -> Iterator[MisbehavingServer]:
         yield running
 
 
-def _model_says(call: ModelCall) -> str | Status | Hang:
-    return {"fails": Status(500), "hangs": Hang()}.get(call.model, call.text)
-
-
 @pytest.fixture(scope="module")
 def models() -> Iterator[ModelServer]:
-    with ModelServer(_model_says) as running:
+    with ModelServer(_reply) as running:
         yield running
+
+
+def _reply(call: ModelCall) -> str | Step:
+    return {"fail": Status(500), "hang": Hang()}.get(call.model, call.text)
 
 
 @pytest.fixture
@@ -197,7 +204,7 @@ def test_calls_at_once_do_not_mix(name, place):
 def test_a_failure_is_a_value_and_the_next_call_is_made_all_the_same(name, place):
     make, code = FAILING[name]
     found = answers(make(place), request(), request())
-    assert all(isinstance(one, Failure) for one in found)
+    assert [isinstance(one, Failure) for one in found] == [True, True]
     assert [one.code for one in found] == [code, code]
     assert all(one.message for one in found)
 
@@ -254,15 +261,15 @@ def test_a_cancelled_call_leaves_no_process(place):
     assert all_gone(asyncio.run(cancelled()))
 
 
-@pytest.mark.parametrize("name", ["cli", "http", "openai", "azure", "anthropic", "gemini"])
+@pytest.mark.parametrize("name", ["cli", "http", "openai", "azure", "anthropic", "gemini", "litellm"])
 def test_a_time_limit_of_its_own_is_kept(name, place):
     [found] = answers(WAITING[name](place), request(timeout_s=0.1))
     assert (found.code, found.retryable) == ("timeout", True)
 
 
-@pytest.mark.filterwarnings("ignore:Sending a large body")  # which the SDKs do
+@pytest.mark.filterwarnings("ignore:Sending a large body")  # which SDKs of others do
 @pytest.mark.parametrize(
-    "name", ["echo", "python", "cli", "http", "openai", "openai, responses", "anthropic", "gemini"]
+    "name", ["echo", "python", "cli", "http", "openai", "openai, responses", "anthropic", "gemini", "litellm"]
 )
 def test_an_answer_may_not_be_too_large(name, place):
     make = ECHOING[name]

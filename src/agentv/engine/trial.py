@@ -37,8 +37,10 @@ async def run_trial(trial: Trial, world: World) -> TrialResult:
 
 
 def is_empty(answer: TargetResponse, trial: Trial) -> bool:
-    """Whether an answer is none, though its target must give one."""
-    return not trial.target.allow_empty and not (answer.output or "").strip()
+    """Whether an answer is none, though its target must give one. A call of a tool at its end is one without a text."""
+    if trial.target.allow_empty or (answer.output or "").strip():
+        return False
+    return answer.output is not None or not (answer.messages and answer.messages[-1].tool_calls)
 
 
 def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, world: World) -> AssertionContext:

@@ -133,15 +133,29 @@ PROVIDERS: Mapping[str, str] = {
     "anthropic:messages:": "anthropic:",
     "anthropic:": "anthropic:",
     "azure:chat:": "azure:",
+    "azure:embedding:": "azure:",
+    "azure:embeddings:": "azure:",
     "azureopenai:chat:": "azure:",
+    "azureopenai:embedding:": "azure:",
+    "azureopenai:embeddings:": "azure:",
     "google:": "gemini:",
     "litellm:": "litellm:",
     "ollama:chat:": "ollama:",
     "ollama:completion:": "ollama:",
+    "ollama:embeddings:": "ollama:",
     "openai:chat:": "openai:",
+    "openai:embedding:": "openai:",
+    "openai:embeddings:": "openai:",
     "openrouter:": "openrouter:",
 }
 """What a provider's id begins with → what ours does; the first that fits."""
+
+RESPONSES: Mapping[str, str] = {
+    "azure:responses:": "azure:",
+    "azureopenai:responses:": "azure:",
+    "openai:responses:": "openai:",
+}
+"""The same of those that mean the responses API."""
 
 ALIKE = frozenset({"echo"})
 """Providers of the same name."""

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar
 from agentv.spec.promptfoo_source import Source, mapping, text_node
-from agentv.spec.promptfoo_tables import ALIKE, PROVIDERS
+from agentv.spec.promptfoo_tables import ALIKE, PROVIDERS, RESPONSES
 from agentv.spec.spellings import SETTINGS
 
 _EXEC = "exec:"
-_RESPONSES = "openai:responses:"
 _MODEL = re.compile(r"openai:(?!embeddings?:|image:|moderation:|realtime:|assistant:|completion:)[\w.-]+$")
 _PATH = re.compile(r"json((?:\.\w+|\[\d+\])+)$")
 _HTTP_KEYS = ("url", "method", "headers", "body")
@@ -39,8 +38,30 @@ def _named(identity: str) -> str | None:
     """Our `provider:model` for an id of theirs."""
     if identity in ALIKE or _MODEL.match(identity):
         return identity
-    beginning = next((one for one in PROVIDERS if identity.startswith(one)), None)
-    return None if beginning is None else PROVIDERS[beginning] + identity.removeprefix(beginning)
+    return _renamed(identity, PROVIDERS)
+
+
+def _renamed(identity: str, beginnings: Mapping[str, str]) -> str | None:
+    """An id with another beginning; None where it has none of those."""
+    beginning = next((one for one in beginnings if identity.startswith(one)), None)
+    return None if beginning is None else beginnings[beginning] + identity.removeprefix(beginning)
+
+
+def _of_model(settings: Mapping[str, Node]) -> dict[str, Node]:
+    """The settings of a model by our names, where ours is not given too. What has no equivalent stays as it is."""
+    made: dict[str, Node] = {}
+    for key, item in settings.items():
+        name, written = _setting(key, item)
+        made[key if name in settings or name in made else name] = written
+    return made
+
+
+def _setting(key: str, item: Node) -> tuple[str, Node]:
+    if isinstance(item, Scalar) and key == "apiKeyEnvar":
+        return "api_key", text_node(f"{{{{ env.{item.text} }}}}", item.at)
+    if isinstance(item, Scalar) and key == "apiHost":
+        return "base_url", text_node(f"https://{item.text}/v1", item.at)
+    return SETTINGS.get(key, key), item
 
 
 def _target(node: Node, source: Source) -> Node:
@@ -64,7 +85,7 @@ def _of(identity: str, items: Mapping[str, Node], node: Node, source: Source) ->
     """A target with that identity and these options; None where there is no equivalent, which is told."""
     config = items.get("config")
     settings = dict(config.items) if isinstance(config, MapNode) else {}
-    name = _named(identity)
+    name, responses = _named(identity), _renamed(identity, RESPONSES)
     if identity.startswith(("http://", "https://")) or identity in ("http", "https"):
         made = _http(identity, settings, node, source)
     elif identity.startswith(_EXEC):
@@ -73,28 +94,18 @@ def _of(identity: str, items: Mapping[str, Node], node: Node, source: Source) ->
             source.tell(config or node, "the options of an 'exec' provider are not handed on", hint)
         command = identity.removeprefix(_EXEC).strip()
         made = {"provider": text_node("cli", node.at), "command": text_node(f"{command} {{PROMPT}}", node.at)}
-    elif identity.startswith(_RESPONSES):
-        model = f"openai:{identity.removeprefix(_RESPONSES)}"
-        made = {"provider": text_node(model, node.at), "api": text_node("responses", node.at), **_model(settings)}
+    elif responses is not None:
+        made = {
+            "provider": text_node(responses, node.at),
+            "api": text_node("responses", node.at),
+            **_of_model(settings),
+        }
     elif name is not None:
-        made = {"provider": text_node(name, node.at), **_model(settings)}
+        made = {"provider": text_node(name, node.at), **_of_model(settings)}
     else:
         source.tell(node, f"the provider '{identity}' has no equivalent", _instead(identity))
         return None
     return _with_rest(made, items, node, source)
-
-
-def _model(settings: Mapping[str, Node]) -> dict[str, Node]:
-    """The settings of a model by their canonical names. What has no equivalent stays, and is refused."""
-    made: dict[str, Node] = {}
-    for key, item in settings.items():
-        if key == "apiKeyEnvar" and isinstance(item, Scalar):
-            made.setdefault("api_key", text_node(f"{{{{ env.{item.text} }}}}", item.at))
-        elif key == "apiHost" and isinstance(item, Scalar):
-            made.setdefault("base_url", text_node(f"https://{item.text}/v1", item.at))
-        else:
-            made[SETTINGS.get(key, key)] = item
-    return made
 
 
 def _with_rest(made: dict[str, Node], items: Mapping[str, Node], node: Node, source: Source) -> Node:

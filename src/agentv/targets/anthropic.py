@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+from agentv.model.message import Message
 from agentv.model.response import CallFailure, Failure, TargetResponse
 from agentv.model.suite import TargetSpec
 from agentv.model.values import Json, JsonObject
@@ -167,7 +168,7 @@ class _Anthropic:
     async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
         if not self._settings.api_key:
             return missing_key((KEY,))
-        made = conversation(request.messages, self._settings.model)
+        made = conversation(request.messages or (Message("user", request.prompt),), self._settings.model)
         if isinstance(made, Failure):
             return made
         system, turns = made

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from agentv.registry.fields import Doc, Fault, FromEnvironment, Nonempty, Older, Secret, Text
 from agentv.targets.openai_api.dialect import Dialect
-from agentv.targets.openai_api.settings import OpenAISettings, secrets_of
+from agentv.targets.openai_api.settings import OpenAISettings, is_local, secrets_of
 
 API_VERSION = "2025-04-01-preview"
 """The last version with a date; it knows reasoning models, JSON Schemas and the responses API."""
@@ -58,7 +58,8 @@ class Azure(OpenAISettings):
             completion_tokens=True,
             packed_vectors=True,
             api_version=None if unversioned else self.api_version or API_VERSION,
-            key_from="api_key (AZURE_OPENAI_API_KEY)",
+            key_from=("AZURE_OPENAI_API_KEY",),
+            needs_key=not is_local(given),
         )
 
     def faults(self) -> Iterable[Fault]:

@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from agentv.foreign.proxies import proxy_for
+from agentv.model.message import Message
 from agentv.model.response import CallFailure, Embeddings, Failure, TargetResponse
 from agentv.model.suite import TargetSpec
 from agentv.model.values import Json
@@ -129,7 +130,7 @@ class _Gemini:
         return self._ask(request)
 
     async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
-        made = conversation(request.messages, self._settings.model)
+        made = conversation(request.messages or (Message("user", request.prompt),), self._settings.model)
         if isinstance(made, Failure):
             return made
         system, contents = made

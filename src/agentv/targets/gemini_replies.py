@@ -56,11 +56,12 @@ def response_of(reply: Json, model: str, limits: RateLimits | None = None) -> Ta
         return _refused("the answer", reason, candidate.get("finishMessage"))
     usage = _usage(reply.get("usageMetadata"))
     return fault_of(text) or TargetResponse(
-        output=text,
+        output=text or None,
         messages=(Message("assistant", text, tool_calls=calls),) if calls else (),
         token_usage=usage,
         cost_usd=cost_of("google", model.removeprefix("models/"), usage),
         finish_reason=reason if isinstance(reason, str) else None,
+        metadata={"model": reply["modelVersion"]} if isinstance(reply.get("modelVersion"), str) else {},
         limits=limits,
     )
 

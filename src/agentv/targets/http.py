@@ -47,7 +47,7 @@ class Http(ProviderSettings):
 
     def faults(self) -> Iterable[Fault]:
         """A URL that is none, a path that is none, templates that cannot be read."""
-        if not is_url(self.url):
+        if not _is_url(self.url):
             yield Fault(("url",), "'url' must begin with http:// or https:// and name a host")
         try:
             json_path.parse("$" if self.output is None else self.output)
@@ -67,8 +67,7 @@ class Http(ProviderSettings):
         return _Http(self, frozenset(spec.retry.status_codes))
 
 
-def is_url(text: str) -> bool:
-    """Whether a text is the address of a server: http or https, with a host."""
+def _is_url(text: str) -> bool:
     try:
         parts = urlsplit(text)
     except ValueError:

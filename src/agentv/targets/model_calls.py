@@ -24,7 +24,10 @@ def endpoint_of(provider: str, url: str, key: str | None) -> str:
 def url_faults(url: str | None, option: str = "base_url") -> Iterator[Fault]:
     """What is wrong with the address of an API, where one is given."""
     try:
-        sound = url is None or (urlsplit(url).scheme in {"http", "https"} and bool(urlsplit(url).hostname))
+        parts = urlsplit("http://host" if url is None else url)
+        sound = (
+            parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        )  # one that is none raises
     except ValueError:
         sound = False
     if not sound:

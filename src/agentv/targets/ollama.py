@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from agentv.registry.fields import Doc, FromEnvironment, Secret, Text
+from agentv.registry.fields import Doc, FromEnvironment, Older, Secret, Text
 from agentv.targets.openai_api.dialect import Dialect
 from agentv.targets.openai_api.settings import OpenAISettings, secrets_of
 
@@ -20,6 +20,7 @@ class Ollama(OpenAISettings):
 
     base_url: Annotated[
         Text | None,
+        Older(("endpoint",)),
         FromEnvironment(("OLLAMA_HOST", "OLLAMA_BASE_URL"), required=False),
         Doc(f"where it listens; `http://localhost:{PORT}/v1` by default, or what the variable OLLAMA_HOST says"),
     ] = None
@@ -42,7 +43,7 @@ class Ollama(OpenAISettings):
             strict_schemas=self.strict_schemas is not False,
             fetches_pictures=False,
             unreachable="is it running? 'ollama serve' starts it",
-            key_from="api_key (OLLAMA_API_KEY)",
+            key_from=("OLLAMA_API_KEY",),
         )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from agentv.registry.fields import Doc, FromEnvironment, Secret, Text
+from agentv.registry.fields import Doc, FromEnvironment, Older, Secret, Text
 from agentv.targets.openai_api.dialect import Dialect
-from agentv.targets.openai_api.settings import OpenAISettings, host_of, secrets_of
+from agentv.targets.openai_api.settings import OpenAISettings, host_of, is_local, secrets_of
 
 BASE_URL = "https://api.openai.com/v1"
 _EMBEDDING_MODEL = "text-embedding-3-small"
@@ -19,6 +19,7 @@ class OpenAI(OpenAISettings):
 
     base_url: Annotated[
         Text | None,
+        Older(("endpoint",)),
         FromEnvironment(("OPENAI_BASE_URL",), required=False),
         Doc(f"where the API is; `{BASE_URL}` by default, or what the variable OPENAI_BASE_URL says"),
     ] = None
@@ -43,7 +44,8 @@ class OpenAI(OpenAISettings):
             strict_schemas=own if self.strict_schemas is None else self.strict_schemas,
             completion_tokens=own,
             packed_vectors=own,
-            key_from="api_key (OPENAI_API_KEY)",
+            key_from=("OPENAI_API_KEY",),
+            needs_key=not is_local(base_url),
         )
 
 

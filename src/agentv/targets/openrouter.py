@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from agentv.registry.fields import Doc, FromEnvironment, Secret, Text
+from agentv.registry.fields import Doc, FromEnvironment, Older, Secret, Text
 from agentv.targets.openai_api.dialect import Dialect
-from agentv.targets.openai_api.settings import OpenAISettings, secrets_of
+from agentv.targets.openai_api.settings import OpenAISettings, is_local, secrets_of
 
 BASE_URL = "https://openrouter.ai/api/v1"
 _EMBEDDING_MODEL = "openai/text-embedding-3-small"
@@ -19,6 +19,7 @@ class OpenRouter(OpenAISettings):
 
     base_url: Annotated[
         Text | None,
+        Older(("endpoint",)),
         FromEnvironment(("OPENROUTER_BASE_URL",), required=False),
         Doc(f"where the API is; `{BASE_URL}` by default"),
     ] = None
@@ -31,13 +32,15 @@ class OpenRouter(OpenAISettings):
 
     def dialect(self) -> Dialect:
         """OpenAI's own models keep to schemas here too; of the others it depends on who serves them."""
+        base_url = (self.base_url or BASE_URL).rstrip("/")
         return Dialect(
             name="openrouter",
-            base_url=(self.base_url or BASE_URL).rstrip("/"),
+            base_url=base_url,
             api_key=self.api_key,
             secrets=secrets_of(self.api_key),
             embedding_model=self.embedding_model or (self.model if "embed" in self.model else _EMBEDDING_MODEL),
             prices="openrouter",
             strict_schemas=self.model.startswith("openai/") if self.strict_schemas is None else self.strict_schemas,
-            key_from="api_key (OPENROUTER_API_KEY)",
+            key_from=("OPENROUTER_API_KEY",),
+            needs_key=not is_local(base_url),
         )

@@ -32,8 +32,3 @@ def cost_of(provider: str, model: str, usage: TokenUsage | None, *, cache_writte
         return float(calc_price(asked, model, provider_id=provider).total_price)
     except (LookupError, ValueError):  # no such provider or model; counts that contradict each other
         return None
-
-
-def unpriced(target: str, model: str) -> str:
-    """The warning, once a run, that the cost of a target is not known."""
-    return f"no price is known for model '{model}' of target '{target}', so its cost counts as unknown"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import signal
+import sys
 from threading import Event
 
 import click
 
 from agentv.testing.calls import ModelCall
 from agentv.testing.routes import ADDRESSES
+from agentv.testing.script import Told
 from agentv.testing.server import STATS, ModelServer
 from agentv.testing.steps import Answer
 
@@ -20,7 +22,7 @@ from agentv.testing.steps import Answer
 @click.option("--text", help="What every answer says. Without it: the text of the call's last message.")
 def main(port: int, delay_ms: float, rate: float | None, text: str | None) -> None:
     """Speak the protocols of OpenAI, Anthropic, Gemini, Azure and Ollama on 127.0.0.1, until Ctrl-C."""
-    reply = _echo if text is None else Answer(text)
+    reply: Told = _echo if text is None else Answer(text)
     server = ModelServer(reply, rate=rate, delay_s=delay_ms / 1000, keep=0)
     try:
         server.start(port)
@@ -29,7 +31,7 @@ def main(port: int, delay_ms: float, rate: float | None, text: str | None) -> No
     for name in ADDRESSES:
         click.echo(f"{name:<9} {getattr(server, name)}")
     click.echo(f"stats     {server.openai.removesuffix(ADDRESSES['openai'])}{STATS}")
-    click.get_text_stream("stdout").flush()
+    sys.stdout.flush()  # whoever starts it in a pipe waits for the addresses
     _wait_for_the_end()
     server.stop()
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     Handle: TypeAlias = Callable[[Request], Awaitable[StreamResponse]]
 
 _LARGEST = 1 << 30
+_GRACE_S = 0.01  # for calls that are under way at the end; 0 would mean for ever to aiohttp
 _BACKLOG = 4096  # thousands of callers may come in the same moment
 
 
@@ -48,7 +49,7 @@ async def _serving(handle: Handle, port: int) -> AppRunner:
     app = web.Application(client_max_size=_LARGEST)
     app.router.add_route("*", "/{path:.*}", handle)
     # A caller that leaves ends its handler, so that what is counted as waiting does wait.
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0, handler_cancellation=True)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=_GRACE_S, handler_cancellation=True)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port, backlog=_BACKLOG).start()
     return runner

@@ -14,7 +14,7 @@ from agentv.engine.services import World
 from agentv.model.assertion import AssertionEntry, AssertionSettings
 from agentv.model.events import RunFinished, RunInterrupted, RunStarted, TrialFinished
 from agentv.model.grade import Grade
-from agentv.model.message import Message
+from agentv.model.message import Message, ToolCall
 from agentv.model.response import Failure, TargetResponse, TokenUsage
 from agentv.model.suite import Case, Suite, TargetSpec
 from doubles.nested_grading import Given
@@ -155,6 +155,22 @@ def test_what_judging_took_is_counted_apart_and_that_of_errored_grades_too():
 def test_an_empty_answer_is_judged_where_the_target_says_so():
     allowing = replace(suite(case("a")), targets=(TargetSpec("t", "x", None, allow_empty=True),))
     assert results(run_all(Plan([allowing], PlanSettings()), Scripted({"a": TargetResponse("")}))) == {"a": "passed"}
+
+
+CALLS = Message("assistant", "", tool_calls=(ToolCall("weather", {}),))
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (TargetResponse(None, (CALLS,)), "passed"),
+        (TargetResponse(None), "errored"),
+        (TargetResponse("", (CALLS,)), "errored"),  # a transcript that says nothing at its end
+        (TargetResponse(None, (CALLS, Message("tool", "rain"))), "errored"),
+    ],
+)
+def test_a_model_that_ends_with_a_call_of_a_tool_has_answered(answer, status):
+    assert results(run_all(Plan([suite(case("a"))], PlanSettings()), Scripted({"a": answer}))) == {"a": status}
 
 
 def test_an_answer_is_kept_before_it_is_graded():

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -140,6 +141,37 @@ def test_providers_become_targets(tmp_path: Path) -> None:
         "output": "$.choices[0].message.content",
     }
     assert "temperature: 0.50" in found.path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("openai:gpt-4.1", "openai:gpt-4.1"),
+        ("openai:chat:ft:gpt-4o:me", "openai:ft:gpt-4o:me"),
+        ("openai:embedding:text-embedding-3-small", "openai:text-embedding-3-small"),
+        ("openai:embeddings:text-embedding-3-small", "openai:text-embedding-3-small"),
+        ("azureopenai:chat:my-deployment", "azure:my-deployment"),
+        ("azure:embedding:vectors", "azure:vectors"),
+        ("ollama:chat:llama3.3:70b", "ollama:llama3.3:70b"),
+        ("openrouter:meta-llama/llama-4", "openrouter:meta-llama/llama-4"),
+        (
+            {"id": "azure:responses:d", "config": {"apiVersion": "v", "max_output_tokens": 5, "passthrough": {"a": 1}}},
+            {"provider": "azure:d", "api": "responses", "api_version": "v", "max_tokens": 5, "extra": {"a": 1}},
+        ),
+        (
+            {"id": "openai:chat:m", "config": {"apiBaseUrl": "http://localhost/v1", "apiKey": "{{ env.KEY }}"}},
+            {"provider": "openai:m", "base_url": "http://localhost/v1", "api_key": "{{ env.KEY }}"},
+        ),
+        (
+            {"id": "openai:chat:m", "config": {"max_tokens": 1, "max_completion_tokens": 2}},
+            {"provider": "openai:m", "max_tokens": 1, "max_completion_tokens": 2},
+        ),
+    ],
+)
+def test_a_model_is_named_as_ours(theirs: Any, ours: Any, tmp_path: Path) -> None:
+    text = f"prompts: hi\nproviders: [{json.dumps(theirs)}]\ntests: [{{assert: [{{type: contains, value: a}}]}}]\n"
+    document, _ = converted(text, tmp_path)
+    assert document.get("target", document.get("targets")) in (ours, [ours])
 
 
 def test_every_type_is_in_one_table() -> None:

@@ -116,7 +116,7 @@ class ModelClient:
         failure = failure_of(status, message, headers, self.retryable, secrets=self.dialect.secrets)
         known = {one.name: getattr(failure, one.name) for one in fields(failure)}
         if hint := _HINTS.get(status):
-            known["message"] += f" ({hint.format(key=self.dialect.key_from)})"
+            known["message"] += f" ({hint.format(key=_key_in(self.dialect))})"
         if code in _SPENT:
             known |= {"retryable": False, "stops": True}
         return Refused(**known, about=f"{error.param or ''} {code} {self._shown(message)}")
@@ -144,6 +144,10 @@ class ModelClient:
 
     def _shown(self, message: str) -> str:
         return shown(message, self.dialect.secrets)
+
+
+def _key_in(dialect: Dialect) -> str:
+    return f"'api_key' ({' or '.join(dialect.key_from)})"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

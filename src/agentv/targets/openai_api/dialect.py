@@ -37,7 +37,8 @@ class Dialect:
         embedding_model: the model that makes vectors.
         api_version: of Azure's API; None: the path says it.
         unreachable: what may be wrong where nobody listens.
-        key_from: where the key comes from, for messages.
+        key_from: the variables that may give the key.
+        needs_key: nothing can be asked without one.
     """
 
     name: str
@@ -52,7 +53,13 @@ class Dialect:
     packed_vectors: bool = False
     api_version: str | None = None
     unreachable: str | None = None
-    key_from: str = ""
+    key_from: tuple[str, ...] = ()
+    needs_key: bool = False
+
+    @property
+    def keyless(self) -> bool:
+        """Whether a key is needed and there is none."""
+        return self.needs_key and not self.api_key
 
 
 def client_of(dialect: Dialect) -> AsyncOpenAI:

@@ -4,54 +4,32 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from agentv.model.message import ImageBlock, Message, ToolCall
 from agentv.model.response import Failure
 from agentv.targets.pictures import Picture, picture_of
+from agentv.targets.tool_calls import Step, steps
 
 _NO_NAME = re.compile(r"[\s<|\\/>]+")
 """What a `name` must not hold."""
 
 
-@dataclass(slots=True)
-class CallIds:
-    """Which call of a tool a message of the role `tool` answers.
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How one of the two APIs writes content and what it makes of a message."""
 
-    A message says the tool's name, or the id of the call, or nothing; the API wants the id. The first call that fits
-    and that has no answer yet is the one.
-    """
-
-    _open: list[tuple[str, str]] = field(default_factory=list)
-    _given: int = 0
-
-    def of_call(self, call: ToolCall) -> str:
-        """The id of a call; a new one where it has none."""
-        self._given += 1
-        identity = call.id or f"call_{self._given}"
-        self._open.append((identity, call.name))
-        return identity
-
-    def of_answer(self, message: Message) -> str:
-        """The id of the call that a message answers."""
-        fits = [one for one in self._open if message.name in one] or self._open
-        if not fits:
-            return message.name or "call_1"
-        self._open.remove(fits[0])
-        return fits[0][0]
+    text: str
+    picture: Callable[[str], dict[str, Any]]
+    rows: Callable[[Step, str | list[Any]], Iterator[dict[str, Any]]]
 
 
 def with_system(system: str | None, messages: Sequence[Message], prompt: str) -> Sequence[Message]:
     """The messages with the target's own system message before them; without any, the prompt is one."""
     said = messages or (Message("user", prompt),)
     return said if system is None else (Message("system", system), *said)
-
-
-def arguments_of(call: ToolCall) -> str:
-    """The arguments of a call as JSON text."""
-    return json.dumps(call.arguments, ensure_ascii=False)
 
 
 def chat_messages(messages: Iterable[Message], *, by_url: bool) -> list[Any] | Failure:
@@ -61,59 +39,76 @@ def chat_messages(messages: Iterable[Message], *, by_url: bool) -> list[Any] | F
         messages: files stand in their text, under their paths.
         by_url: the server fetches pictures.
     """
-    ids = CallIds()
-    made: list[Any] = []
-    for message in messages:
-        content = content_of(message, by_url=by_url, text=_CHAT_TEXT, picture=_chat_picture)
-        if isinstance(content, Failure):
-            return content
-        made.append(_chat_message(message, content, ids))
-    return made
-
-
-def _chat_message(message: Message, content: str | list[Any], ids: CallIds) -> dict[str, Any]:
-    row: dict[str, Any] = {"role": message.role, "content": content}
-    if message.role == "tool":
-        return {**row, "tool_call_id": ids.of_answer(message)}
-    if message.name is not None:
-        row["name"] = _NO_NAME.sub("_", message.name)
-    if message.tool_calls:
-        row["content"] = content or None
-        row["tool_calls"] = [
-            {
-                "id": ids.of_call(call),
-                "type": "function",
-                "function": {"name": call.name, "arguments": arguments_of(call)},
-            }
-            for call in message.tool_calls
-        ]
-    return row
+    return _rows(messages, _CHAT, by_url=by_url)
 
 
 def response_items(messages: Iterable[Message], *, by_url: bool) -> list[Any] | Failure:
     """For the responses API, where calls of tools and their answers are items beside the messages."""
-    ids = CallIds()
+    return _rows(messages, _RESPONSES, by_url=by_url)
+
+
+def _rows(messages: Iterable[Message], form: _Form, *, by_url: bool) -> list[Any] | Failure:
     made: list[Any] = []
-    for message in messages:
-        content = content_of(message, by_url=by_url, text=_RESPONSE_TEXT, picture=_response_picture)
+    for step in steps(messages):
+        content = _content(step.message, form, by_url=by_url)
         if isinstance(content, Failure):
             return content
-        made.extend(_response_items(message, content, ids))
+        made.extend(form.rows(step, content))
     return made
 
 
-def _response_items(message: Message, content: str | list[Any], ids: CallIds) -> Iterator[dict[str, Any]]:
+def _content(message: Message, form: _Form, *, by_url: bool) -> str | list[Any] | Failure:
+    """The content as text, which every server takes; as parts only where there is a picture."""
+    blocks = message.content if isinstance(message.content, tuple) else ()
+    if not any(isinstance(block, ImageBlock) for block in blocks):
+        return message.text
+    parts: list[Any] = []
+    for block in blocks:
+        if not isinstance(block, ImageBlock):
+            parts.append({"type": form.text, "text": Message(message.role, (block,)).text})
+            continue
+        found = picture_of(block)
+        if isinstance(found, Failure):
+            return found
+        if isinstance(found, str) and not by_url:
+            return Failure("bad-picture", f"this API fetches no pictures, so '{block.value}' must be a local file")
+        parts.append(form.picture(found.data_url if isinstance(found, Picture) else found))
+    return parts
+
+
+def _chat_rows(step: Step, content: str | list[Any]) -> Iterator[dict[str, Any]]:
+    message = step.message
+    row: dict[str, Any] = {"role": message.role, "content": content}
     if message.role == "tool":
-        yield {"type": "function_call_output", "call_id": ids.of_answer(message), "output": content}
+        row["tool_call_id"] = _result_of(step)
+    elif message.name is not None:
+        row["name"] = _NO_NAME.sub("_", message.name)
+    if step.calls:
+        row["content"] = content or None
+        row["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _arguments(call)}}
+            for call in step.calls
+        ]
+    yield row
+
+
+def _response_rows(step: Step, content: str | list[Any]) -> Iterator[dict[str, Any]]:
+    if step.message.role == "tool":
+        yield {"type": "function_call_output", "call_id": _result_of(step), "output": content}
         return
-    if content or not message.tool_calls:
-        yield {"role": message.role, "content": content}
-    for call in message.tool_calls:
-        identity = ids.of_call(call)
-        yield {"type": "function_call", "call_id": identity, "name": call.name, "arguments": arguments_of(call)}
+    if content or not step.calls:
+        yield {"role": step.message.role, "content": content}
+    for call in step.calls:
+        yield {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": _arguments(call)}
 
 
-_CHAT_TEXT, _RESPONSE_TEXT = "text", "input_text"
+def _result_of(step: Step) -> str | None:
+    """The id of the call whose result this is; of one that answers no call, what it says itself."""
+    return step.message.name if step.result_of is None else step.result_of.id
+
+
+def _arguments(call: ToolCall) -> str:
+    return json.dumps(call.arguments, ensure_ascii=False)
 
 
 def _chat_picture(url: str) -> dict[str, Any]:
@@ -124,20 +119,5 @@ def _response_picture(url: str) -> dict[str, Any]:
     return {"type": "input_image", "image_url": url}
 
 
-def content_of(message: Message, *, by_url: bool, text: str, picture: Any) -> str | list[Any] | Failure:
-    """The content as text, which every server takes; as parts only where there is a picture."""
-    blocks = message.content if isinstance(message.content, tuple) else ()
-    if not any(isinstance(block, ImageBlock) for block in blocks):
-        return message.text
-    parts: list[Any] = []
-    for block in blocks:
-        if not isinstance(block, ImageBlock):
-            parts.append({"type": text, "text": Message(message.role, (block,)).text})
-            continue
-        found = picture_of(block)
-        if isinstance(found, Failure):
-            return found
-        if isinstance(found, str) and not by_url:
-            return Failure("bad-picture", f"this API fetches no pictures, so '{block.value}' must be a local file")
-        parts.append(picture(found.data_url if isinstance(found, Picture) else found))
-    return parts
+_CHAT = _Form("text", _chat_picture, _chat_rows)
+_RESPONSES = _Form("input_text", _response_picture, _response_rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
@@ -13,7 +12,7 @@ from agentv.model.values import Json, JsonObject
 from agentv.ports import Executor, Target
 from agentv.registry.fields import Between, Doc, Fault, Nonempty, Text, Verbatim
 from agentv.registry.types import ProviderSettings
-from agentv.targets.http import is_url
+from agentv.targets.model_calls import endpoint_of, url_faults
 from agentv.targets.openai_api.dialect import Dialect
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104  # as people write it, not bound to
@@ -66,15 +65,15 @@ class OpenAISettings(ProviderSettings):
 
     def faults(self) -> Iterable[Fault]:
         """A URL that is none; what the API has no word for."""
-        if self.base_url is not None and not is_url(self.dialect().base_url):
-            yield Fault(("base_url",), "'base_url' must begin with http:// or https:// and name a host")
+        yield from url_faults(self.dialect().base_url if self.base_url is not None else None)
         for name in _NOT_IN_RESPONSES if self.api == "responses" else ():
             if getattr(self, name) is not None:
                 yield Fault((name,), f"the responses API takes no '{name}'", hint="leave it out, or write api: chat")
         for place, tool in enumerate(self.tools):
             if not isinstance(tool, Mapping):
                 yield Fault(("tools", place), "a tool is an object: {type: function, function: {name, parameters}}")
-        if self.response_format is not None and not isinstance(self.response_format, str | Mapping):
+        said = self.response_format
+        if said is not None and not isinstance(said, Mapping) and said not in ("json", "json_object", "text"):
             message = "'response_format' must be json_object, a JSON Schema, or an object of the API"
             yield Fault(("response_format",), message)
         if self.stop is not None and not self.stop:
@@ -82,13 +81,12 @@ class OpenAISettings(ProviderSettings):
 
     def spares(self) -> Collection[str]:
         """A server on this machine mostly wants no key."""
-        return ("api_key",) if host_of(self.dialect().base_url) in _LOOPBACK else ()
+        return ("api_key",) if is_local(self.dialect().base_url) else ()
 
     def endpoint(self) -> str | None:
         """The server, and which key is used there: a short hash of it."""
         dialect = self.dialect()
-        key = hashlib.sha256((dialect.api_key or "").encode()).hexdigest()[:8]
-        return f"{dialect.name} {without_userinfo(dialect.base_url)} {key}"
+        return endpoint_of(dialect.name, dialect.base_url, dialect.api_key)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with one client of the SDK, which opens connections as it is asked."""
@@ -108,11 +106,9 @@ def host_of(url: str) -> str:
         return ""
 
 
-def without_userinfo(url: str) -> str:
-    """A URL without the name and the password that may stand before its host."""
-    beginning, found, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{beginning}{found}{host.rpartition('@')[2]}{slash}{path}"
+def is_local(url: str) -> bool:
+    """Whether a server is on this machine."""
+    return host_of(url) in _LOOPBACK
 
 
 def secrets_of(*texts: str | None) -> tuple[str, ...]:

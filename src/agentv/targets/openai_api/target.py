@@ -11,13 +11,14 @@ from agentv.model.response import CallFailure, Embeddings, Failure, TargetRespon
 from agentv.model.suite import TargetSpec
 from agentv.model.values import JsonObject
 from agentv.ports import TargetRequest
+from agentv.targets.model_calls import missing_key, no_reply_in_time
 from agentv.targets.openai_api.client import ModelClient, Refused, Reply
 from agentv.targets.openai_api.messages import chat_messages, response_items, with_system
 from agentv.targets.openai_api.parameters import SCHEMA, chat_parameters, refused_by, removable, response_parameters
 from agentv.targets.openai_api.replies import chat_answer, cost_in, response_answer
 from agentv.targets.openai_api.settings import OpenAISettings
 from agentv.targets.openai_api.vectors import Batches, vectors_of
-from agentv.targets.prices import cost_of, unpriced
+from agentv.targets.prices import cost_of
 from agentv.targets.statuses import limits_of
 
 _LEARNING = frozenset({400, 422, 501})
@@ -25,11 +26,7 @@ _LEARNING = frozenset({400, 422, 501})
 
 
 class OpenAITarget:
-    """One client, for answers and for vectors.
-
-    Attributes:
-        notes: warnings that a run should tell once, such as that the price of the model is not known.
-    """
+    """One client, for answers and for vectors."""
 
     def __init__(self, settings: OpenAISettings, spec: TargetSpec) -> None:
         self._settings = settings
@@ -37,10 +34,11 @@ class OpenAITarget:
         self._spec = spec
         self._client = ModelClient(self._dialect, settings.headers, frozenset(spec.retry.status_codes))
         self._refused: frozenset[str] = frozenset()
-        self.notes: tuple[str, ...] = ()
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask once; again, at once, only where the server refuses a part that can be left out (see `parameters`)."""
+        if self._dialect.keyless:
+            return missing_key(self._dialect.key_from)
         messages = self._messages(request)
         if isinstance(messages, Failure):
             return messages
@@ -48,7 +46,7 @@ class OpenAITarget:
             async with asyncio.timeout(request.timeout_s):
                 reply = await self._asked(request, messages)
         except TimeoutError:
-            return _too_late(request.timeout_s)
+            return no_reply_in_time(request.timeout_s)
         return reply if isinstance(reply, Failure) else self._read(reply)
 
     async def close(self) -> None:
@@ -105,10 +103,7 @@ class OpenAITarget:
             return said
         asked = model or self._settings.model
         names = dict.fromkeys(name for name in (body.get("model"), asked) if isinstance(name, str))
-        found = next((cost for name in names if (cost := cost_of(prices, name, usage)) is not None), None)
-        if found is None and usage is not None and not self.notes:
-            self.notes = (unpriced(self._spec.name, asked),)
-        return found
+        return next((cost for name in names if (cost := cost_of(prices, name, usage)) is not None), None)
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
         """The vectors of the texts, in their order, by as many calls as it takes.
@@ -117,11 +112,13 @@ class OpenAITarget:
             texts: none of them empty, which the APIs refuse.
             timeout_s: seconds for all of it.
         """
+        if self._dialect.keyless:
+            return missing_key(self._dialect.key_from)
         try:
             async with asyncio.timeout(timeout_s):
                 return await self._embedded(texts)
         except TimeoutError:
-            return _too_late(timeout_s)
+            return no_reply_in_time(timeout_s)
 
     async def _embedded(self, texts: Sequence[str]) -> Embeddings | Failure:
         found = Embeddings(())
@@ -148,10 +145,6 @@ def _joined(one: Embeddings, more: Embeddings) -> Embeddings:
     usage = one.token_usage + more.token_usage if one.token_usage and more.token_usage else None
     cost = None if one.cost_usd is None or more.cost_usd is None else one.cost_usd + more.cost_usd
     return Embeddings(one.vectors + more.vectors, usage, cost)
-
-
-def _too_late(timeout_s: float) -> CallFailure:
-    return CallFailure("timeout", f"no reply within {timeout_s:g} s", retryable=True)
 
 
 def _cut(finish: str | None) -> bool:
