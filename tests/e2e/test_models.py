@@ -189,6 +189,14 @@ def test_without_its_key_nothing_is_asked(project, server):
     assert "sk-ant-1234" not in ended.stderr
 
 
+def test_a_list_of_what_would_run_needs_no_key(project):
+    project.write("a.eval.yaml", "tests:\n  - {id: a, input: Hello, assert: [Says hello, Is polite]}\n")
+    ended = project.run("eval", "a.eval.yaml", "--target", TARGET, "--judge", JUDGE, "--list")
+    assert ended.status == 0
+    assert ended.stderr.count("warning[no-api-key]") == 2
+    assert "1 call of targets, 1 call of judges" in ended.stderr
+
+
 def test_another_key_asks_nothing_again(project, server):
     project.write("a.eval.yaml", "tests:\n  - {id: a, input: Hello, assert: [Says hello]}\n")
     ended, _ = asked(server, project, "a.eval.yaml")

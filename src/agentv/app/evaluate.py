@@ -288,6 +288,7 @@ def _request(settings: EvalSettings) -> LoadRequest:
         documents=settings.documents,
         given_target=settings.given_target,
         given_judge=settings.given_judge,
+        asks=settings.asks,
     )
 
 

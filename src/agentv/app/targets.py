@@ -102,6 +102,7 @@ def _listed(entry: Entry, found: Inventory) -> ListedTarget:
         marks=tuple(_marks(entry.name, found)),
         keys=(*(_fact(one) for one in _open(entry.spec)), *entry.named),
         written=not entry.named and bool(secrets & entry.settings),
+        finds_keys=entry.spec is not None and getattr(type(entry.spec.settings), "finds_keys", False),
         problem=lacks.message if lacks else None,
         fix=lacks.hint if lacks else None,
     )
@@ -159,7 +160,7 @@ def _provider(name: str, provider: Provider | None, env: Mapping[str, str]) -> L
     )
     example = f"{name}:{EXAMPLES.get(name, 'MODEL')}" if _is_model(name) else OTHER_EXAMPLES.get(name, name)
     extra = _extra_of(provider) if _is_model(name) else None
-    return ListedProvider(name, _summary(provider), example, facts, extra)
+    return ListedProvider(name, _summary(provider), example, facts, provider.settings.finds_keys, extra)
 
 
 def _would_take(source: FromEnvironment, env: Mapping[str, str]) -> KeyFact:

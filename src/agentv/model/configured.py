@@ -48,6 +48,7 @@ class ListedTarget:
         marks: what it is to the project: `default`, `judge`, `judge of NAME`.
         keys: the variables that it takes something from.
         written: a secret of it stands in the file itself.
+        finds_keys: its library looks for a key by itself.
         problem, fix: why it cannot be asked, whatever the keys are, and what to do about that.
         check: None where none was asked for.
     """
@@ -59,6 +60,7 @@ class ListedTarget:
     marks: tuple[str, ...] = ()
     keys: tuple[KeyFact, ...] = ()
     written: bool = False
+    finds_keys: bool = False
     problem: str | None = None
     fix: str | None = None
     check: CheckOutcome | None = None
@@ -70,6 +72,7 @@ class ListedProvider:
 
     Attributes:
         example: a target of it, as a `provider:rest` string.
+        finds_keys: its library looks for a key by itself.
         fix: how to get the library that it needs; None where nothing is missing.
     """
 
@@ -77,6 +80,7 @@ class ListedProvider:
     summary: str
     example: str
     keys: tuple[KeyFact, ...] = ()
+    finds_keys: bool = False
     fix: str | None = None
 
     @property

@@ -82,7 +82,13 @@ def _keys(target: ListedTarget) -> Cell:
         return ("library missing", "not set")
     if target.keys:
         return _facts(target.keys)
-    return ("in the file", "dim") if target.written else ("needs none", "dim")
+    if target.written:
+        return ("in the file", "dim")
+    return _no_facts(finds_keys=target.finds_keys)
+
+
+def _no_facts(*, finds_keys: bool) -> Cell:
+    return ("the variable of its provider" if finds_keys else "needs none", "dim")
 
 
 def _facts(keys: Iterable[KeyFact]) -> Cell:
@@ -127,7 +133,8 @@ def _indented(fix: str | None) -> Iterator[Cell]:
 def _provider(one: ListedProvider) -> list[Cell]:
     if one.fix is not None:
         return [(one.example, None), (one.fix, "not set"), (one.summary, "dim")]
-    return [(one.example, None), _facts(one.keys) if one.keys else ("needs none", "dim"), (one.summary, "dim")]
+    keys = _facts(one.keys) if one.keys else _no_facts(finds_keys=one.finds_keys)
+    return [(one.example, None), keys, (one.summary, "dim")]
 
 
 def _besides(listing: TargetsListing) -> Iterator[str]:

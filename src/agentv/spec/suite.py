@@ -259,7 +259,8 @@ class SuiteReader:
         head.cases.zero.close(*head.threshold, self._report)
         needed = self.request.for_run and "judge" not in self._meant
         judges = head.cases.judging.resolve(suite, book, head.reading, for_run=needed)
-        report_missing((*self._asked(head), *head.cases.judging.used(suite, judges)), head.reading)
+        asked = (*self._asked(head), *head.cases.judging.used(suite, judges))
+        report_missing(asked, head.reading, asks=self.request.for_run and self.request.asks)
         if self._report.failed:
             return None
         return replace(

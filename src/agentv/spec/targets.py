@@ -56,6 +56,8 @@ def read_target(node: MapNode, providers: Registry[Provider], reading: Reading) 
     public = mask({key: one for key, one in values.items() if key not in shape.secrets})
     hidden = {key: one for key, one in values.items() if key in shape.secrets}
     secrets = {*secrets_in(values), *secrets_in(_filled(values, reading.scope)), *secrets_in(hidden, hide=True)}
+    if provider.settings.finds_keys:
+        secrets |= set(secrets_in(dict(reading.scope.env)))
     reading.secrets.update(secrets)
     return TargetSpec(
         name=authored.name or authored.provider,

@@ -60,17 +60,22 @@ def still_missing(variables: Iterable[Variable], settings: ProviderSettings) -> 
     return tuple(replace(one, missing=False) if one.setting in spared else one for one in variables)
 
 
-def report_missing(specs: Iterable[TargetSpec], reading: Reading) -> None:
-    """Say what must be set before these targets can be asked: once a target, an error where they will be."""
+def report_missing(specs: Iterable[TargetSpec], reading: Reading, *, asks: bool) -> None:
+    """Say what must be set before these targets can be asked: once a target, an error where they will be.
+
+    Args:
+        specs: the targets that are used.
+        reading: of the suite.
+        asks: they will be asked now.
+    """
     for spec in {(spec.name, spec.span): spec for spec in specs if spec.missing}.values():
         for variable in spec.missing:
-            reading.report.add(_missing(spec, variable, reading))
+            reading.report.add(_missing(spec, variable, reading.scope.env, "error" if asks else "warning"))
 
 
-def _missing(spec: TargetSpec, variable: Variable, reading: Reading) -> Diagnostic:
-    severity: Severity = "error" if reading.strict_env else "warning"
+def _missing(spec: TargetSpec, variable: Variable, env: Mapping[str, str], severity: Severity) -> Diagnostic:
     hint = how_to_set(variable)
-    notes = tuple(_notes(variable, {**reading.scope.env, **spec.env}, in_file=spec.span is not None))
+    notes = tuple(_notes(variable, {**env, **spec.env}, in_file=spec.span is not None))
     if variable.secret:
         return Diagnostic("no-api-key", f"target '{spec.name}' needs an API key", spec.span, severity, hint, notes)
     message = f"target '{spec.name}' needs '{variable.setting}'"
