@@ -68,6 +68,7 @@ FILES: Mapping[str, str] = {
     "more-bad-lines": "More lines, rows or cases are wrong than are shown one by one.",
     "nearly-a-column": "A column of a CSV file is a variable, and its name is nearly that of a special column.",
     "nearly-an-assertion": "A text that the answer must equal begins nearly as an assertion type does.",
+    "no-api-key": "A target that is to be asked has no API key, neither out of the environment nor of its own.",
     "no-equivalent": "A part of promptfoo's configuration says something for which agentv has no word (`convert`).",
     "no-judge": "An assertion needs a judge, and none is named anywhere.",
     "no-target": "No target is named, so there is nothing to ask.",

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from agentv.model.values import EMPTY
+
+_OURS = re.compile(r"^AGENTV_|_API_KEY$|_BASE_URL$|_ENDPOINT$|_API_TOKEN$")
+"""Variables of whoever runs the tests: no real key is ever used, and no real model asked."""
 
 AGENTV = str(Path(sysconfig.get_path("scripts")) / "agentv")
 
@@ -35,22 +42,22 @@ class Project:
 
     @property
     def environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("AGENTV_")}
+        kept = {name: value for name, value in os.environ.items() if not _OURS.search(name)}
         return {**kept, "NO_COLOR": "1", "HOME": str(self.path / "home"), "PYTHON_BIN": sys.executable}
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, env: Mapping[str, str] = EMPTY) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [AGENTV, *words],
             cwd=self.path,
-            env=self.environment,
+            env={**self.environment, **env},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             text=True,
         )
 
-    def run(self, *words: str, timeout: float = 60) -> Ended:
-        process = self.start(*words)
+    def run(self, *words: str, timeout: float = 60, env: Mapping[str, str] = EMPTY) -> Ended:
+        process = self.start(*words, env=env)
         stdout, stderr = process.communicate(timeout=timeout)
         assert "Traceback" not in stderr, stderr
         assert "internal error" not in stderr, stderr

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.settings import EvalSettings, check_settings
+from agentv.app.unpriced import Unpriced
 from agentv.app.wiring import Connections, redactor_for, registries
 from agentv.engine.order import Order, standing
 from agentv.engine.plan import Plan, PlanSettings, everyone, without
@@ -168,6 +169,7 @@ class _Evaluation:
         self._root = root_of(prepared.suites)
         self._held_back: set[tuple[int, str, str]] = set()
         self._left_out = 0
+        self._unpriced = Unpriced()
         self.begun = False
 
     async def run(self, *, signals: bool) -> Outcome:
@@ -192,7 +194,9 @@ class _Evaluation:
             finally:
                 await connections.close()
                 kill_all()
-        return self._outcome(finished, (*journal.mended, *_damage(journal.damaged), *_others(self._left_out)))
+        return self._outcome(
+            finished, (*journal.mended, *_damage(journal.damaged), *_others(self._left_out), *self._unpriced.notes())
+        )
 
     def _kept(self, journal: Journal) -> dict[str, TrialResult | None]:
         """The keys of the planned trials that stand; their results are shown with those to come.
@@ -234,6 +238,7 @@ class _Evaluation:
         async for event in run.events():
             if isinstance(event, TrialFinished):
                 journal.finish(event.result)
+                self._unpriced.add(event.result)
                 if event.result.status == "skipped" and not is_stopped(event.result.error):
                     trial = event.result.trial
                     self._held_back.add((id(trial.suite), trial.target.name, trial.case.id))
@@ -290,6 +295,7 @@ def _request(settings: EvalSettings) -> LoadRequest:
         documents=settings.documents,
         given_target=settings.given_target,
         given_judge=settings.given_judge,
+        asks=settings.asks,
     )
 
 

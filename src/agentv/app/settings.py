@@ -29,6 +29,7 @@ class EvalSettings:
         sample, seed: so many of those, drawn at random; without a seed one is chosen, and recorded.
         limit: at most so many of those, of each suite.
         resume: a run's id, directory or `last`; None: a new run.
+        asks: False: nothing will be called, so that keys may be missing.
         process_env: the environment of the process.
     """
 
@@ -54,6 +55,7 @@ class EvalSettings:
     out: str | None = None
     resume: str | None = None
     strict: bool = False
+    asks: bool = True
     process_env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
 
     @property

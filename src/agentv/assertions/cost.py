@@ -79,7 +79,8 @@ class _Bounds(DeclaredAssertion):
         for measure, most in self._bounds():
             found = measure.read(context)
             if found is None or not math.isfinite(found):
-                return _no_data(measure.what)
+                priced = found is not None or measure.what != "cost" or context.token_usage is None
+                return _no_data(measure.what) if priced else _unpriced()
             text = f"{measure.what} at most {measure.show(most)}"
             checks.append(Check(text, found <= most, measure.show(found)))
         passed = all(check.passed for check in checks)
@@ -215,3 +216,7 @@ def _canonical_reason(reason: str) -> str:
 
 def _no_data(what: str) -> Grade:
     return Grade.errored("no-data", f"the target does not say its {what}")
+
+
+def _unpriced() -> Grade:
+    return Grade.errored("no-data", "no price is known for the target's model, so nobody can say what the answer cost")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Annotated, ClassVar
 
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Check, Grade
-from agentv.model.response import TokenUsage
+from agentv.model.spending import spent_on
 from agentv.model.trial import Score
 from agentv.model.values import Json
 from agentv.model.verdict import ZERO_HINT, combined, counts, excludes_nothing, passes_gate
@@ -50,6 +48,7 @@ class AssertSet(DeclaredAssertion):
         scores = await context.services.grade(self.assert_, context)
         threshold = context.threshold if self.threshold is None else self.threshold
         whole = combined(scores, threshold)
+        cost, usage = spent_on(score.grade for score in scores)
         return Grade(
             score=whole.score,
             passed=whole.passed,
@@ -58,8 +57,8 @@ class AssertSet(DeclaredAssertion):
             details={"threshold": threshold, "scores": [_shown(score) for score in scores]},
             error=whole.error,
             own_mark=True,
-            cost_usd=_cost(scores),
-            token_usage=_usage(scores),
+            cost_usd=cost,
+            token_usage=usage,
             undecided=not whole.passed and any(score.grade.undecided and counts(score) for score in scores),
         )
 
@@ -93,13 +92,3 @@ def _shown(score: Score) -> dict[str, Json]:
     if score.grade.error is not None:
         return {**shown, "error": {"code": score.grade.error.code, "message": score.grade.error.message}}
     return {**shown, "score": score.grade.score, "pass": score.grade.passed}
-
-
-def _cost(scores: Sequence[Score]) -> float | None:
-    costs = [score.grade.cost_usd for score in scores if score.grade.cost_usd is not None]
-    return sum(costs) if costs else None
-
-
-def _usage(scores: Sequence[Score]) -> TokenUsage | None:
-    usages = [score.grade.token_usage for score in scores if score.grade.token_usage is not None]
-    return reduce(add, usages) if usages else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def show_listing(settings: EvalSettings, *, as_json: bool, quiet: bool) -> int:
     """What the settings would run: the cases on stdout, what they come to on stderr, or all of it as JSON on stdout."""
     if sys.stdout is None:
         raise UsageError("--list has nowhere to write to: stdout is closed")
-    prepared = prepare(settings)
+    prepared = prepare(replace(settings, asks=False))
     print_diagnostics([found for found in prepared.diagnostics if found.severity == "warning"])
     print_sample(prepared)
     listing = Listing(prepared)

@@ -21,6 +21,7 @@ COMMANDS = {
     "eval": "agentv.cli.eval:command",
     "validate": "agentv.cli.validate:command",
     "assert": "agentv.cli.grade:command",
+    "targets": "agentv.cli.targets:command",
     "convert": "agentv.cli.convert:command",
     "init": "agentv.cli.init:command",
     "schema": "agentv.cli.schema:command",
@@ -28,7 +29,7 @@ COMMANDS = {
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
-NOT_YET = ("targets", "prompt", "results", "compare", "trend", "power", "cache", "serve")
+NOT_YET = ("prompt", "results", "compare", "trend", "power", "cache", "serve")
 
 
 class LazyCommands(click.Group):

@@ -11,7 +11,8 @@ from agentv.engine.services import TrialServices, World
 from agentv.foreign.guard import attempt
 from agentv.model.context import AssertionContext
 from agentv.model.message import Message, prompt_text
-from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse, TokenUsage
+from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.model.spending import spent_on
 from agentv.model.trial import Score, Status, Trial, TrialResult
 from agentv.model.verdict import combined
 from agentv.ports import TargetRequest
@@ -105,7 +106,7 @@ def result_of(
         if error is None:
             score, status = verdict.score, "passed" if verdict.passed else "failed"
     retries = attempts_of(answer if answer is not None else error)
-    spent, used = _spent_on(scores)
+    spent, used = spent_on(one.grade for one in scores)
     return TrialResult(
         trial=trial,
         status=status,
@@ -130,19 +131,6 @@ def result_of(
 def attempts_of(outcome: TargetResponse | Failure | None) -> tuple[Attempt, ...]:
     """The calls that were made before the one that gave this answer, or this failure."""
     return outcome.attempts if isinstance(outcome, TargetResponse | CallFailure) else ()
-
-
-def _spent_on(scores: tuple[Score, ...]) -> tuple[float | None, TokenUsage | None]:
-    """What grading cost in US dollars, and its tokens; None where no grade says."""
-    cost: float | None = None
-    usage: TokenUsage | None = None
-    for score in scores:
-        grade = score.grade
-        if grade.cost_usd is not None:
-            cost = (cost or 0.0) + grade.cost_usd
-        if grade.token_usage is not None:
-            usage = grade.token_usage if usage is None else usage + grade.token_usage
-    return cost, usage
 
 
 def not_run(trial: Trial, why: Failure, world: World) -> TrialResult:

@@ -53,6 +53,25 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
+class Variable:
+    """A setting of a target that an environment variable may give (`registry.fields.FromEnvironment`).
+
+    Attributes:
+        setting: its key, such as `api_key`.
+        names: the variables that are looked for, in their order.
+        found: the one that gave the setting; None where the author gives it, or none is set.
+        missing: nobody gives it, and without it the target cannot be asked.
+        secret: its value must never be written.
+    """
+
+    setting: str
+    names: tuple[str, ...]
+    found: str | None = None
+    missing: bool = False
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TargetSpec:
     """A system under test, or a judge, as configured: the provider's frozen settings and what all targets share.
 
@@ -60,6 +79,8 @@ class TargetSpec:
         settings: the provider's own options, an instance of its settings dataclass.
         secrets: values that must never reach a file, a log or a report.
         fingerprint: sha256 of the settings without secrets, and of the target's own file where it has one.
+        span: where it is named; None on a command line, and for one made in Python.
+        variables: the settings that the environment may give.
     """
 
     name: str
@@ -76,6 +97,12 @@ class TargetSpec:
     public: JsonObject = field(default=EMPTY)
     fingerprint: str = ""
     span: Span | None = None
+    variables: tuple[Variable, ...] = ()
+
+    @property
+    def missing(self) -> tuple[Variable, ...]:
+        """What must be set before it can be asked."""
+        return tuple(one for one in self.variables if one.missing)
 
 
 @dataclass(frozen=True, slots=True)

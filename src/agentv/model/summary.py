@@ -39,7 +39,8 @@ class Summary:
         pass_rate_interval: Wilson's 95 % interval of the pass rate; None where none was judged.
         mean_score: mean over judged cases of their mean score; None where none was judged.
         cost_usd, judge_cost_usd: US dollars; None where no call said its price.
-        token_usage, judge_token_usage: None where no call said.
+        token_usage, judge_token_usage: of the targets, and apart from them of the judges.
+        unpriced_trials, judge_unpriced_trials: those whose calls told tokens and no price; no cost here counts them.
     """
 
     run_id: str
@@ -52,11 +53,13 @@ class Summary:
     judge_cost_usd: float | None
     token_usage: TokenUsage | None
     duration_ms: float
+    judge_token_usage: TokenUsage | None = None
+    unpriced_trials: int = 0
+    judge_unpriced_trials: int = 0
     by_suite: Mapping[str, Group] = field(default_factory=dict)
     by_target: Mapping[str, Group] = field(default_factory=dict)
     by_prompt: Mapping[str, Group] = field(default_factory=dict)
     by_tag: Mapping[str, Group] = field(default_factory=dict)
-    judge_token_usage: TokenUsage | None = None
 
     def as_json(self) -> dict[str, Json]:
         """The object of `summary.json`, its keys in the order of SPEC section 13."""

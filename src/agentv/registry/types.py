@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from agentv.model.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values import Json
@@ -52,9 +52,22 @@ class OpenAssertionType(Protocol):
 
 
 class ProviderSettings(Declared):
-    """Base of the settings of a provider: frozen options, and how to connect with them."""
+    """Base of the settings of a provider: frozen options, and how to connect with them.
+
+    Attributes:
+        finds_keys: a library finds keys in the environment by itself, so every variable that looks like one is secret.
+    """
 
     __slots__ = ()
+
+    finds_keys: ClassVar[bool] = False
+
+    def spares(self) -> Collection[str]:
+        """Of the settings that only the environment could give still, those that are not needed as the others are.
+
+        A server on this machine, for one, wants no key.
+        """
+        return ()
 
     def endpoint(self) -> str | None:
         """What calls share a rate limit with: the same text for settings that reach one server by one key.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from agentv.model.response import TokenUsage
 from agentv.model.summary import Counts, Group, Summary
 from agentv.reports.text import one_line
 
@@ -34,6 +35,7 @@ def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
     yield ", ".join([_rate(summary), *_mean(summary)])
     yield from _prompts(summary)
     yield f"{_cost(summary)}, {duration(summary.duration_ms)}"
+    yield _tokens(summary)
     yield f"results: {one_line(results)}"
 
 
@@ -76,11 +78,31 @@ def _mean(summary: Summary) -> list[str]:
 
 
 def _cost(summary: Summary) -> str:
+    """What all of it cost; where a part of it has no price, that it is at least so much."""
+    unpriced = max(summary.unpriced_trials, summary.judge_unpriced_trials)
     if summary.cost_usd is None and summary.judge_cost_usd is None:
         return "cost unknown"
     judges = summary.judge_cost_usd
-    whole = money((summary.cost_usd or 0.0) + (judges or 0.0))
-    return f"cost {whole} ({money(judges)} of it judges)" if judges else f"cost {whole}"
+    least = "at least " if unpriced else ""
+    said = f"cost {least}{money((summary.cost_usd or 0.0) + (judges or 0.0))}"
+    of_judges = f" ({money(judges)} of it judges)" if judges else ""
+    return f"{said}{of_judges}" + (f": no price is known for {plural(unpriced, 'trial')}" if unpriced else "")
+
+
+def _tokens(summary: Summary) -> str:
+    """`tokens: 1,200 in (800 cached), 300 out; judges 900 in, 120 out`; nothing where nobody counted."""
+    targets, judges = summary.token_usage, summary.judge_token_usage
+    parts = [_counted(targets)] if targets is not None else []
+    parts += [f"judges {_counted(judges)}"] if judges is not None else []
+    return f"tokens: {'; '.join(parts)}" if any(parts) else ""
+
+
+def _counted(usage: TokenUsage) -> str:
+    if usage.input is None and usage.output is None:
+        return "not counted" if usage.total is None else f"{usage.total:,} in all"
+    cached = f" ({usage.cached:,} cached)" if usage.cached else ""
+    reasoning = f" ({usage.reasoning:,} reasoning)" if usage.reasoning else ""
+    return f"{usage.input or 0:,} in{cached}, {usage.output or 0:,} out{reasoning}"
 
 
 def money(usd: float) -> str:

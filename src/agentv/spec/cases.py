@@ -13,7 +13,7 @@ import msgspec
 from agentv.model.assertion import AssertionEntry
 from agentv.model.conversation import Turn
 from agentv.model.message import Message
-from agentv.model.suite import Case
+from agentv.model.suite import Case, TargetSpec
 from agentv.model.values import EMPTY, Json, JsonObject
 from agentv.registry.fields import DeclaredAssertion
 from agentv.spec.assertions import AssertionReader
@@ -69,6 +69,7 @@ class CaseReader:
         judging: what the assertions read so far ask of judges.
         zero: whether the cases read so far would pass at a threshold of 0.
         untargeted: a case names no target of its own.
+        keyless: targets that cases name for themselves and that lack a key, by their names.
         seen: there is a case, right or wrong.
         witness: gets every case as it is written.
         unread: ids of the cases that are wrong.
@@ -81,6 +82,7 @@ class CaseReader:
         self.judging = Judging()
         self.zero = ZeroThresholds()
         self.untargeted = False
+        self.keyless: dict[str, TargetSpec] = {}
         self.seen = False
         self.witness: Callable[[MapNode], None] | None = None
         self.unread: set[str] = set()
@@ -209,13 +211,13 @@ class CaseReader:
         reference = () if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading)
         target = self._book.inline(authored.target, reading) if authored.target is not None else None
         judge = self._book.inline(authored.judge, reading) if authored.judge is not None else None
-        if target is not None and target.judge:
-            self.judging.of_cases.setdefault(target.judge, target.name)
         graded = (*entries, *_of_turns(turns)) if turns else entries
         for entry in graded:
             self.judging.look(entry, case_names_one=judge is not None or bool(target and target.judge))
         if known and reference is not None:
             check_needs(entries, Facts(authored.id, variables, bool(reference), turns or ()), reading.report)
+        if target is not None or judge is not None:
+            self._note(target, judge, graded)
         tags = read_tags(authored.tags, reading)
         depends_on = () if authored.depends_on is None else read_dependencies(authored.depends_on, reading)
         if messages is None or not graded:
@@ -258,6 +260,15 @@ class CaseReader:
             depends_on=depends_on,
         )
         return (read,) if self._matrix is None else self._matrix.cases(read, reading, self._around(authored, reading))
+
+    def _note(self, target: TargetSpec | None, judge: TargetSpec | None, graded: tuple[AssertionEntry, ...]) -> None:
+        """What is to be remembered of the target and the judge that a case has for itself."""
+        if target is not None and target.judge:
+            self.judging.of_cases.setdefault(target.judge, target.name)
+        if target is not None and target.missing:
+            self.keyless.setdefault(target.name, target)
+        if judge is not None and judge.missing and any(map(judges, graded)):
+            self.judging.keyless.setdefault(judge.name, judge)
 
     def _around(self, authored: AuthoredCase, reading: Reading) -> Around:
         """What the suite says for all inputs, put around the messages of a prompt."""

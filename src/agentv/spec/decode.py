@@ -8,10 +8,10 @@ positions, nearest names and the YAML text of a number, and because this is the 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from types import SimpleNamespace, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from agentv.model.assertion import AssertionEntry
 from agentv.registry import fields as declared
@@ -37,13 +37,21 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The compiled declaration of one options class. `rules` is keyed by every spelling of every option."""
+    """The compiled declaration of one options class.
+
+    Attributes:
+        rules: every spelling of every option → how it is read.
+        secrets: options whose values must never be written.
+        from_environment: option → the variables that may give it.
+    """
 
     cls: type
     rules: Mapping[str, Rule]
     required: tuple[str, ...]
     takes_json: bool
     checks: bool
+    secrets: frozenset[str] = frozenset()
+    from_environment: Mapping[str, declared.FromEnvironment] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -83,6 +91,7 @@ class Shape:
             if value is INVALID:
                 valid = False
             values[rule.name] = value
+        values = {**others.given, **values} if others.given else values
         if any(name not in values for name in self.required):
             valid = False
             if self._only_missing(pairs, others) is None:
@@ -166,6 +175,7 @@ def report_fault(fault: Fault, shape: Shape | None, pairs: Mapping[str, Node], a
 
 
 _SHAPES: dict[type, Shape] = {}
+_Marker = TypeVar("_Marker")
 
 
 def shape_of(cls: type) -> Shape:
@@ -181,29 +191,44 @@ def _compiled(cls: type) -> Shape:
     rules: dict[str, Rule] = {}
     required = []
     older: dict[str, Rule] = {}
-    for field in fields(cls):
-        if not field.init or field.name.startswith("_"):
+    marked: dict[str, list[Any]] = {}
+    for one in fields(cls):
+        if not one.init or one.name.startswith("_"):
             continue
-        markers = _markers(hints[field.name])
-        needed = field.default is MISSING and field.default_factory is MISSING
-        kind = kind_for(hints[field.name])
+        markers = _markers(hints[one.name])
+        needed = one.default is MISSING and one.default_factory is MISSING
+        kind = kind_for(hints[one.name])
         unread = kind is NODE
-        key = field.name.rstrip("_")  # `assert_` is how Python spells the option `assert`
-        rules[key] = Rule(field.name, kind, needed, unread=unread)
+        key = one.name.rstrip("_")  # `assert_` is how Python spells the option `assert`
+        rules[key] = Rule(one.name, kind, needed, unread=unread)
+        marked[key] = markers
         if needed:
-            required.append(field.name)
+            required.append(one.name)
         for marker in markers:
             if isinstance(marker, declared.Older):
-                older |= {name: Rule(field.name, kind, needed, older=True, unread=unread) for name in marker.names}
+                older |= {name: Rule(one.name, kind, needed, older=True, unread=unread) for name in marker.names}
     short = getattr(cls, "short", None)
     takes_json = short in rules and rules[short].kind.accepts(_PROBE)
     checks = getattr(cls, "faults", Declared.faults) is not Declared.faults
-    return Shape(cls, {**rules, **older}, tuple(required), takes_json, checks)
+    return Shape(
+        cls,
+        {**rules, **older},
+        tuple(required),
+        takes_json,
+        checks,
+        secrets=frozenset(key for key, _ in _marked(marked, declared.Secret)),
+        from_environment=dict(_marked(marked, declared.FromEnvironment)),
+    )
+
+
+def _marked(marked: Mapping[str, Iterable[Any]], kind: type[_Marker]) -> Iterator[tuple[str, _Marker]]:
+    """The options that carry a marker of a kind."""
+    return ((key, marker) for key, markers in marked.items() for marker in markers if isinstance(marker, kind))
 
 
 def hints_of(cls: type) -> dict[str, Any]:
     """The evaluated annotations of the fields that can be given; those of private state are left alone."""
-    given = {field.name for field in fields(cls) if field.init and not field.name.startswith("_")}
+    given = {one.name for one in fields(cls) if one.init and not one.name.startswith("_")}
     hints: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         own = {name: hint for name, hint in vars(base).get("__annotations__", {}).items() if name in given}

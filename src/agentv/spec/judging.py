@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,11 +39,15 @@ class Judging:
 
     Attributes:
         of_cases: judge → a target that a case has for itself, and that names this judge.
+        keyless: judges that cases have for themselves, that are asked, and that lack a key, by their names.
+        needed: some entry needs a judge.
     """
 
     named: dict[str, Span | None] = field(default_factory=dict)
     unnamed: Span | None = None
     of_cases: dict[str, str] = field(default_factory=dict)
+    keyless: dict[str, TargetSpec] = field(default_factory=dict)
+    needed: bool = False
     _indifferent: set[type] = field(default_factory=set)
 
     def look(self, entry: AssertionEntry, *, case_names_one: bool) -> None:
@@ -58,6 +63,7 @@ class Judging:
             self.look(child, case_names_one=case_names_one)
         if inner or not judges(entry):
             return
+        self.needed = True
         name: Any = getattr(entry.assertion, "judge", None)
         if isinstance(name, str):
             self.named.setdefault(name, entry.span)
@@ -80,6 +86,21 @@ class Judging:
             reading.report.error("no-judge", self.unnamed, message, notes=PASTE.splitlines())
         self._warn(suite, chosen, reading)
         return {name: spec for name, spec in specs.items() if spec is not None}
+
+    def used(self, suite: Suite, judges: Mapping[str, TargetSpec]) -> Iterator[TargetSpec]:
+        """The judges that the suite's assertions will ask, out of those by their names and its own."""
+        if not self.needed:
+            return
+        if suite.forced_judge is not None:
+            yield suite.forced_judge
+            return
+        yield from (judges[name] for name in (*self.named, *self.of_cases) if name in judges)
+        yield from self.keyless.values()
+        if self.unnamed is None:
+            return
+        of_targets = [judges.get(target.judge) if target.judge else None for target in suite.targets] or [None]
+        chosen = (suite.judge or of_target or suite.default_judge for of_target in of_targets)
+        yield from (one for one in chosen if one is not None)
 
     def _warn(self, suite: Suite, chosen: TargetSpec | None, reading: Reading) -> None:
         asked = {target.name for target in suite.targets}

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 _SECRET = re.compile(
     r".*(?:api|access|private|subscription)[_-]?key|(?:.*[_-])?token|.*(?:secret|authorization|password|passphrase)",
     re.IGNORECASE,
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_USERINFO = re.compile(r"(?<=://)(?:[^/@\s:]*:)?([^/@\s:]+)@")
+"""The password in a URL, or the token that stands alone before its host."""
 MASK = "[redacted]"
 _NOTHING = (None, "")
 
@@ -35,12 +38,16 @@ def secrets_in(value: Any, *, hide: bool = False) -> Iterator[str]:
             yield from secrets_in(one, hide=hide)
     elif hide and value not in _NOTHING:
         yield from _pieces(str(value))
+    elif isinstance(value, str) and "://" in value:
+        yield from (form for found in _USERINFO.findall(value) for form in (found, unquote(found)))
 
 
 def _masked(value: Any) -> Any:
     if isinstance(value, Mapping):
         return mask(value)
-    return [_masked(one) for one in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_masked(one) for one in value]
+    return _USERINFO.sub(f"{MASK}@", value) if isinstance(value, str) and "://" in value else value
 
 
 def is_secret(key: str) -> bool:

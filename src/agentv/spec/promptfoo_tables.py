@@ -193,23 +193,6 @@ RESPONSES: Mapping[str, str] = {
 }
 """The same of those that mean the responses API."""
 
-MODEL_SETTINGS: Mapping[str, str] = {
-    "apiBaseUrl": "base_url",
-    "apiKey": "api_key",
-    "apiVersion": "api_version",
-    "extra_body": "extra",
-    "maxOutputTokens": "max_tokens",
-    "max_completion_tokens": "max_tokens",
-    "max_output_tokens": "max_tokens",
-    "passthrough": "extra",
-    "stopSequences": "stop",
-    "stop_sequences": "stop",
-    "systemInstruction": "system",
-    "topK": "top_k",
-    "topP": "top_p",
-}
-"""Settings of a model that are called otherwise: theirs → ours. Others keep their name, and are refused if unknown."""
-
 ALIKE = frozenset({"echo"})
 """Providers of the same name."""
 

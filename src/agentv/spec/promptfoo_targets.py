@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar
 from agentv.spec.promptfoo_source import Source, mapping, text_node
-from agentv.spec.promptfoo_tables import ALIKE, MODEL_SETTINGS, OTHER_APIS, PROVIDERS, RESPONSES, THROUGH_LITELLM
+from agentv.spec.promptfoo_tables import ALIKE, OTHER_APIS, PROVIDERS, RESPONSES, THROUGH_LITELLM
+from agentv.spec.spellings import SETTINGS
 
 _EXEC = "exec:"
 _MODEL = re.compile(r"openai:(?!embeddings?:|image:|moderation:|realtime:|assistant:|completion:)[\w.-]+$")
@@ -47,10 +48,20 @@ def _renamed(identity: str, beginnings: Mapping[str, str]) -> str | None:
 
 
 def _of_model(settings: Mapping[str, Node]) -> dict[str, Node]:
-    """The settings of a model by our names, where ours is not given too."""
-    return {
-        name if (name := MODEL_SETTINGS.get(key, key)) not in settings else key: one for key, one in settings.items()
-    }
+    """The settings of a model by our names, where ours is not given too. What has no equivalent stays as it is."""
+    made: dict[str, Node] = {}
+    for key, item in settings.items():
+        name, written = _setting(key, item)
+        made[key if name in settings or name in made else name] = written
+    return made
+
+
+def _setting(key: str, item: Node) -> tuple[str, Node]:
+    if isinstance(item, Scalar) and key == "apiKeyEnvar":
+        return "api_key", text_node(f"{{{{ env.{item.text} }}}}", item.at)
+    if isinstance(item, Scalar) and key == "apiHost":
+        return "base_url", text_node(f"https://{item.text}/v1", item.at)
+    return SETTINGS.get(key, key), item
 
 
 def _target(node: Node, source: Source) -> Node:

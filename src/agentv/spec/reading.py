@@ -59,6 +59,7 @@ class Others:
         passed: a key that somebody else reads.
         meant: what an unknown key surely stands for: the only one that is missing beside it.
         called: option → the key that its author wrote for it, such as a type's name in the one-key form.
+        given: option → what gives it where the mapping does not, such as the environment.
     """
 
     listed: tuple[str, ...] = ()
@@ -66,6 +67,7 @@ class Others:
     passed: str | None = None
     meant: str | None = None
     called: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict)
 
 
 NO_OTHERS = Others()

@@ -39,6 +39,7 @@ class LoadRequest:
         heads: called with the outermost mapping of an eval file, or of a sidecar, as it is written.
         finds: called with every path of the suite's own: as written, where it stands, what was found.
         makes: what makes cases in Python is run even where nothing else is.
+        asks: False for `--list`: nothing is called, so that a key may be missing.
         for_run: False for `validate`: no target is needed, and an unset environment variable is a warning.
     """
 
@@ -56,4 +57,5 @@ class LoadRequest:
     heads: Callable[[MapNode], None] | None = None
     finds: Callable[[str, Span, str], None] | None = None
     makes: bool = False
+    asks: bool = True
     for_run: bool = True

@@ -217,8 +217,29 @@ TARGET = Spellings(
     },
 )
 
-SETTINGS = {"command_template": "command"}
-"""Older spellings among a provider's own settings."""
+SETTINGS = {
+    "command_template": "command",
+    "apiKey": "api_key",
+    "apiBaseUrl": "base_url",
+    "baseURL": "base_url",
+    "baseUrl": "base_url",
+    "api_base": "base_url",
+    "apiVersion": "api_version",
+    "maxTokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "maxOutputTokens": "max_tokens",
+    "max_output_tokens": "max_tokens",
+    "topP": "top_p",
+    "topK": "top_k",
+    "stopSequences": "stop",
+    "stop_sequences": "stop",
+    "systemPrompt": "system",
+    "system_prompt": "system",
+    "systemInstruction": "system",
+    "extra_body": "extra",
+    "passthrough": "extra",
+}
+"""Older spellings among a provider's own settings: AgentV's, promptfoo's, and those of the providers' SDKs."""
 
 SINGULAR = frozenset({"target"})
 """Spellings that are as canonical as the one that they are translated to."""

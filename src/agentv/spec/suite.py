@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from agentv.errors import Diagnostic
 from agentv.model.assertion import AssertionEntry
 from agentv.model.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.span import Span
-from agentv.model.suite import Suite
+from agentv.model.suite import Suite, TargetSpec
 from agentv.model.values import EMPTY, Json
 from agentv.spec.datasets import STREAMED, CaseSources
 from agentv.spec.files import DiskReader, Places, repository_root, shown
@@ -24,6 +24,8 @@ from agentv.spec.reading import Chain, Reading
 from agentv.spec.report import Report
 from agentv.spec.request import LoadRequest, Registries
 from agentv.spec.spellings import MEANT, SUITE, TEMPLATE
+from agentv.spec.target_book import TargetBook
+from agentv.spec.variables import report_missing
 from agentv.spec.yaml import Sink, read_yaml
 from agentv.templating import Scope
 
@@ -221,6 +223,11 @@ class SuiteReader:
         self._shared = True
         self._begin(MapNode({}, {}, self._top)).targets.book.check()
 
+    def project(self) -> tuple[TargetBook, Reading]:
+        """The targets that an eval file of this directory can name, and what they are read with."""
+        head = self._begin(MapNode({}, {}, self._top))
+        return head.targets.book, head.reading
+
     def check_template(self) -> None:
         """`validate` knows a template when it is given one."""
         self._shared = True
@@ -252,6 +259,8 @@ class SuiteReader:
         head.cases.zero.close(*head.threshold, self._report)
         needed = self.request.for_run and "judge" not in self._meant
         judges = head.cases.judging.resolve(suite, book, head.reading, for_run=needed)
+        asked = (*self._asked(head), *head.cases.judging.used(suite, judges))
+        report_missing(asked, head.reading, asks=self.request.for_run and self.request.asks)
         if self._report.failed:
             return None
         return replace(
@@ -264,6 +273,14 @@ class SuiteReader:
             secrets=frozenset(self._reading.secrets),
             files=dict(self._disk.digests),
         )
+
+    def _asked(self, head: Head) -> Iterator[TargetSpec]:
+        """The systems under test that a run of this suite would ask."""
+        flagged = self.request.targets or self.request.given_target is not None
+        if flagged or head.cases.untargeted:
+            yield from head.suite.targets
+        if not flagged:
+            yield from head.cases.keyless.values()
 
 
 def _meant(root: MapNode) -> frozenset[str]:

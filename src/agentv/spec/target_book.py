@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from agentv.spec.files import Places, nearest_in_agentv, shown
 from agentv.spec.nearest import did_you_mean
 from agentv.spec.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, span_of
 from agentv.spec.reading import Reading
+from agentv.spec.report import Report
 from agentv.spec.spellings import TARGET
 from agentv.spec.targets import flattened, provider_name, read_target
 from agentv.spec.yaml import read_yaml
@@ -88,6 +90,17 @@ class TargetBook:
         for name in self._entries:
             if self._reading is not None:
                 self._named(name, self._reading)
+
+    @property
+    def entries(self) -> Mapping[str, MapNode]:
+        """The targets of the file by their names, as they are written."""
+        return self._entries
+
+    def read_alone(self, name: str, report: Report) -> TargetSpec | None:
+        """One target of the file, and what is wrong with it in a report of its own."""
+        if self._reading is None:
+            return None
+        return read_target(self._entries[name], self.providers, replace(self._reading, report=report))
 
     def _named(self, name: str, reading: Reading) -> TargetSpec | None:
         if name not in self._read:

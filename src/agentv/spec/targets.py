@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from agentv.model.span import Span
 from agentv.model.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
@@ -14,13 +16,14 @@ from agentv.spec.decode import INVALID, Shape, shape_of
 from agentv.spec.exposed import check_settings
 from agentv.spec.fingerprints import digests_behind
 from agentv.spec.kinds import FILE
-from agentv.spec.masking import mask, secrets_in
+from agentv.spec.masking import MASK, mask, secrets_in
 from agentv.spec.nearest import did_you_mean, nearest
-from agentv.spec.nodes import MapNode, Node, Scalar, is_empty, plain
+from agentv.spec.nodes import NOWHERE, MapNode, Node, Scalar, is_empty, plain, span_of
 from agentv.spec.pacing import gathered
 from agentv.spec.reading import Others, Reading
 from agentv.spec.schema import AuthoredTarget
 from agentv.spec.spellings import SETTINGS, TARGET, translate
+from agentv.spec.variables import from_environment, name_of, still_missing, without_blanks
 from agentv.templating import RenderError, Scope, has_placeholder, render_text
 
 _OTHERS = Others(listed=tuple(sorted(TARGET.canonical)), hinted=tuple(TARGET.known))
@@ -51,13 +54,21 @@ def read_target(
         return None
     own = _settings(items, at, provider, reading)
     shape = shape_of(provider.settings)
-    settings = shape.decode(own, at, reading, f"a target of {provider.name}", others=_OTHERS)
+    own = without_blanks(own, shape, reading)
+    env = {} if authored is INVALID else authored.env
+    variables, drawn = from_environment(shape, own, {**reading.scope.env, **env})
+    others = replace(_OTHERS, given=drawn) if drawn else _OTHERS
+    settings = shape.decode(own, at, reading, f"a target of {provider.name}", others=others)
     if settings is INVALID or authored is INVALID or reading.report.errors > errors:
         return None
     check_settings({**own, **{key: one for key, one in items.items() if key == "env"}}, reading.report)
-    values = {**{key: _value(key, one, shape, reading) for key, one in own.items()}, "env": dict(authored.env)}
-    public = mask(values)
-    secrets = {*secrets_in(values), *secrets_in(_filled(values, reading.scope))}
+    values = {name_of(key, shape): _value(key, one, shape, reading) for key, one in own.items()}
+    values |= {**drawn, "env": dict(authored.env)}
+    public = mask({key: one for key, one in values.items() if key not in shape.secrets})
+    hidden = {key: one for key, one in values.items() if key in shape.secrets}
+    secrets = {*secrets_in(values), *secrets_in(_filled(values, reading.scope)), *secrets_in(hidden, hide=True)}
+    if provider.settings.finds_keys:
+        secrets |= set(secrets_in(dict(reading.scope.env)))
     reading.secrets.update(secrets)
     return TargetSpec(
         name=authored.name or authored.provider,
@@ -71,9 +82,17 @@ def read_target(
         timeout_s=authored.timeout_s,
         allow_empty=authored.allow_empty,
         secrets=frozenset(secrets),
-        public={"provider": provider.name, **public},
+        public={"provider": provider.name, **public, **dict.fromkeys(hidden, MASK)},
         fingerprint=_fingerprint(provider.name, public, settings, reading),
+        span=_place_of(at),
+        variables=still_missing(variables, settings),
     )
+
+
+def _place_of(at: MapNode) -> Span | None:
+    """Where a target says its name, else its provider; None for one of the command line."""
+    place = (at.get("name") or at.items["provider"]).at
+    return span_of(place) if place is not NOWHERE else None
 
 
 def _with_provider(at: MapNode, reading: Reading) -> MapNode | None:
@@ -92,7 +111,9 @@ def _settings(items: Mapping[str, Node], at: MapNode, provider: Provider, readin
     for key, node in items.items():
         if key not in TARGET.canonical and not key.startswith("x-"):
             older = SETTINGS.get(key, key)
-            name = older if older in taken else key  # refused by the name that its author wrote
+            name = older if older in taken and key not in taken else key  # refused by the name that its author wrote
+            if name != key:
+                reading.report.older(key, name, at.keys.get(key))
             if name in own:
                 reading.report.error(
                     "two-spellings", at.keys[key], f"'{key}' and '{name}' say the same; keep one of them"

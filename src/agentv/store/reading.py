@@ -38,11 +38,11 @@ class RowFacts(Struct, gc=False):
     cost_usd: float | None = None
     judge_cost_usd: float | None = None
     token_usage: TokenUsage | None = None
+    judge_token_usage: TokenUsage | None = None
     schema_version: int = SCHEMA_VERSION
     tags: tuple[str, ...] = ()
     repeat: int = 1
     aggregate: Aggregate = "mean"
-    judge_token_usage: TokenUsage | None = None
     scores: Raw = Raw(b"[]")
     error: ErrorFacts | None = None
 

@@ -71,15 +71,17 @@ def summarize(
         pass_rate=whole.pass_rate,
         pass_rate_interval=wilson_interval(whole.cases.passed, judged) if judged else None,
         mean_score=whole.mean_score,
-        cost_usd=spent.cost_usd,
-        judge_cost_usd=spent.judge_cost_usd,
-        token_usage=spent.token_usage,
+        cost_usd=spent.targets.cost_usd,
+        judge_cost_usd=spent.judges.cost_usd,
+        token_usage=spent.targets.tokens,
         duration_ms=duration_ms,
+        judge_token_usage=spent.judges.tokens,
+        unpriced_trials=spent.targets.unpriced,
+        judge_unpriced_trials=spent.judges.unpriced,
         by_suite=_grouped(((profile.suite, one) for profile, one in found), planned.by_suite),
         by_target=_grouped(((profile.target, one) for profile, one in found), planned.by_target),
         by_prompt=_grouped(((profile.prompt, one) for profile, one in found if profile.prompt is not None), {}),
         by_tag=_grouped(((tag, one) for profile, one in found for tag in profile.tags), planned.by_tag),
-        judge_token_usage=spent.judge_token_usage,
     )
 
 
@@ -132,32 +134,32 @@ def _grouped(found: Iterable[tuple[str, _Outcomes]], planned: Mapping[str, int])
 
 
 class _Spent:
-    """What the calls cost; None as long as no call said."""
+    """What the calls of targets cost, and apart from them those of judges."""
+
+    def __init__(self) -> None:
+        self.targets = _Spending()
+        self.judges = _Spending()
+
+    def add(self, row: RowFacts) -> None:
+        self.targets.add(row.cost_usd, row.token_usage)
+        self.judges.add(row.judge_cost_usd, row.judge_token_usage)
+
+
+class _Spending:
+    """Sums over rows; None as long as none says. `unpriced` counts those that tell tokens and no price."""
 
     def __init__(self) -> None:
         self._cost: float | None = None
-        self._judge_cost: float | None = None
-        self.token_usage: TokenUsage | None = None
-        self.judge_token_usage: TokenUsage | None = None
+        self.tokens: TokenUsage | None = None
+        self.unpriced = 0
 
-    def add(self, row: RowFacts) -> None:
-        if row.cost_usd is not None:
-            self._cost = (self._cost or 0.0) + row.cost_usd
-        if row.judge_cost_usd is not None:
-            self._judge_cost = (self._judge_cost or 0.0) + row.judge_cost_usd
-        if row.token_usage is not None:
-            self.token_usage = _added(self.token_usage, row.token_usage)
-        if row.judge_token_usage is not None:
-            self.judge_token_usage = _added(self.judge_token_usage, row.judge_token_usage)
+    def add(self, cost_usd: float | None, tokens: TokenUsage | None) -> None:
+        if cost_usd is not None:
+            self._cost = (self._cost or 0.0) + cost_usd
+        if tokens is not None:
+            self.tokens = tokens if self.tokens is None else self.tokens + tokens
+            self.unpriced += cost_usd is None
 
     @property
     def cost_usd(self) -> float | None:
         return None if self._cost is None else round(self._cost, 10)
-
-    @property
-    def judge_cost_usd(self) -> float | None:
-        return None if self._judge_cost is None else round(self._judge_cost, 10)
-
-
-def _added(sum_so_far: TokenUsage | None, more: TokenUsage) -> TokenUsage:
-    return more if sum_so_far is None else sum_so_far + more

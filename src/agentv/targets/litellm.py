@@ -64,6 +64,7 @@ class LiteLLM(ProviderSettings):
     """Asks any model that LiteLLM knows."""
 
     short: ClassVar[str | None] = "model"
+    finds_keys: ClassVar[bool] = True
 
     model: Annotated[Text, Nonempty(), Doc("provider and model as LiteLLM writes them: `mistral/mistral-small`")]
     api_key: Annotated[

@@ -140,3 +140,9 @@ def test_faults(assertion, found):
 )
 def test_label(assertion, label):
     assert assertion.label() == label
+
+
+def test_tokens_without_a_price_are_the_reason_why_a_cost_cannot_be_judged():
+    for subject in (Cost(5), ExecutionMetrics(max_cost_usd=5)):
+        grade = graded(subject, answer("", token_usage=TokenUsage(1, 2, 3)))
+        assert (grade.error.code, "no price is known" in grade.error.message) == ("no-data", True)

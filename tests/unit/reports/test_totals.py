@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from agentv.model.response import TokenUsage
 from agentv.model.summary import Counts, Group, Summary
 from agentv.reports.totals import duration, money, totals
 
@@ -72,6 +73,36 @@ def test_where_nothing_was_judged_no_rate_is_said():
 )
 def test_cost(cost, judges, said):
     assert said in lines(cost_usd=cost, judge_cost_usd=judges)
+
+
+@pytest.mark.parametrize(
+    ("unpriced", "judge_unpriced", "said"),
+    [
+        (2, 0, "cost at least $0.0163 ($0.0040 of it judges): no price is known for 2 trials, 3.2 s"),
+        (0, 1, "cost at least $0.0163 ($0.0040 of it judges): no price is known for 1 trial, 3.2 s"),
+        (2, 3, "cost at least $0.0163 ($0.0040 of it judges): no price is known for 3 trials, 3.2 s"),
+    ],
+)
+def test_a_sum_of_which_a_part_has_no_price_says_so(unpriced, judge_unpriced, said):
+    counts = {"unpriced_trials": unpriced, "judge_unpriced_trials": judge_unpriced}
+    assert said in lines(cost_usd=0.0123, judge_cost_usd=0.004, **counts)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "judges", "said"),
+    [
+        (TokenUsage(1200, 300, 1500, cached=800), None, "tokens: 1,200 in (800 cached), 300 out"),
+        (
+            TokenUsage(1200, 300, 1500),
+            TokenUsage(9, 8, 17, reasoning=5),
+            "tokens: 1,200 in, 300 out; judges 9 in, 8 out (5 reasoning)",
+        ),
+        (None, TokenUsage(9, 8, 17), "tokens: judges 9 in, 8 out"),
+        (TokenUsage(total=1234), None, "tokens: 1,234 in all"),
+    ],
+)
+def test_tokens_of_judges_are_said_apart(tokens, judges, said):
+    assert said in lines(token_usage=tokens, judge_token_usage=judges)
 
 
 @pytest.mark.parametrize(

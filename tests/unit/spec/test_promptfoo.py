@@ -340,3 +340,22 @@ def test_no_shape_of_a_configuration_is_too_much(document: dict[str, Any]) -> No
         for key in document.keys() & {"x"}:
             assert key in kept
             assert report.count
+
+
+def test_the_settings_of_a_model_keep_their_meaning(tmp_path: Path) -> None:
+    config = "{apiKeyEnvar: TEAM_KEY, apiHost: gateway.example, temperature: 0.5, maxTokens: 9}"
+    document, _ = converted(
+        f"prompts: hello\nproviders: [{{id: 'anthropic:messages:m', label: m, config: {config}}}]\n"
+        "tests: [{assert: [{type: contains, value: h}]}]\n",
+        tmp_path,
+    )
+    assert document["targets"] == [
+        {
+            "name": "m",
+            "provider": "anthropic:m",
+            "api_key": "{{ env.TEAM_KEY }}",
+            "base_url": "https://gateway.example/v1",
+            "temperature": 0.5,
+            "max_tokens": 9,
+        }
+    ]

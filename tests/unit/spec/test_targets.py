@@ -22,7 +22,7 @@ def read(text: str, folder: Path, files: dict[str, str] | None = None, **more):
 
 def target(text: str, folder: Path, files: dict[str, str] | None = None, **more):
     found, told = read(text, folder, files, **more)
-    assert told == []
+    assert [one for one in told if one[0] != "secret-in-file"] == []
     return found
 
 
@@ -164,3 +164,19 @@ def test_the_fingerprint_tells_settings_and_code_but_not_secrets_apart(tmp_path)
     assert [code for code, _ in told] == ["secret-in-file"]
     other = "{name: a, provider: cli, command: x, env: {MODE: %s}}"
     assert target(other % "first", tmp_path).fingerprint != target(other % "second", tmp_path).fingerprint
+
+
+def test_settings_as_others_spell_them(tmp_path):
+    text = """
+        {name: a, id: 'anthropic:m', config: {apiKey: k-1234, apiBaseUrl: 'http://localhost:1', maxTokens: 5, topP: 0.5,
+        systemPrompt: s, stopSequences: [x], passthrough: {y: 1}}}
+    """
+    settings = target(text, tmp_path, env={"ANTHROPIC_API_KEY": "other"}).settings
+    assert (settings.api_key, settings.base_url, settings.max_tokens) == ("k-1234", "http://localhost:1", 5)
+    assert (settings.top_p, settings.system, settings.stop, settings.extra) == (0.5, "s", ("x",), {"y": 1})
+
+
+def test_validate_names_the_canonical_spelling_of_a_setting(tmp_path):
+    text = "{name: a, provider: 'anthropic:m', apiKey: '${{ K }}'}"
+    _, told = read(text, tmp_path, env={"K": "k-1234"}, renders=True, hints=True)
+    assert told == [("older-spelling", 36)]

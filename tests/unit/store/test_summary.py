@@ -140,6 +140,26 @@ def test_what_was_spent():
     assert found.judge_token_usage == TokenUsage(6, 6, 12)
 
 
+def test_tokens_without_a_price_are_counted_so_that_no_sum_pretends():
+    rows = [
+        row("passed", "a", cost_usd=0.1, token_usage=TokenUsage(1, 2, 3)),
+        row("passed", "b", token_usage=TokenUsage(1, 2, 3)),
+        row("passed", "c"),
+    ]
+    found = summary(*rows)
+    assert (found.cost_usd, found.unpriced_trials, found.judge_unpriced_trials) == (0.1, 1, 0)
+
+
+def test_what_judges_spent_is_summed_apart():
+    rows = [
+        msgspec.structs.replace(row("passed", "a"), judge_token_usage=TokenUsage(5, 6, 11), judge_cost_usd=0.1),
+        msgspec.structs.replace(row("passed", "b"), judge_token_usage=TokenUsage(5, 6, 11)),
+    ]
+    found = summary(*rows)
+    assert (found.judge_token_usage, found.token_usage) == (TokenUsage(10, 12, 22), None)
+    assert (found.judge_cost_usd, found.judge_unpriced_trials, found.unpriced_trials) == (0.1, 1, 0)
+
+
 def test_groups():
     rows = [
         row("passed", "a", tags=("smoke", "slow")),
@@ -199,11 +219,13 @@ def test_summary_json_is_what_section_13_says(tmp_path):
         "judge_cost_usd": None,
         "token_usage": {"input": 1, "output": 2, "total": 3, "cached": None, "reasoning": None},
         "duration_ms": 1500.0,
+        "judge_token_usage": None,
+        "unpriced_trials": 0,
+        "judge_unpriced_trials": 0,
         "by_suite": {"refunds": group},
         "by_target": {"gpt": group},
         "by_prompt": {},
         "by_tag": {"smoke": group},
-        "judge_token_usage": None,
     }
     assert list(written)[:3] == ["schema_version", "run_id", "cases"]
 

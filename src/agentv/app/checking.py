@@ -1,0 +1,108 @@
+"""A call to a target that costs next to nothing, to see whether it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from agentv.app.wiring import Connections
+from agentv.engine.limits import in_time
+from agentv.foreign.guard import attempt
+from agentv.foreign.patience import Limit
+from agentv.foreign.processes import kill_all
+from agentv.model.configured import CheckOutcome
+from agentv.model.message import Message
+from agentv.model.redaction import Redactor
+from agentv.model.response import CallFailure, Failure, TargetResponse
+from agentv.model.suite import Retry, TargetSpec
+from agentv.ports import Target, TargetRequest
+
+QUESTION = "Reply with OK."
+FEWEST_TOKENS = 16
+"""What a call may answer with: the fewest that every model API takes."""
+
+NOTHING_TO_CALL = frozenset({"echo", "mock", "replay"})
+"""Providers that answer by themselves."""
+
+_CUT_SHORT = "max_tokens or model output limit"
+"""How OpenAI refuses a reasoning model that would have said more: it has been reached, and the key is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A target to call; `key` is the name of the variable that its key is out of."""
+
+    spec: TargetSpec
+    key: str | None = None
+
+
+def check_all(called: Sequence[Called], env: Mapping[str, str], timeout_s: float) -> list[CheckOutcome]:
+    """What a call to each comes to, in their order; they are called at once."""
+    return asyncio.run(_check_all(called, env, timeout_s))
+
+
+async def _check_all(called: Sequence[Called], env: Mapping[str, str], timeout_s: float) -> list[CheckOutcome]:
+    connections = Connections()
+    try:
+        return await asyncio.gather(*(_check(connections, one, env, timeout_s) for one in called))
+    finally:
+        await connections.close()
+        kill_all()
+
+
+async def _check(connections: Connections, called: Called, env: Mapping[str, str], timeout_s: float) -> CheckOutcome:
+    spec = called.spec
+    if spec.provider in NOTHING_TO_CALL:
+        return CheckOutcome("untried", message="it answers by itself")
+    target = connections.target(frugal(spec))
+    began = time.monotonic()
+    answer = await _asked(target, spec, env, timeout_s)
+    took = (time.monotonic() - began) * 1000
+    if isinstance(answer, TargetResponse) or answer.code == "empty-output" or _CUT_SHORT in answer.message:
+        return CheckOutcome("ok", took)
+    message = Redactor(spec.secrets).redact(answer.message)
+    return CheckOutcome("failed", took, answer.code, message, _fix(answer, called.key))
+
+
+async def _asked(
+    target: Target, spec: TargetSpec, env: Mapping[str, str], timeout_s: float
+) -> TargetResponse | Failure:
+    what = f"target '{spec.name}'"
+    messages = (Message("user", QUESTION),)
+    request = TargetRequest("check", QUESTION, messages, timeout_s=timeout_s, env={**env, **spec.env})
+    given = attempt(target.answer, request, "target-raised", what)
+    if isinstance(given, TargetResponse | Failure):
+        return given
+    return await in_time(given, Limit(timeout_s), code="target-raised", what=what, missing="answer")
+
+
+def frugal(spec: TargetSpec) -> TargetSpec:
+    """The target, told to say next to nothing where its settings can tell it; it is asked once."""
+    settings: Any = spec.settings
+    known = {one.name for one in fields(settings)}
+    fewest = {"max_tokens": FEWEST_TOKENS, "thinking": None}
+    told = replace(settings, **{name: fewest[name] for name in fewest.keys() & known})
+    return replace(spec, settings=told, retry=Retry(max_retries=0))
+
+
+def _fix(failure: Failure, key: str | None) -> str | None:
+    """What a person can do about it; None where the message says it all."""
+    status = failure.status if isinstance(failure, CallFailure) else None
+    if status in (401, 403):
+        where = f"look at {key}" if key else "look at the target's api_key"
+        return f"the key was refused: {where}, and at whose server 'base_url' is"
+    return _FIXES_OF_STATUS.get(status or 0) or _FIXES.get(failure.code)
+
+
+_FIXES_OF_STATUS: Mapping[int, str] = {
+    404: "there is no such model or path: look at 'model' and 'base_url'",
+    429: "the rate limit is reached, or the account has no credit",
+}
+_FIXES: Mapping[str, str] = {
+    "connection": "is the server running, and is 'base_url' right?",
+    "unset-environment": "set it in the environment or in a .env file",
+    "timeout": "give it longer with --timeout SECONDS",
+}

@@ -1,0 +1,182 @@
+"""`agentv targets`: what is configured, which keys are set, and what a call to each comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from pathlib import Path
+
+from agentv.app.checking import Called, check_all
+from agentv.app.wiring import registries
+from agentv.errors import Diagnostic, LoadError
+from agentv.model.configured import CheckOutcome, KeyFact, ListedProvider, ListedTarget, TargetsListing
+from agentv.model.suite import TargetSpec, Variable
+from agentv.registry.fields import FromEnvironment
+from agentv.registry.types import Provider
+from agentv.spec.decode import shape_of
+from agentv.spec.inventory import Entry, Inventory, inventory
+from agentv.spec.request import LoadRequest
+from agentv.spec.variables import how_to_set
+
+EXAMPLES: Mapping[str, str] = {
+    "openai": "gpt-5-mini",
+    "azure": "my-deployment",
+    "anthropic": "claude-haiku-4-5",
+    "gemini": "gemini-2.5-flash",
+    "ollama": "llama3.2",
+    "openrouter": "meta-llama/llama-3.3-70b-instruct",
+    "litellm": "mistral/mistral-small-latest",
+}
+"""A small model of each provider, for examples."""
+
+OTHER_EXAMPLES: Mapping[str, str] = {
+    "mock": "mock:any text",
+    "replay": "replay:answers.jsonl",
+    "python": "python:agent.py:answer",
+    "cli": "cli:./my-agent {PROMPT}",
+    "http": "http:https://my-agent.example/ask",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TargetsAsked:
+    """What `agentv targets` was asked.
+
+    Attributes:
+        names: targets; without any all that are configured.
+        check: call each.
+        timeout_s: seconds that a call may take.
+    """
+
+    names: tuple[str, ...]
+    check: bool
+    timeout_s: float
+    process_env: Mapping[str, str]
+    env_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetsFound:
+    """The listing, and the warnings of the files that it is out of."""
+
+    listing: TargetsListing
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def list_targets(asked: TargetsAsked) -> TargetsFound:
+    """The targets, called where that was asked for.
+
+    Raises:
+        LoadError: a file is wrong, or a name is no target.
+    """
+    request = LoadRequest((), process_env=asked.process_env, env_file=asked.env_file, for_run=False)
+    known = registries()
+    found = inventory(str(Path.cwd()), asked.names, request, known)
+    if any(one.severity == "error" for one in found.diagnostics):
+        raise LoadError(one for one in found.diagnostics if one.severity != "hint")
+    targets = tuple(_listed(entry, found) for entry in found.entries)
+    if asked.check:
+        targets = _checked(targets, found, asked)
+    models = tuple(
+        _provider(name, known.providers.find(name), found.env) for name in known.providers if _is_model(name)
+    )
+    others = tuple(
+        _provider(name, known.providers.find(name), found.env) for name in known.providers if not _is_model(name)
+    )
+    warnings = tuple(one for one in found.diagnostics if one.severity == "warning")
+    return TargetsFound(TargetsListing(found.path, targets, models, others), warnings)
+
+
+def _is_model(name: str) -> bool:
+    return name in EXAMPLES
+
+
+def _listed(entry: Entry, found: Inventory) -> ListedTarget:
+    lacks = next((one for one in entry.lacks if one.code == "missing-extra"), None)
+    secrets = shape_of(type(entry.spec.settings)).secrets if entry.spec else frozenset()
+    return ListedTarget(
+        name=entry.name,
+        provider=entry.provider,
+        model=entry.model,
+        place=(entry.span.file, entry.span.line) if entry.span else None,
+        marks=tuple(_marks(entry.name, found)),
+        keys=(*(_fact(one) for one in _open(entry.spec)), *entry.named),
+        written=not entry.named and bool(secrets & entry.settings),
+        finds_keys=entry.spec is not None and getattr(type(entry.spec.settings), "finds_keys", False),
+        problem=lacks.message if lacks else None,
+        fix=lacks.hint if lacks else None,
+    )
+
+
+def _open(spec: TargetSpec | None) -> Iterator[Variable]:
+    """What the environment gives, or would have to: not what the author gives, nor what may be missing."""
+    return (one for one in (spec.variables if spec else ()) if one.found or one.missing)
+
+
+def _fact(variable: Variable) -> KeyFact:
+    return KeyFact(variable.names, variable.found, variable.missing or variable.found is not None)
+
+
+def _marks(name: str, found: Inventory) -> Iterator[str]:
+    if name == found.default_target:
+        yield "default"
+    if name == found.default_judge:
+        yield "default judge"
+    for entry in found.entries:
+        if entry.spec is not None and entry.spec.judge == name:
+            yield f"judge of {entry.name}"
+
+
+def _checked(targets: tuple[ListedTarget, ...], found: Inventory, asked: TargetsAsked) -> tuple[ListedTarget, ...]:
+    specs = [entry.spec if not entry.spec or not entry.spec.missing else None for entry in found.entries]
+    called = [Called(spec, _key_of(target)) for spec, target in zip(specs, targets, strict=True) if spec]
+    outcomes = iter(check_all(called, found.env, asked.timeout_s))
+    return tuple(
+        replace(target, check=next(outcomes) if spec else _impossible(target, entry))
+        for target, spec, entry in zip(targets, specs, found.entries, strict=True)
+    )
+
+
+def _key_of(target: ListedTarget) -> str | None:
+    return next((key.found for key in target.keys if key.found), None)
+
+
+def _impossible(target: ListedTarget, entry: Entry) -> CheckOutcome:
+    """Why a target cannot be called at all."""
+    if target.problem is not None:
+        return CheckOutcome("failed", None, "missing-extra", target.problem, target.fix)
+    if entry.spec is not None:
+        first = entry.spec.missing[0]
+        return CheckOutcome("failed", None, "no-api-key", f"{first.names[0]} is not set", how_to_set(first))
+    lacking = next((key for key in target.keys if key.found is None), KeyFact(("a variable",)))
+    name = lacking.names[0]
+    return CheckOutcome("failed", None, "unset-environment", f"{name} is not set", how_to_set(Variable("", (name,))))
+
+
+def _provider(name: str, provider: Provider | None, env: Mapping[str, str]) -> ListedProvider:
+    assert provider is not None  # noqa: S101  # it is one of the registry's own
+    facts = tuple(
+        _would_take(one, env) for one in shape_of(provider.settings).from_environment.values() if one.required
+    )
+    example = f"{name}:{EXAMPLES.get(name, 'MODEL')}" if _is_model(name) else OTHER_EXAMPLES.get(name, name)
+    extra = _extra_of(provider) if _is_model(name) else None
+    return ListedProvider(name, _summary(provider), example, facts, provider.settings.finds_keys, extra)
+
+
+def _would_take(source: FromEnvironment, env: Mapping[str, str]) -> KeyFact:
+    return KeyFact(source.names, next((name for name in source.names if env.get(name, "").strip()), None))
+
+
+def _summary(provider: Provider) -> str:
+    return (provider.settings.__doc__ or "").strip().split("\n", 1)[0]
+
+
+def _extra_of(provider: Provider) -> str | None:
+    """How to get the library that a provider needs and that is not here; its settings say so, whatever they are."""
+    needed = {
+        one.name: "x"
+        for one in fields(provider.settings)  # type: ignore[arg-type]  # every ProviderSettings is a dataclass
+        if one.default is MISSING and one.default_factory is MISSING
+    }
+    faults = provider.settings(**needed).faults()
+    return next((fault.hint for fault in faults if fault.code == "missing-extra"), None)

@@ -1,0 +1,50 @@
+"""Models without a known price: told once a run, since a cost of null looks like none (SPEC section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentv.model.suite import TargetSpec
+from agentv.model.trial import Trial, TrialResult
+from agentv.reports.text import one_line
+from agentv.reports.totals import plural
+
+
+class Unpriced:
+    """The trials whose calls told tokens and no price, and the models that they were calls of."""
+
+    def __init__(self) -> None:
+        self._models: dict[str, None] = {}
+        self._trials = {"cost_usd": 0, "judge_cost_usd": 0}
+
+    def add(self, result: TrialResult) -> None:
+        """Take in one finished trial."""
+        if result.cost_usd is None and result.token_usage is not None:
+            self._count("cost_usd", result.trial.target)
+        if result.judge_cost_usd is None and result.judge_token_usage is not None:
+            self._count("judge_cost_usd", *_judges_of(result.trial))
+
+    def _count(self, key: str, *specs: TargetSpec) -> None:
+        self._trials[key] += 1
+        self._models |= dict.fromkeys(map(_model_of, specs))
+
+    def notes(self) -> Iterator[str]:
+        """`the price of tiny-model is not known, so cost_usd is null for 12 trials`; nothing where all are known."""
+        parts = [f"{key} is null for {plural(count, 'trial')}" for key, count in self._trials.items() if count]
+        if parts:
+            names = ", ".join(one_line(name) for name in self._models)
+            begin = f"the price of {names} is" if len(self._models) == 1 else f"prices among {names} are"
+            yield f"{begin} not known, so {' and '.join(parts)}"
+
+
+def _judges_of(trial: Trial) -> list[TargetSpec]:
+    """Whom the assertions of a trial may have asked."""
+    forced = trial.suite.forced_judge
+    if forced is not None:
+        return [forced]
+    return [one for one in (trial.judge, *trial.suite.judges.values()) if one is not None]
+
+
+def _model_of(spec: TargetSpec) -> str:
+    model = getattr(spec.settings, "model", None)
+    return model if isinstance(model, str) else spec.name

@@ -1,0 +1,49 @@
+"""`agentv targets`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from shutil import get_terminal_size
+
+import click
+
+from agentv.cli.printing import print_diagnostics
+from agentv.errors import ExitStatus
+
+PIPED = 160
+"""Columns where nobody looks at a terminal."""
+
+
+@click.command("targets", epilog="Example: agentv targets openai:gpt-5-mini --check")
+@click.argument("names", nargs=-1, metavar="[TARGET]...")
+@click.option("--check", is_flag=True, help="Call each with a question of one word.")
+@click.option(
+    "--timeout", "timeout_s", type=click.FloatRange(0.1, 3600), default=30.0, metavar="SECONDS", help="Of a call."
+)
+@click.option("--env-file", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Instead of .env files.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
+def command(names: tuple[str, ...], *, check: bool, timeout_s: float, env_file: str | None, as_json: bool) -> int:
+    """List the targets that are configured, and whether the keys that they need are set.
+
+    Named ones may be of `.agentv/targets.yaml` or `provider:model` strings. Where none is configured, those that could
+    be used are listed. No key is ever shown.
+
+    Exit status 3 if a call failed, 2 if a file is wrong.
+    """
+    from agentv.app.targets import TargetsAsked, list_targets
+    from agentv.reports.targets import render_targets, targets_json
+
+    asked = TargetsAsked(names, check, timeout_s, dict(os.environ), env_file)
+    found = list_targets(asked)
+    print_diagnostics(found.diagnostics)
+    here = str(Path.cwd())
+    if as_json:
+        click.echo(targets_json(found.listing, here=here))
+    else:
+        watched = sys.stdout.isatty()
+        width = get_terminal_size().columns if watched else PIPED
+        color = watched and "NO_COLOR" not in os.environ
+        click.echo(render_targets(found.listing, here=here, width=width, color=color), color=color)
+    return ExitStatus.ERRORED if found.listing.failed else ExitStatus.PASSED

@@ -1,0 +1,109 @@
+"""The targets that a project can name, as `agentv targets` tells of them. No value of a variable is ever in here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFact:
+    """Environment variables of which a target needs one.
+
+    Attributes:
+        names: the variables, in the order in which they are looked for.
+        found: the one that is set; None: none is.
+        needed: without one of them the target cannot be asked.
+    """
+
+    names: tuple[str, ...]
+    found: str | None = None
+    needed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOutcome:
+    """What a call for the sake of the check came to.
+
+    Attributes:
+        state: `untried`: there is nothing to call.
+        code, message: why there was no answer.
+        fix: what to do about it.
+    """
+
+    state: Literal["ok", "failed", "untried"]
+    duration_ms: float | None = None
+    code: str | None = None
+    message: str | None = None
+    fix: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTarget:
+    """One target that suites and the command line can name.
+
+    Attributes:
+        model: of a model API.
+        place: absolute path of the file that it stands in, and its line; None for one of the command line.
+        marks: what it is to the project: `default`, `judge`, `judge of NAME`.
+        keys: the variables that it takes something from.
+        written: a secret of it stands in the file itself.
+        finds_keys: its library looks for a key by itself.
+        problem, fix: why it cannot be asked, whatever the keys are, and what to do about that.
+        check: None where none was asked for.
+    """
+
+    name: str
+    provider: str
+    model: str | None = None
+    place: tuple[str, int] | None = None
+    marks: tuple[str, ...] = ()
+    keys: tuple[KeyFact, ...] = ()
+    written: bool = False
+    finds_keys: bool = False
+    problem: str | None = None
+    fix: str | None = None
+    check: CheckOutcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedProvider:
+    """A provider that could be used.
+
+    Attributes:
+        example: a target of it, as a `provider:rest` string.
+        finds_keys: its library looks for a key by itself.
+        fix: how to get the library that it needs; None where nothing is missing.
+    """
+
+    name: str
+    summary: str
+    example: str
+    keys: tuple[KeyFact, ...] = ()
+    finds_keys: bool = False
+    fix: str | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether its example would work as things stand."""
+        return self.fix is None and all(key.found or not key.needed for key in self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetsListing:
+    """All of it.
+
+    Attributes:
+        file: absolute path of the `targets.yaml` in force; None where there is none.
+        models: providers of models; `others` answer without a model API.
+    """
+
+    file: str | None
+    targets: tuple[ListedTarget, ...]
+    models: tuple[ListedProvider, ...] = field(default=())
+    others: tuple[ListedProvider, ...] = field(default=())
+
+    @property
+    def failed(self) -> bool:
+        """Whether a target was checked in vain."""
+        return any(one.check is not None and one.check.state == "failed" for one in self.targets)

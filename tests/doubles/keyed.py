@@ -1,0 +1,60 @@
+"""A provider of targets that wants a key, as model APIs do, and calls nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+
+from agentv.app.wiring import registries
+from agentv.model.response import TargetResponse
+from agentv.registry.fields import Doc, FromEnvironment, Older, Secret, Text
+from agentv.registry.table import Registry
+from agentv.registry.types import Provider, ProviderSettings
+from agentv.spec.request import Registries
+from agentv.targets.catalogue import PROVIDERS
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed(ProviderSettings):
+    """Answers with its model's name."""
+
+    short: ClassVar[str | None] = "model"
+
+    model: Annotated[Text, Doc("the model")]
+    api_key: Annotated[
+        Text | None, Secret(), FromEnvironment(("KEYED_API_KEY", "KEYED_KEY")), Older(("key",)), Doc("the key")
+    ] = None
+    base_url: Annotated[Text | None, FromEnvironment(("KEYED_BASE_URL",), required=False), Doc("where")] = None
+
+    def spares(self) -> Collection[str]:
+        """Servers on this machine need no key."""
+        return ("api_key",) if self.base_url is not None and "localhost" in self.base_url else ()
+
+    def connect(self, spec, executor):
+        del spec, executor
+        return _Answering(self.model)
+
+
+@dataclass(frozen=True, slots=True)
+class Regional(ProviderSettings):
+    """Wants to know where in the world it is."""
+
+    region: Annotated[Text | None, FromEnvironment(("REGION",)), Doc("of the world")] = None
+
+
+class _Answering:
+    def __init__(self, model: str) -> None:
+        self._model = model
+
+    async def answer(self, request):
+        del request
+        return TargetResponse(self._model)
+
+    async def close(self) -> None: ...
+
+
+def keyed_registries() -> Registries:
+    """All that names mean, and the providers `keyed` and `regional`."""
+    table = {**PROVIDERS, "keyed": "doubles.keyed:Keyed", "regional": "doubles.keyed:Regional"}
+    return replace(registries(), providers=Registry("provider", table, Provider))

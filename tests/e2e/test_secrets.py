@@ -1,0 +1,131 @@
+"""Every byte that a run writes is searched for the keys that it used (SPEC section 6), failures included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agentv.targets.catalogue import PROVIDERS
+from agentv.testing import Answer, ModelCall, ModelServer, Status
+from e2e.command import Ended, Project
+
+FROM_ENVIRONMENT = "sk-environment-0123456789abcdef"
+FROM_DOTENV = "sk-dotenv-0123456789abcdef"
+FROM_FILE = "sk-written-0123456789abcdef"
+FROM_SUITE = "sk-suite-0123456789abcdef"
+FROM_HEADER = "header-0123456789abcdef"
+PASSWORD = "hunter2-0123456789"
+SECRETS = (FROM_ENVIRONMENT, FROM_DOTENV, FROM_FILE, FROM_SUITE, FROM_HEADER, PASSWORD)
+
+MODELS = {
+    "openai": ("openai", "OPENAI"),
+    "azure": ("azure", "AZURE_OPENAI"),
+    "ollama": ("ollama", "OLLAMA"),
+    "openrouter": ("openai", "OPENROUTER"),
+    "anthropic": ("anthropic", "ANTHROPIC"),
+    "gemini": ("gemini", "GEMINI"),
+    "litellm": ("openai", "OPENAI"),
+}
+"""Provider → the address of the server that it asks, and how its variables begin."""
+
+NO_KEYS = frozenset({"echo", "mock", "replay", "python", "cli"})
+"""Providers that ask nobody over a network."""
+
+SUITE = """env: {{SUITE_KEY: {from_suite}}}
+targets: [tells, of-dotenv, of-suite, refused, unreachable]
+judge: {{name: critic, provider: "{provider}judge", base_url: "{url}", api_key: "${{{{ SUITE_KEY }}}}"}}
+tests:
+  - id: a
+    input: Hello
+    assert:
+      - Tells no secret
+      - contains: Hello
+"""
+
+BOOK = """targets:
+  - {{name: tells, provider: "{provider}tells", base_url: "{url}"{header}}}
+  - {{name: of-dotenv, provider: "{provider}tells", base_url: "{url}", api_key: "${{{{ DOTENV_KEY }}}}"}}
+  - {{name: of-suite, provider: "{provider}tells", base_url: "{url}", api_key: "${{{{ SUITE_KEY }}}}"}}
+  - {{name: refused, provider: "{provider}refused", base_url: "{url}", api_key: {written}}}
+  - {{name: unreachable, provider: "{provider}m", base_url: "http://ann:{password}@127.0.0.1:9/v1"}}
+"""
+
+
+def told(call: ModelCall) -> Answer | Status:
+    """Whatever came with the call, told to everybody: a key in an answer, in an error, in a header."""
+    everything = " ".join(f"{name}: {value}" for name, value in call.headers.items())
+    if call.model == "refused":
+        return Status(401, f"Incorrect API key provided: {everything}", headers={"x-echo": everything})
+    return Answer(f"Hello. You said {everything}", headers={"x-echo": everything})
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ModelServer]:
+    with ModelServer(told) as running:
+        yield running
+
+
+def written(project: Project, ended: Ended) -> Iterator[tuple[str, bytes]]:
+    """Everything that a command wrote, by where it stands."""
+    yield "stdout", ended.stdout.encode()
+    yield "stderr", ended.stderr.encode()
+    results: Path = project.path / ".agentv" / "results"
+    for path in sorted(results.rglob("*")):
+        if path.is_file():
+            yield str(path.relative_to(results)), path.read_bytes()
+
+
+def leaks(project: Project, ended: Ended) -> list[tuple[str, str]]:
+    return [(place, one) for place, data in written(project, ended) for one in SECRETS if one.encode() in data]
+
+
+@pytest.fixture
+def asking(project: Project, server: ModelServer, request: pytest.FixtureRequest) -> dict[str, str]:
+    """A project whose targets are all of one provider, and the environment that it is run in."""
+    provider = request.param
+    address, prefix = MODELS[provider]
+    header = f', headers: {{X-Team-Api-Key: "{FROM_HEADER}"}}' if provider != "anthropic" else ""
+    beginning = "litellm:openai" if provider == "litellm" else provider
+    mark = "/" if provider == "litellm" else ":"
+    facts = {"provider": f"{beginning}{mark}", "url": getattr(server, address), "password": PASSWORD}
+    project.write(".agentv/targets.yaml", BOOK.format(**facts, written=FROM_FILE, header=header))
+    project.write("a.eval.yaml", SUITE.format(**facts, from_suite=FROM_SUITE))
+    project.write(".env", f"DOTENV_KEY={FROM_DOTENV}\n")
+    return {f"{prefix}_API_KEY": FROM_ENVIRONMENT}
+
+
+@pytest.mark.parametrize(
+    ("asking", "words"),
+    [*((provider, ("--json",)) for provider in MODELS), ("openai", ("--format", "github")), ("openai", ())],
+    indirect=["asking"],
+)
+def test_no_run_writes_a_key(project, server, asking, words):
+    before = len(server.calls)
+    ended = project.run("eval", "a.eval.yaml", *words, env=asking)
+    assert ended.status == 3, ended.stderr
+    rows = {row["target"]: row for row in project.rows()}
+    assert rows["unreachable"]["error"]["code"] in ("connection", "http-status")  # LiteLLM makes a status of it
+    assert leaks(project, ended) == []
+    assert {name: (row["error"] or {}).get("code") for name, row in rows.items() if name != "unreachable"} == {
+        "tells": "unreadable-verdict",
+        "of-dotenv": "unreadable-verdict",
+        "of-suite": "unreadable-verdict",
+        "refused": "http-status",
+    }
+    assert "[redacted]" in rows["tells"]["output"]
+    assert "[redacted]" in rows["refused"]["error"]["message"]
+    sent = " ".join(value for call in server.calls[before:] for value in call.headers.values())
+    assert [one for one in (FROM_ENVIRONMENT, FROM_DOTENV, FROM_SUITE, FROM_FILE) if one not in sent] == []
+
+
+@pytest.mark.parametrize("asking", MODELS, indirect=True)
+def test_no_check_tells_a_key(project, asking):
+    ended = project.run("targets", "--check", "--timeout", "20", env={**asking, "SUITE_KEY": FROM_SUITE})
+    assert ended.status == 3
+    assert leaks(project, ended) == []
+
+
+def test_every_provider_that_asks_over_a_network_is_tried():
+    assert set(PROVIDERS) - NO_KEYS - {"http"} == set(MODELS)

@@ -1,0 +1,123 @@
+"""`agentv targets`, against servers on loopback."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agentv.testing import ModelServer
+
+KEY = "sk-ant-right-1234567890"
+BOOK = """targets:
+  - name: haiku
+    provider: anthropic
+    model: claude-haiku-4-5
+    base_url: {url}
+  - name: sonnet
+    provider: anthropic:claude-sonnet-5
+    base_url: {url}
+    api_key: ${{{{ TEAM_KEY }}}}
+    judge: haiku
+  - name: agent
+    provider: cli
+    command: "true {{PROMPT}}"
+    allow_empty: true
+  - {{name: canned, provider: mock, response: hello}}
+defaults:
+  target: haiku
+"""
+
+
+@pytest.fixture(scope="module")
+def server():
+    with ModelServer("OK", keys={KEY}) as running:
+        yield running
+
+
+def listed(project, *words, env=None):
+    """What `--json` says of each target by its name, and the exit status."""
+    ended = project.run("targets", "--json", *words, env=env or {})
+    return {one["name"]: one for one in json.loads(ended.stdout)["targets"]}, ended
+
+
+def test_what_is_configured_and_which_keys_are_set(project, server):
+    project.write(".agentv/targets.yaml", BOOK.format(url=server.anthropic))
+    project.write(".env", f"ANTHROPIC_API_KEY={KEY}\n")
+    found, ended = listed(project)
+    assert ended.status == 0
+    assert found["haiku"]["keys"] == [
+        {"names": ["ANTHROPIC_API_KEY"], "found": "ANTHROPIC_API_KEY", "needed": True},
+    ]
+    assert found["sonnet"]["keys"] == [{"names": ["TEAM_KEY"], "found": None, "needed": True}]
+    assert (found["sonnet"]["provider"], found["sonnet"]["model"]) == ("anthropic", "claude-sonnet-5")
+    assert found["haiku"]["marks"] == ["default"]
+    assert found["haiku"]["source"] == ".agentv/targets.yaml:2"
+    shown = project.run("targets").stdout
+    assert "TEAM_KEY not set" in shown
+    assert KEY not in shown + ended.stdout
+    assert server.calls == []
+
+
+def test_a_call_to_each_and_what_to_do_where_it_fails(project, server):
+    project.write(".agentv/targets.yaml", BOOK.format(url=server.anthropic))
+    env = {"ANTHROPIC_API_KEY": KEY, "TEAM_KEY": "sk-ant-wrong-1234567890"}
+    found, ended = listed(project, "--check", env=env)
+    assert ended.status == 3
+    assert {name: one["check"]["state"] for name, one in found.items()} == {
+        "haiku": "ok",
+        "sonnet": "failed",
+        "agent": "ok",
+        "canned": "untried",
+    }
+    assert found["haiku"]["check"]["duration_ms"] > 0
+    assert "look at TEAM_KEY" in found["sonnet"]["check"]["fix"]
+    assert server.calls[-1].body["max_tokens"] <= 16
+    assert "sk-ant" not in ended.stdout + ended.stderr
+
+
+def test_those_that_are_named_alone_are_called(project, server):
+    project.write(".agentv/targets.yaml", BOOK.format(url=server.anthropic))
+    env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": server.anthropic}
+    found, ended = listed(project, "--check", "haiku", "anthropic:claude-opus-4-8", env=env)
+    assert (list(found), ended.status) == (["haiku", "anthropic:claude-opus-4-8"], 0)
+
+
+def test_a_missing_key_fails_the_check_without_a_call(project, server):
+    before = len(server.calls)
+    found, ended = listed(project, "--check", "anthropic:claude-opus-4-8")
+    assert (ended.status, len(server.calls)) == (3, before)
+    check = found["anthropic:claude-opus-4-8"]["check"]
+    assert (check["code"], check["fix"]) == (
+        "no-api-key",
+        "set ANTHROPIC_API_KEY, in the environment or in a .env file",
+    )
+
+
+def test_a_server_that_is_not_there(project):
+    env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}
+    ended = project.run("targets", "--check", "anthropic:claude-opus-4-8", env=env)
+    assert ended.status == 3
+    assert "is the server running, and is 'base_url' right?" in ended.stdout
+
+
+def test_without_any_it_says_what_could_be(project):
+    ended = project.run("targets", env={"ANTHROPIC_API_KEY": KEY})
+    assert ended.status == 0
+    assert "no .agentv/targets.yaml here" in ended.stdout
+    assert "ANTHROPIC_API_KEY set" in ended.stdout
+    assert "agentv eval evals/ --target anthropic:claude-haiku-4-5" in ended.stdout
+    assert "No key is set" in project.run("targets").stdout
+
+
+@pytest.mark.parametrize(
+    ("book", "words", "said"),
+    [
+        ("targets: [{name: a, provider: mokc}]\n", (), "unknown-provider"),
+        ("targets: []\n", ("nobody",), "unknown-target"),
+    ],
+)
+def test_what_is_wrong_is_told_and_ends_with_2(project, book, words, said):
+    project.write(".agentv/targets.yaml", book)
+    ended = project.run("targets", *words)
+    assert (ended.status, said in ended.stderr) == (2, True)
