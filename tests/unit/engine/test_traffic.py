@@ -144,6 +144,19 @@ def test_a_server_that_never_has_room_is_not_asked_for_ever():
     assert len(server.asked_at) < 30
 
 
+def test_the_queue_at_a_server_is_not_the_calls_time():
+    async def main():
+        traffic = Traffic(1, lambda: 1.0)
+        quick = traffic.through(spec("a"), Server([BROKEN, FINE]))
+        slow = traffic.through(spec("b"), Server([FINE], takes_s=500.0))
+        first = asyncio.ensure_future(waited(quick, request(1.0)))
+        await asyncio.sleep(0.5)  # the first waits to be made again
+        await waited(slow, request(600.0))
+        return await first
+
+    assert run_at_once(main()).output == "fine"
+
+
 def test_an_attempt_over_a_network_that_takes_too_long_is_made_again():
     server = Server([FINE], takes_s=10)
     found = asked(server, timeout_s=3, retry=Retry(max_retries=1))
