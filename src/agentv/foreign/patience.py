@@ -14,7 +14,7 @@ LONGEST_S = 30.0
 """Seconds that calls wait for an event loop that does not respond: as long as loading a model takes in a first call."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Limit:
     """The time limit of one call.
 
@@ -34,6 +34,7 @@ class Limit:
     _move: Callable[[float | None], None] | None = None
     _holds: int = 0
     _held_at: float = 0.0
+    _sharing: list[Limit] = field(default_factory=list)
 
     def begin(self, now: float, move: Callable[[float | None], None]) -> None:
         """The call starts. `move` puts off when it is given up; None: until it is told again."""
@@ -57,9 +58,22 @@ class Limit:
         finally:
             self._release(now())
 
+    @contextmanager
+    def shared_by(self, other: Limit, now: Callable[[], float]) -> Iterator[None]:
+        """In the body another call waits for this one, which was to be made for both: what holds one holds both."""
+        self._sharing.append(other)
+        if self._holds:
+            other._hold(now())  # one of its own kind
+        try:
+            yield
+        finally:
+            self._sharing.remove(other)
+            if self._holds:
+                other._release(now())
+
     def _hold(self, now: float) -> None:
-        if self.outer is not None:
-            self.outer._hold(now)  # noqa: SLF001  # one of its own kind
+        for other in self._with_it():
+            other._hold(now)  # noqa: SLF001
         self._holds += 1
         if self._holds == 1:
             self._held_at = now
@@ -67,13 +81,18 @@ class Limit:
                 self._move(None)
 
     def _release(self, now: float) -> None:
-        if self.outer is not None:
-            self.outer._release(now)  # noqa: SLF001
+        for other in self._with_it():
+            other._release(now)  # noqa: SLF001
         self._holds -= 1
         if not self._holds:
             self.deadline += now - self._held_at
             if self._move is not None:
                 self._move(self.deadline)
+
+    def _with_it(self) -> Iterator[Limit]:
+        if self.outer is not None:
+            yield self.outer
+        yield from self._sharing
 
     @property
     def patience_s(self) -> float:

@@ -9,7 +9,7 @@ import pytest
 
 from agentv.engine.limits import in_time
 from agentv.engine.traffic import Traffic
-from agentv.foreign.patience import Limit
+from agentv.foreign.patience import LIMIT, Limit
 from agentv.model.response import Attempt, CallFailure, Embeddings, Failure, RateLimits, TargetResponse
 from agentv.model.suite import Rate, Retry, TargetSpec
 from agentv.ports import Embedder, TargetRequest
@@ -142,6 +142,19 @@ def test_a_server_that_never_has_room_is_not_asked_for_ever():
     assert found.message.endswith("the time for the call is used up")
     assert server.asked_at[-1] < 600
     assert len(server.asked_at) < 30
+
+
+def test_the_queue_at_a_server_is_not_the_calls_time():
+    async def main():
+        traffic = Traffic(1, lambda: 1.0)
+        quick = traffic.through(spec("a"), Server([BROKEN, FINE]))
+        slow = traffic.through(spec("b"), Server([FINE], takes_s=500.0))
+        first = asyncio.ensure_future(waited(quick, request(1.0)))
+        await asyncio.sleep(0.5)  # the first waits to be made again
+        await waited(slow, request(600.0))
+        return await first
+
+    assert run_at_once(main()).output == "fine"
 
 
 def test_an_attempt_over_a_network_that_takes_too_long_is_made_again():
@@ -347,6 +360,33 @@ def test_a_limit_that_passes_in_a_later_attempt_tells_of_those_before():
     server = Server([BROKEN, FINE], takes_s=5.0)
     found, _ = judged(server, 8.0)
     assert found.message == "no grade after 8 s, after an attempt that failed: HTTP 500"
+
+
+def test_who_shares_a_call_does_not_blame_it_for_a_rate_limit_either():
+    async def main():
+        target = Traffic(1, lambda: 1.0).through(spec(), Server([limited(60.0), FINE], takes_s=5.0))
+        shared: list[Any] = []
+
+        async def first() -> Any:
+            shared.append((LIMIT.get(), asyncio.ensure_future(waited(target, request(120.0)))))
+            return await asyncio.shield(shared[0][1])
+
+        async def second(after_s: float) -> Any:
+            await asyncio.sleep(after_s)
+            leader, call = shared[0]
+            with leader.shared_by(LIMIT.get(), asyncio.get_running_loop().time):
+                return await asyncio.shield(call)
+
+        told = {"code": "assertion-raised", "what": "rubric", "missing": "grade"}
+        asks = [first(), second(1.0)]
+        found = [in_time(one, Limit(20.0), **told) for one in asks]
+        late = asyncio.ensure_future(asyncio.sleep(30.0))
+        joined = asyncio.gather(*found)
+        await late
+        third = await in_time(second(0.0), Limit(20.0), **told)  # it comes while the call is held
+        return [*await joined, third]
+
+    assert [one.output for one in run_at_once(main())] == ["fine"] * 3
 
 
 # -- vectors ----------------------------------------------------------------------------------------------------------
