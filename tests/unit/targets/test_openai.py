@@ -38,6 +38,7 @@ KEY = "sk-very-secret-key"
 SCHEMA = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
 SCHEMA["additionalProperties"] = False
 WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+HUGE_CALL = ToolCall("save", {"text": "a" * 65_000_000})
 CALL = ToolCall("weather", {"city": "Ghent"}, "call_9")
 
 
@@ -157,6 +158,17 @@ def test_what_takes_too_long_is_given_up(step):
 def test_a_reply_that_comes_slowly_is_read_to_its_end():
     with ModelServer(SlowDrip(0.1, Answer("slowly"))) as server:
         assert answer(openai(server)).output == "slowly"
+
+
+@pytest.mark.parametrize("step", [Answer("a" * 10_000_001), Answer(tool_calls=(HUGE_CALL,))], ids=["answer", "reply"])
+def test_a_reply_is_not_read_without_end(step):
+    with ModelServer(step) as server:
+        assert answer(openai(server)).code == "output-too-large"
+
+
+def test_a_large_input_is_sent_whole(server):
+    found = answer(openai(server), request("ä" * 300_000))
+    assert found.output == "ä" * 300_000
 
 
 def test_the_time_of_an_answer_is_that_of_its_call_alone():

@@ -114,7 +114,27 @@ def test_an_answer_of_more_than_10_mb_is_none():
     assert chat({"content": "a" * 10_000_001}).code == "output-too-large"
 
 
-KEYS = ["choices", "message", "content", "tool_calls", "function", "name", "arguments", "refusal", "error", "code", "output", "type", "status", "usage", "prompt_tokens", "data", "index", "embedding", "text"]
+KEYS = [
+    "choices",
+    "message",
+    "content",
+    "tool_calls",
+    "function",
+    "name",
+    "arguments",
+    "refusal",
+    "error",
+    "code",
+    "output",
+    "type",
+    "status",
+    "usage",
+    "prompt_tokens",
+    "data",
+    "index",
+    "embedding",
+    "text",
+]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: (
