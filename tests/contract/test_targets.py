@@ -22,7 +22,9 @@ from agentv.targets.azure import Azure
 from agentv.targets.catalogue import PROVIDERS, registry
 from agentv.targets.cli import Cli
 from agentv.targets.echo import Echo
+from agentv.targets.gemini import Gemini
 from agentv.targets.http import Http
+from agentv.targets.litellm import LiteLLM
 from agentv.targets.mock import Mock
 from agentv.targets.ollama import Ollama
 from agentv.targets.openai import OpenAI
@@ -67,6 +69,12 @@ class Place:
     def anthropic(self, model: str) -> Anthropic:
         return Anthropic(model, api_key="key", base_url=self.models.anthropic)
 
+    def gemini(self, model: str) -> Gemini:
+        return Gemini(model, api_key="key", base_url=self.models.gemini)
+
+    def litellm(self, model: str) -> LiteLLM:
+        return LiteLLM(f"openai/{model}", api_key="key", base_url=self.models.openai)
+
     def function(self, name: str) -> Python:
         (self.directory / "functions.py").write_text(FUNCTIONS)
         return Python(FunctionRef(name, path=str(self.directory / "functions.py")))
@@ -101,6 +109,8 @@ ECHOING: dict[str, Make] = {
     "ollama": lambda place: Ollama("model", f"{place.models.ollama}/v1"),
     "openrouter": lambda place: OpenRouter("maker/model", place.models.openai, "key"),
     "anthropic": lambda place: place.anthropic("echo"),
+    "gemini": lambda place: place.gemini("echo"),
+    "litellm": lambda place: place.litellm("echo"),
 }
 """Targets that answer case `n` with `prompt n`."""
 
@@ -117,6 +127,8 @@ FAILING: dict[str, tuple[Make, str]] = {
     "ollama": (lambda place: Ollama("m", "http://127.0.0.1:9"), "connection"),
     "openrouter": (lambda place: OpenRouter("fail", place.models.openai, "key"), "http-status"),
     "anthropic": (lambda place: place.anthropic("fail"), "http-status"),
+    "gemini": (lambda place: place.gemini("fail"), "http-status"),
+    "litellm": (lambda place: place.litellm("fail"), "http-status"),
 }
 """Targets that always fail, and how. `echo` has no way to."""
 
@@ -129,6 +141,8 @@ WAITING: dict[str, Make] = {
     "openai": lambda place: OpenAI("hang", place.models.openai, "key"),
     "azure": lambda place: Azure("hang", place.models.azure, "key"),
     "anthropic": lambda place: place.anthropic("hang"),
+    "gemini": lambda place: place.gemini("hang"),
+    "litellm": lambda place: place.litellm("hang"),
 }
 """Targets that take for ever, or as good as."""
 
@@ -247,14 +261,16 @@ def test_a_cancelled_call_leaves_no_process(place):
     assert all_gone(asyncio.run(cancelled()))
 
 
-@pytest.mark.parametrize("name", ["cli", "http", "openai", "azure", "anthropic"])
+@pytest.mark.parametrize("name", ["cli", "http", "openai", "azure", "anthropic", "gemini", "litellm"])
 def test_a_time_limit_of_its_own_is_kept(name, place):
     [found] = answers(WAITING[name](place), request(timeout_s=0.1))
     assert (found.code, found.retryable) == ("timeout", True)
 
 
-@pytest.mark.filterwarnings("ignore:Sending a large body")  # which Anthropic's SDK does
-@pytest.mark.parametrize("name", ["echo", "python", "cli", "http", "openai", "openai, responses", "anthropic"])
+@pytest.mark.filterwarnings("ignore:Sending a large body")  # which SDKs of others do
+@pytest.mark.parametrize(
+    "name", ["echo", "python", "cli", "http", "openai", "openai, responses", "anthropic", "gemini", "litellm"]
+)
 def test_an_answer_may_not_be_too_large(name, place):
     make = ECHOING[name]
     [found] = answers(make(place), request("a" * 10_000_001))

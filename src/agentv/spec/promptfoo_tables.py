@@ -138,6 +138,8 @@ PROVIDERS: Mapping[str, str] = {
     "azureopenai:chat:": "azure:",
     "azureopenai:embedding:": "azure:",
     "azureopenai:embeddings:": "azure:",
+    "google:embedding:": "gemini:",
+    "google:embeddings:": "gemini:",
     "google:": "gemini:",
     "litellm:": "litellm:",
     "ollama:chat:": "ollama:",
@@ -150,6 +152,34 @@ PROVIDERS: Mapping[str, str] = {
 }
 """What a provider's id begins with → what ours does; the first that fits."""
 
+OTHER_APIS = (
+    "anthropic:claude-agent-sdk",
+    "anthropic:claude-code",
+    "anthropic:completion:",
+    "google:image:",
+    "google:interactions:",
+    "google:live:",
+    "google:video:",
+    "litellm:embedding:",
+    "litellm:embeddings:",
+)
+"""What ids begin with that look like those above, and mean another API than a model's answers."""
+
+THROUGH_LITELLM: Mapping[str, str] = {
+    "bedrock:": "bedrock/",
+    "cerebras:": "cerebras/",
+    "cohere:": "cohere/",
+    "deepseek:": "deepseek/",
+    "fireworks:": "fireworks_ai/",
+    "groq:": "groq/",
+    "mistral:": "mistral/",
+    "perplexity:": "perplexity/",
+    "togetherai:": "together_ai/",
+    "vertex:": "vertex_ai/",
+    "xai:": "xai/",
+}
+"""What the id of a provider without a target of its own begins with → how LiteLLM calls its models."""
+
 RESPONSES: Mapping[str, str] = {
     "azure:responses:": "azure:",
     "azureopenai:responses:": "azure:",
@@ -161,9 +191,16 @@ MODEL_SETTINGS: Mapping[str, str] = {
     "apiBaseUrl": "base_url",
     "apiKey": "api_key",
     "apiVersion": "api_version",
+    "extra_body": "extra",
+    "maxOutputTokens": "max_tokens",
     "max_completion_tokens": "max_tokens",
     "max_output_tokens": "max_tokens",
     "passthrough": "extra",
+    "stopSequences": "stop",
+    "stop_sequences": "stop",
+    "systemInstruction": "system",
+    "topK": "top_k",
+    "topP": "top_p",
 }
 """Settings of a model that are called otherwise: theirs → ours. Others keep their name, and are refused if unknown."""
 

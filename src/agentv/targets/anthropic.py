@@ -6,14 +6,17 @@ import asyncio
 import re
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+from agentv.model.message import Message
 from agentv.model.response import CallFailure, Failure, TargetResponse
 from agentv.model.suite import TargetSpec
-from agentv.model.values import Json
+from agentv.model.values import Json, JsonObject
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.fields import Between, Doc, Fault, Fraction, FromEnvironment, Nonempty, Secret, Text
+from agentv.registry.fields import Between, Doc, Fault, Fraction, FromEnvironment, Nonempty, Secret, Text, Verbatim
 from agentv.registry.types import ProviderSettings
+from agentv.targets.answer_format import format_faults, schema_in
 from agentv.targets.answers import parsed
 from agentv.targets.anthropic_messages import conversation, tool_choice_in, tools_in
 from agentv.targets.anthropic_replies import response_of
@@ -27,6 +30,7 @@ from agentv.targets.model_calls import (
     not_readable,
     url_faults,
 )
+from agentv.targets.once import timed
 from agentv.targets.statuses import failure_of, limits_of
 
 if TYPE_CHECKING:
@@ -58,36 +62,53 @@ class Anthropic(ProviderSettings):
 
     short: ClassVar[str | None] = "model"
 
-    model: Annotated[Text, Nonempty(), Doc("the model's id, such as `claude-haiku-4-5`")]
-    api_key: Annotated[Text | None, Secret(), FromEnvironment((KEY,)), Doc(f"the key; without it `{KEY}`")] = None
-    base_url: Annotated[
-        Text | None, FromEnvironment(("ANTHROPIC_BASE_URL",), required=False), Doc("where the API is, without `/v1`")
+    model: Annotated[Text, Nonempty(), Doc("the model, such as `claude-haiku-4-5`")]
+    api_key: Annotated[
+        Text | None, Secret(), FromEnvironment((KEY,)), Doc(f"the key; by default what the variable {KEY} says")
     ] = None
-    system: Annotated[Text | None, Doc("a system prompt, put before those of the case")] = None
+    base_url: Annotated[
+        Text | None,
+        FromEnvironment(("ANTHROPIC_BASE_URL",), required=False),
+        Doc(f"where the API is, without `/v1`; `{URL}` by default, or what the variable ANTHROPIC_BASE_URL says"),
+    ] = None
+    system: Annotated[Text | None, Doc("a system prompt before those of the case")] = None
+    temperature: Annotated[
+        Fraction | None, Doc("how much chance there is in the answer; only models before Opus 4.7 take it")
+    ] = None
     max_tokens: Annotated[
         int | None,
         Between(1),
-        Doc(f"most tokens of an answer, thoughts included; {MAX_TOKENS} and the thoughts' budget"),
+        Doc(f"tokens that an answer may have, thoughts included; {MAX_TOKENS} and the budget of thoughts by default"),
     ] = None
-    temperature: Annotated[Fraction | None, Doc("0 to 1; only Claude models before Opus 4.7 take it")] = None
-    top_p: Annotated[Fraction | None, Doc("share of the likeliest words; as `temperature`")] = None
-    top_k: Annotated[int | None, Between(1), Doc("number of the likeliest words; as `temperature`")] = None
+    top_p: Annotated[Fraction | None, Doc("the share of likely tokens that is drawn from; as `temperature`")] = None
+    top_k: Annotated[
+        int | None, Between(1), Doc("the number of likely tokens that is drawn from; as `temperature`")
+    ] = None
     stop: Annotated[tuple[Text, ...], Doc("texts at which the answer ends")] = ()
     thinking: Annotated[
-        Json, Doc("a budget in tokens (from 1024), `adaptive`, `disabled`, or an object as the API takes it")
+        Json,
+        Verbatim(),
+        Doc("a budget in tokens (1024 or more), `adaptive`, `disabled`, or an object of the API"),
     ] = None
     effort: Annotated[
         Literal["low", "medium", "high", "xhigh", "max"] | None, Doc("how much the model does for an answer")
     ] = None
-    tools: Annotated[tuple[Json, ...], Doc("tools it may call, in Anthropic's shape or OpenAI's")] = ()
-    tool_choice: Annotated[Json, Doc("`auto`, `any`, `none`, the name of a tool, or an object")] = None
-    extra: Annotated[Mapping[str, Json], Doc("further keys of the request's body, as they stand")] = field(
-        default_factory=dict
-    )
+    tools: Annotated[
+        tuple[Json, ...], Verbatim(), Doc("tools that the model may call, in Anthropic's form or OpenAI's")
+    ] = ()
+    tool_choice: Annotated[
+        Json, Verbatim(), Doc("`auto`, `any`, `none`, the name of a tool, or an object of the API")
+    ] = None
+    response_format: Annotated[Json, Verbatim(), Doc("a JSON Schema that the answer obeys")] = None
+    headers: Annotated[Mapping[str, Text], Doc("further HTTP headers")] = field(default_factory=dict)
+    extra: Annotated[
+        Mapping[str, Json], Verbatim(), Doc("further keys of the request's body, as the API wants them")
+    ] = field(default_factory=dict)
 
     def faults(self) -> Iterable[Fault]:
         """An address that is none; a budget that the API refuses; sampling beside thoughts."""
         yield from url_faults(self.base_url)
+        yield from format_faults(self.response_format, only_schemas=True)
         budget = self.budget
         if budget is not None and budget < SMALLEST_BUDGET:
             yield Fault(("thinking",), f"a budget of thoughts must be {SMALLEST_BUDGET} tokens or more, found {budget}")
@@ -117,7 +138,8 @@ class Anthropic(ProviderSettings):
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a client of its own, whose connections are opened by its calls."""
-        import anthropic  # noqa: F401  # a second that must not count as the first answer's
+        import anthropic  # noqa: F401  # a second and more that must not count as the first answer's
+        import genai_prices  # noqa: F401  # which would hold up the answers
 
         del executor
         return _Anthropic(self, frozenset(spec.retry.status_codes))
@@ -130,7 +152,7 @@ class _Anthropic:
         self._settings = settings
         self._retryable = retryable
         self._client: AsyncAnthropic | None = None
-        self._secrets = (settings.api_key,) if settings.api_key else ()
+        self._secrets = tuple(text for text in (settings.api_key, *settings.headers.values()) if text)
         self._always = _always(settings)
         self._unwanted: set[str] = set()
         if settings.thinks or (_CLAUDE.search(settings.model) and not _SAMPLED.search(settings.model)):
@@ -143,12 +165,14 @@ class _Anthropic:
         older ones a schema: a refused one is left out, at once and in all later calls. What the settings say is sent
         as it stands, and refused by the API in its own words.
         """
-        return self._ask(request)
+        if self._settings.api_key:
+            self._opened()  # before the clock runs: it takes its time to be made
+        return timed(self._ask(request))
 
     async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
         if not self._settings.api_key:
             return missing_key((KEY,))
-        made = conversation(request.messages, self._settings.model)
+        made = conversation(request.messages or (Message("user", request.prompt),), self._settings.model)
         if isinstance(made, Failure):
             return made
         system, turns = made
@@ -177,8 +201,7 @@ class _Anthropic:
         if request.temperature is not None:
             optional["temperature"] = request.temperature
         if request.schema is not None:
-            said = self._always.get("output_config", {})
-            optional["output_config"] = {**said, "format": {"type": "json_schema", "schema": accepted(request.schema)}}
+            optional["output_config"] = {**self._always.get("output_config", {}), **_obeying(request.schema)}
         return optional
 
     async def _call(self, body: dict[str, Any]) -> TargetResponse | Failure:
@@ -223,6 +246,7 @@ class _Anthropic:
                 max_retries=0,
                 timeout=None,  # the engine's limit holds, and the SDK's own would refuse large 'max_tokens'
                 http_client=DefaultAioHttpClient(timeout=None),
+                default_headers=dict(self._settings.headers),
                 open_telemetry=False,
             )
         return self._client
@@ -246,11 +270,21 @@ def _always(settings: Anthropic) -> dict[str, Any]:
         "top_k": settings.top_k,
         "stop_sequences": list(settings.stop) or None,
         "thinking": _thinking(settings.thinking),
-        "output_config": {"effort": settings.effort} if settings.effort else None,
+        "output_config": _output(settings) or None,
         "tools": tools_in(settings.tools) or None,
         "tool_choice": tool_choice_in(settings.tool_choice),
     }
     return {**body, **{name: one for name, one in optional.items() if one is not None}}
+
+
+def _output(settings: Anthropic) -> dict[str, Any]:
+    schema = schema_in(settings.response_format)
+    effort = {"effort": settings.effort} if settings.effort else {}
+    return {**effort, **(_obeying(schema) if schema is not None else {})}
+
+
+def _obeying(schema: JsonObject) -> dict[str, Any]:
+    return {"format": {"type": "json_schema", "schema": accepted(schema)}}
 
 
 def _samples(body: Mapping[str, Any]) -> bool:
@@ -265,6 +299,6 @@ def _thinking(said: Json) -> Json:
 
 def _refused_in(answer: TargetResponse | Failure, optional: Mapping[str, Any]) -> set[str]:
     """Which optional parts of the request the API refused by name."""
-    if not isinstance(answer, CallFailure) or answer.status != 400:  # of HTTP: a bad request
+    if not isinstance(answer, CallFailure) or answer.status != HTTPStatus.BAD_REQUEST:
         return set()
     return {name for name in optional if _OPTIONAL[name].search(answer.message)}

@@ -32,11 +32,12 @@ def response_of(reply: Json, model: str, limits: RateLimits | None = None) -> Ta
         return not_readable("the reply is a message without content and without a 'stop_reason'")
     usage, written = _usage(reply.get("usage"))
     return fault_of(text) or TargetResponse(
-        output=text,
+        output=text or None,
         messages=(Message("assistant", text, tool_calls=calls),) if calls else (),
         token_usage=usage,
         cost_usd=cost_of("anthropic", model, usage, cache_written=written),
         finish_reason=reason if isinstance(reason, str) else None,
+        metadata={"model": reply["model"]} if isinstance(reply.get("model"), str) else {},
         limits=limits,
     )
 

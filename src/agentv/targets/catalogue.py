@@ -19,10 +19,10 @@ PROVIDERS = {
     "ollama": "agentv.targets.ollama:Ollama",
     "openrouter": "agentv.targets.openrouter:OpenRouter",
     "anthropic": "agentv.targets.anthropic:Anthropic",
+    "gemini": "agentv.targets.gemini:Gemini",
+    "litellm": "agentv.targets.litellm:LiteLLM",
 }
 """Name → place of the settings, imported when the name is first looked up."""
-
-MODEL_APIS = frozenset({"gemini", "litellm"})
 
 CODING_AGENTS = frozenset(
     {
@@ -47,7 +47,7 @@ CODING_AGENTS = frozenset(
 )
 """AgentV's agents and readers of their logs, by its names (its `providers/types.ts`)."""
 
-NOT_YET = MODEL_APIS | CODING_AGENTS
+NOT_YET = CODING_AGENTS
 
 PLUGINS = "agentv.targets"
 """The entry point group in which a package names a settings class for each of its providers."""

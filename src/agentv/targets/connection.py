@@ -66,13 +66,7 @@ class Connection:
 
     def _opened(self) -> ClientSession:
         if self._session is None:
-            from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
-
-            self._session = ClientSession(
-                connector=TCPConnector(limit=0),
-                cookie_jar=DummyCookieJar(),  # one case must not see what another one was given
-                timeout=ClientTimeout(total=None),
-            )
+            self._session = unlimited_session()
         return self._session
 
     async def close(self) -> None:
@@ -80,6 +74,17 @@ class Connection:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+
+def unlimited_session() -> ClientSession:
+    """A session without cookies, time limits and a limit of connections. It belongs to the loop that runs now."""
+    from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+
+    return ClientSession(
+        connector=TCPConnector(limit=0),
+        cookie_jar=DummyCookieJar(),  # one case must not see what another one was given
+        timeout=ClientTimeout(total=None),
+    )
 
 
 def _sent(body: bytes | None) -> bytes | BytesIO | None:

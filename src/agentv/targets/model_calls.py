@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from urllib.parse import urlsplit
@@ -9,6 +10,8 @@ from urllib.parse import urlsplit
 from agentv.model.response import CallFailure
 from agentv.registry.fields import Fault
 from agentv.targets.statuses import shown
+
+_SSL = re.compile(r" ssl:(?:\w+|<[^>]*>)")  # aiohttp's word on how it would have encrypted
 
 
 def endpoint_of(provider: str, url: str, key: str | None) -> str:
@@ -57,6 +60,6 @@ def not_readable(what: str, secrets: Iterable[str] = ()) -> CallFailure:
 
 
 def _words(reason: object, secrets: Iterable[str]) -> str:
-    said = str(reason)
+    said = _SSL.sub("", str(reason))
     name = type(reason).__name__
     return shown(said if isinstance(reason, str) else f"{name}: {said}" if said else name, secrets)

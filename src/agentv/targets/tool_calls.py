@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from agentv.model.message import Message, ToolCall
 from agentv.model.values import Json, JsonObject
 
+MADE = "call_agentv_"
+"""How the ids begin that calls get here. No API has given them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -27,21 +30,20 @@ def steps(messages: Iterable[Message]) -> Iterator[Step]:
     """The messages in their order, calls and results joined.
 
     A result belongs to the open call that its `name` names by id, else by tool, else to the first open one: messages
-    of the role `tool` come in the order of the calls.
+    of the role `tool` come in the order of the calls. A call without an id gets one, beginning with `MADE`.
     """
     pending: list[ToolCall] = []
     for number, message in enumerate(messages):
         if message.role == "tool":
-            call = _answered(message.name, pending)
-            yield Step(message, result_of=call)
+            yield Step(message, result_of=_answered(message.name, pending))
         else:
-            calls = tuple(_with_id(call, number, place) for place, call in enumerate(message.tool_calls))
+            calls = tuple(_with_id(call, f"{MADE}{number}_{place}") for place, call in enumerate(message.tool_calls))
             pending += calls
             yield Step(message, calls)
 
 
-def _with_id(call: ToolCall, number: int, place: int) -> ToolCall:
-    return call if call.id else replace(call, id=f"call_{number}_{place}")
+def _with_id(call: ToolCall, identity: str) -> ToolCall:
+    return call if call.id else replace(call, id=identity)
 
 
 def _answered(name: str | None, pending: list[ToolCall]) -> ToolCall | None:

@@ -163,12 +163,12 @@ def test_calls_of_tools_and_their_results_are_joined_by_ids():
         Message("user", "and?"),
     )["messages"]
     assert turns[1]["content"] == [
-        {"type": "tool_use", "id": "call_1_0", "name": "look", "input": {"at": 1}},
+        {"type": "tool_use", "id": "call_agentv_1_0", "name": "look", "input": {"at": 1}},
         {"type": "tool_use", "id": "toolu_7", "name": "find", "input": {}},
     ]
     assert turns[2]["content"] == [
         {"type": "tool_result", "tool_use_id": "toolu_7", "content": "found"},
-        {"type": "tool_result", "tool_use_id": "call_1_0", "content": "seen"},
+        {"type": "tool_result", "tool_use_id": "call_agentv_1_0", "content": "seen"},
         {"type": "text", "text": "and?"},
     ]
 
@@ -386,6 +386,21 @@ def test_nobody_there_is_a_failure():
     assert (found.code, found.retryable) == ("connection", True)
 
 
+def test_the_proxy_of_the_environment_is_used(monkeypatch):
+    with ModelServer("through the proxy") as server:
+        monkeypatch.setenv("http_proxy", server.anthropic.removesuffix("/anthropic"))
+        one = Anthropic("claude-haiku-4-5", api_key=KEY, base_url="http://claude.example/anthropic")
+        assert answer(one).output == "through the proxy"
+
+
+def test_headers_and_a_schema_of_the_settings_are_sent():
+    with ModelServer("yes") as server:
+        answer(settings(server, headers={"X-Team": "support"}, response_format=SCHEMA))
+        (call,) = server.calls
+    assert call.headers["x-team"] == "support"
+    assert call.body["output_config"]["format"]["schema"]["required"] == ["score"]
+
+
 def test_a_hundred_calls_are_made_at_once():
     with ModelServer("yes", delay_s=0.3) as server:
         found = answers(settings(server), *(request(case_id=str(number)) for number in range(100)))
@@ -401,6 +416,7 @@ def test_a_hundred_calls_are_made_at_once():
         ({"thinking": 5000, "max_tokens": 5000}, "thinking"),
         ({"thinking": "deep"}, "thinking"),
         ({"thinking": 2000, "temperature": 0.5}, "temperature"),
+        ({"response_format": "json_object"}, "response_format"),
     ],
 )
 def test_settings_that_the_api_would_refuse_are_told_at_load(given, path):

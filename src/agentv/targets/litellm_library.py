@@ -1,0 +1,70 @@
+"""The library LiteLLM, imported so that it neither fetches, nor prints, nor reads files into the environment."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from types import ModuleType
+
+_AT_IMPORT = {
+    "LITELLM_MODE": "PRODUCTION",  # else it reads the nearest .env into the environment of the process
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it fetches its list of models from GitHub
+}
+
+_LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
+
+_PARAMETERS = {
+    "_API_KEY": "api_key",
+    "_TOKEN": "api_key",
+    "_API_BASE": "api_base",
+    "_API_VERSION": "api_version",
+    "VERTEXAI_PROJECT": "vertex_project",
+    "VERTEXAI_LOCATION": "vertex_location",
+    "AWS_ACCESS_KEY_ID": "aws_access_key_id",
+    "AWS_SECRET_ACCESS_KEY": "aws_secret_access_key",
+    "AWS_REGION_NAME": "aws_region_name",
+}
+"""How the names of variables end that its providers want → the parameter of a call that says the same."""
+
+
+@cache
+def library() -> ModuleType:
+    """The library, quiet. It takes more than two seconds."""
+    with _environment(_AT_IMPORT):
+        import litellm
+    litellm.telemetry = False
+    litellm.suppress_debug_info = True
+    for name in _LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    return litellm
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Variables of the process for as long as the body runs. What the user has set stays."""
+    added = {name: value for name, value in values.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
+def wanted_by(model: str) -> tuple[str, ...]:
+    """The variables that the model's provider wants and that the process does not have."""
+    missing = library().validate_environment(model=model).get("missing_keys")
+    return tuple(name for name in missing or () if isinstance(name, str))
+
+
+def parameters_from(env: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
+    """What variables say, as parameters of a call: so that a suite's `.env` need not be written anywhere."""
+    found: dict[str, str] = {}
+    for name in names:
+        parameter = next((one for ending, one in _PARAMETERS.items() if name.endswith(ending)), None)
+        if parameter is not None and env.get(name):
+            found.setdefault(parameter, env[name])
+    return found
