@@ -68,10 +68,15 @@ class Replying:
         pass
 
 
-def honest(verdict: dict) -> Callable[[TargetRequest], str]:
-    """What a judge replies that has made up its mind, and says so again when it is asked to confirm."""
+def honest(verdict: dict | str) -> Callable[[TargetRequest], str]:
+    """What a judge replies that has made up its mind, and says so again when it is asked to confirm.
+
+    A verdict on a scale is a text, and nobody asks for it twice.
+    """
 
     def reply(request: TargetRequest) -> str:
+        if isinstance(verdict, str):
+            return verdict
         asked = _CONFIRM.search(request.messages[-1].text)
         return json.dumps(verdict | {"confirm": asked[1]} if asked else verdict)
 

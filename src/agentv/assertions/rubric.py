@@ -1,19 +1,22 @@
-"""`llm-rubric`: a judge grades the answer by a rubric, in prose or as a checklist (SPEC section 9)."""
+"""`llm-rubric`: a judge grades the answer by a rubric, in one of the four modes of SPEC section 9."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from agentv.assertions.prompt_code import CodeWriter
+from agentv.assertions.rubric_items import Entries, RubricEntry, item_faults, items_of, words_of
+from agentv.assertions.scale import Authored as AuthoredScale
+from agentv.assertions.scale import scale_faults, scale_of, threshold_of
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Check, Grade, reaches
 from agentv.model.response import Failure
 from agentv.model.rubric import (
     JUDGED_VARIABLES,
+    MAX_CHARS,
     MODE_VARIABLES,
     PROMPT_VARIABLES,
     RUBRIC_MARK,
@@ -24,27 +27,13 @@ from agentv.model.rubric import (
     Verdict,
 )
 from agentv.model.suite import JUDGE_TIMEOUT_S
-from agentv.model.values import EMPTY, Json
-from agentv.registry.fields import Between, DeclaredAssertion, Doc, Document, Fault, Nonempty, Older, PromptCode, Text
+from agentv.model.values import EMPTY, JsonObject
+from agentv.registry.fields import Between, DeclaredAssertion, Doc, Document, Fault, Older, PromptCode, Text
 from agentv.templating import RenderError, undeclared
 
+__all__ = ["LlmRubric", "RubricEntry", "prompt_faults"]
+
 OWN_PROMPT = "a judge prompt of your own, inline or a path, or code that writes it; it shows {{ output }}"
-
-
-@dataclass(frozen=True, slots=True)
-class RubricEntry:
-    """One item of a checklist, as authored."""
-
-    outcome: Annotated[Text, Nonempty(), Older(("expected_outcome",)), Doc("what the answer must do")]
-    id: Annotated[Text | None, Doc("its name in the judge's reply; r1, r2, … by its place where none is given")] = None
-    weight: Annotated[float, Between(0), Doc("its share of the score")] = 1.0
-    required: Annotated[bool, Doc("whether the grade fails, with score 0, when the item does")] = True
-    operator: Annotated[
-        Literal["correctness", "contradiction"],
-        Doc("correctness: the answer must do it; contradiction: the answer must not contradict it"),
-    ] = "correctness"
-    score_ranges: Annotated[Json, Doc("points 0 to 10 → what earns them")] = None
-    min_score: Annotated[float | None, Older(("required_min_score",)), Doc("points that the item must reach")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +41,7 @@ class LlmRubric(DeclaredAssertion):
     """A judge model grades the answer by a rubric."""
 
     value: Annotated[
-        Text | tuple[RubricEntry | Text, ...] | None,
+        Text | Entries | None,
         Older(("rubrics", "criteria")),
         Doc("the rubric: prose, or a list of sentences or items; without it the case's criteria"),
     ] = None
@@ -63,9 +52,20 @@ class LlmRubric(DeclaredAssertion):
         Doc("the target that judges; without it the judge in force"),
     ] = None
     temperature: Annotated[float, Between(0, 2), Doc("how freely the judge chooses its words")] = 0.0
-    votes: Annotated[int, Between(1), Doc("how many verdicts are asked for")] = 1
-    scale: Annotated[Json, Doc("lowest and highest points, as in 1-5")] = None
-    pass_threshold: Annotated[int | None, Doc("points of the scale at which the answer passes")] = None
+    votes: Annotated[int, Between(1), Doc("how many verdicts are asked for, an odd number; the median counts")] = 1
+    scale: Annotated[
+        AuthoredScale | None,
+        Doc("lowest and highest points, as in 1-5, [1, 5] or {min: 1, max: 5}: the judge gives SCORE and REASON"),
+    ] = None
+    pass_threshold: Annotated[
+        int | None,
+        Doc("points at which the answer passes; without it those three quarters up the scale, which is 4 of 1-5"),
+    ] = None
+    max_chars: Annotated[
+        int,
+        Between(100),
+        Doc("characters of the answer that the judge is shown; a longer one is cut in the middle"),
+    ] = MAX_CHARS
 
     short: ClassVar[str | None] = "value"
     needs_judge: ClassVar[bool] = True
@@ -75,7 +75,7 @@ class LlmRubric(DeclaredAssertion):
         """The rubric's first words."""
         if isinstance(self.value, tuple):
             more = f" (+{len(self.value) - 1})" if len(self.value) > 1 else ""
-            return _brief(_outcome(self.value[0])) + more if self.value else ""
+            return _brief(words_of(self.value[0])) + more if self.value else ""
         if self.value is not None:
             return _brief(self.value)
         if isinstance(self.prompt, PromptCode):
@@ -85,9 +85,16 @@ class LlmRubric(DeclaredAssertion):
         return _brief(self.prompt.text) if self.prompt is not None else "criteria"
 
     def faults(self) -> Iterable[Fault]:
-        """Empty rubrics, doubled ids, weightless lists, prompts that cannot work, and what is not built yet."""
-        yield from self._not_yet()
-        yield from _value_faults(self.value)
+        """Empty rubrics, doubled ids, weightless lists, ranges and scales with holes, prompts that cannot work."""
+        if isinstance(self.value, tuple):
+            yield from item_faults(self.value)
+        elif self.value is not None and not self.value.strip():
+            yield Fault(("value",), "the rubric is empty", code="missing-value")
+        if self.votes % 2 == 0:
+            near = f"write {self.votes - 1} or {self.votes + 1}"
+            yield Fault(("votes",), f"an even number of votes, {self.votes}, has no median", hint=near)
+        if self._scaled:
+            yield from self._scale_faults()
         if isinstance(self.prompt, Document):
             yield from prompt_faults(self.prompt.text)
             yield from _unshown(self.prompt.text, self.value)
@@ -98,16 +105,21 @@ class LlmRubric(DeclaredAssertion):
         Args:
             criteria: the case's, which stand in where there is no value.
         """
-        items = _items(self.value) if isinstance(self.value, tuple) else ()
+        items = items_of(self.value) if isinstance(self.value, tuple) else ()
         text = self.value if isinstance(self.value, str) else "" if items else (criteria or "")
         if not items and not text.strip() and self.prompt is None:
             return None
+        scale = scale_of(self.scale) if self._scaled else None
         return Rubric(
-            mode="checklist" if items else "freeform",
+            mode=_mode_of(items, scale),
             text=text,
             items=items,
             **prompt_of(self.prompt),
             temperature=self.temperature,
+            scale=scale,
+            pass_threshold=threshold_of(scale, self.pass_threshold) if scale else None,
+            votes=self.votes,
+            max_chars=self.max_chars,
         )
 
     async def grade(self, context: AssertionContext) -> Grade:
@@ -120,18 +132,16 @@ class LlmRubric(DeclaredAssertion):
         verdict = await context.services.judge(self.judge).assess(rubric, context)
         return unjudged(verdict) if isinstance(verdict, Failure) else _judged(verdict, self.label())
 
-    def _not_yet(self) -> Iterator[Fault]:
-        if self.votes != 1:
-            yield _later("votes other than 1", "votes")
-        if self.scale is not None:
-            yield _later("a scale", "scale")
-        if self.pass_threshold is not None:
-            yield _later("'pass_threshold'", "pass_threshold")
-        for place, item in enumerate(self.value if isinstance(self.value, tuple) else ()):
-            if isinstance(item, RubricEntry) and item.score_ranges is not None:
-                yield _later("score ranges", "value", place, "score_ranges")
-            if isinstance(item, RubricEntry) and item.min_score is not None:
-                yield _later("an item's 'min_score'", "value", place, "min_score")
+    @property
+    def _scaled(self) -> bool:
+        return self.scale is not None or self.pass_threshold is not None
+
+    def _scale_faults(self) -> Iterator[Fault]:
+        yield from scale_faults(self.scale, self.pass_threshold)
+        if isinstance(self.value, tuple):
+            option = "scale" if self.scale is not None else "pass_threshold"
+            hint = "for points by item give each its 'score_ranges'"
+            yield Fault((option,), f"'{option}' is for a rubric in prose, and 'value' is a list", hint=hint)
 
 
 def prompt_of(prompt: PromptCode | Document | None) -> dict[str, Any]:
@@ -159,16 +169,34 @@ def prompt_faults(text: str, mode: RubricMode = "freeform") -> list[Fault]:
 
 
 def _judged(verdict: Verdict, label: str) -> Grade:
-    score = 0.0 if verdict.satisfied is False else verdict.score
-    passed = reaches(score, RUBRIC_MARK)
+    score = verdict.counted
+    passed = reaches(score, RUBRIC_MARK) if verdict.passed is None else verdict.passed
+    checks = verdict.checks or (Check(verdict.reason or label, passed),)
     return Grade(
         score=score,
         passed=passed,
-        checks=verdict.checks or (Check(verdict.reason or label, passed),),
+        checks=(*checks, _spread(verdict, passed)) if verdict.votes else checks,
         reason=verdict.reason,
+        details=details_of(verdict),
+        own_mark=verdict.passed is not None,
         token_usage=verdict.token_usage,
         cost_usd=verdict.cost_usd,
+        undecided=verdict.undecided,
     )
+
+
+def _spread(verdict: Verdict, passed: bool) -> Check:
+    votes = verdict.votes
+    text = f"median of {len(votes)} votes: {verdict.counted:.2f}, from {min(votes):.2f} to {max(votes):.2f}"
+    return Check(text, passed, ", ".join(f"{vote:.2f}" for vote in votes))
+
+
+def details_of(verdict: Verdict) -> JsonObject:
+    """What a grade tells of a verdict besides: its votes, and whether another grade had asked for it."""
+    votes = verdict.votes
+    voted: JsonObject = {"votes": list(votes), "spread": {"min": min(votes), "max": max(votes)}} if votes else EMPTY
+    shared: JsonObject = {"shared": True} if verdict.shared else EMPTY
+    return {**verdict.details, **voted, **shared}
 
 
 def unjudged(failure: Failure) -> Grade:
@@ -185,55 +213,15 @@ def unjudged(failure: Failure) -> Grade:
     )
 
 
-def _items(entries: tuple[RubricEntry | str, ...]) -> tuple[RubricItem, ...]:
-    return tuple(_item(entry, f"r{place}") for place, entry in enumerate(entries, 1))
-
-
-def _item(entry: RubricEntry | str, default: str) -> RubricItem:
-    if isinstance(entry, str):
-        return RubricItem(default, entry)
-    return RubricItem(entry.id or default, entry.outcome, entry.weight, entry.required, entry.operator)
-
-
-def _outcome(entry: RubricEntry | str) -> str:
-    return entry if isinstance(entry, str) else entry.outcome
+def _mode_of(items: tuple[RubricItem, ...], scale: tuple[int, int] | None) -> RubricMode:
+    if items:
+        return "score-ranges" if items[0].score_ranges else "checklist"
+    return "freeform" if scale is None else "scale"
 
 
 def _brief(text: str) -> str:
     words = " ".join(text.split())
     return words if len(words) <= 60 else words[:59].rstrip() + "…"
-
-
-def _later(what: str, *path: str | int) -> Fault:
-    return Fault(path, f"{what} in a rubric: not built yet", code="not-yet")
-
-
-def _value_faults(value: str | tuple[RubricEntry | str, ...] | None) -> Iterator[Fault]:
-    if value is None:
-        return
-    if isinstance(value, str):
-        if not value.strip():
-            yield Fault(("value",), "the rubric is empty", code="missing-value")
-        return
-    if not value:
-        yield Fault(("value",), "the checklist has no items", code="missing-value")
-    for place, entry in enumerate(value):
-        if not _outcome(entry).strip():
-            yield Fault(("value", place), "the item is empty", code="missing-value")
-    items = _items(value)
-    if items and not any(item.weight for item in items):
-        yield Fault(("value",), "every item weighs 0, so there is no score", hint="give one of them a weight")
-    yield from _doubled(items)
-
-
-def _doubled(items: tuple[RubricItem, ...]) -> Iterator[Fault]:
-    counts = Counter(item.id for item in items)
-    for place, item in enumerate(items):
-        if counts[item.id] > 1:
-            first = next(other for other, one in enumerate(items) if one.id == item.id)
-            if place > first:
-                message = f"items {first + 1} and {place + 1} have the same id '{item.id}'"
-                yield Fault(("value", place), message, code="duplicate-id")
 
 
 _KNOWN = frozenset((*PROMPT_VARIABLES, "vars", "env"))

@@ -14,7 +14,7 @@ from agentv.model.grade import Check, Grade
 from agentv.model.response import TokenUsage
 from agentv.model.trial import Score
 from agentv.model.values import Json
-from agentv.model.verdict import ZERO_HINT, combined, excludes_nothing, passes_gate
+from agentv.model.verdict import ZERO_HINT, combined, counts, excludes_nothing, passes_gate
 from agentv.registry.fields import DeclaredAssertion, Doc, Entries, Fault, Fraction, Older
 
 
@@ -60,6 +60,7 @@ class AssertSet(DeclaredAssertion):
             own_mark=True,
             cost_usd=_cost(scores),
             token_usage=_usage(scores),
+            undecided=not whole.passed and any(score.grade.undecided and counts(score) for score in scores),
         )
 
 

@@ -12,7 +12,7 @@ from agentv.engine.services import TrialServices, World
 from agentv.foreign.guard import attempt
 from agentv.model.context import AssertionContext
 from agentv.model.message import Message, prompt_text
-from agentv.model.response import Failure, TargetResponse
+from agentv.model.response import Failure, TargetResponse, TokenUsage
 from agentv.model.trial import Score, Status, Trial, TrialResult
 from agentv.model.verdict import combined
 from agentv.ports import TargetRequest
@@ -105,7 +105,7 @@ def result_of(
         error = verdict.error
         if error is None:
             score, status = verdict.score, "passed" if verdict.passed else "failed"
-    spent = [one.grade.cost_usd for one in scores if one.grade.cost_usd is not None]
+    spent, used = _spent_on(scores)
     return TrialResult(
         trial=trial,
         status=status,
@@ -119,9 +119,23 @@ def result_of(
         messages=answer.messages if answer else (),
         token_usage=answer.token_usage if answer else None,
         cost_usd=answer.cost_usd if answer else None,
-        judge_cost_usd=sum(spent) if spent else None,
+        judge_cost_usd=spent,
         metadata=trial.case.metadata,
+        judge_token_usage=used,
     )
+
+
+def _spent_on(scores: tuple[Score, ...]) -> tuple[float | None, TokenUsage | None]:
+    """What grading cost in US dollars, and its tokens; None where no grade says."""
+    cost: float | None = None
+    usage: TokenUsage | None = None
+    for score in scores:
+        grade = score.grade
+        if grade.cost_usd is not None:
+            cost = (cost or 0.0) + grade.cost_usd
+        if grade.token_usage is not None:
+            usage = grade.token_usage if usage is None else usage + grade.token_usage
+    return cost, usage
 
 
 def not_run(trial: Trial, why: Failure, world: World) -> TrialResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import unicodedata
@@ -13,6 +14,8 @@ from agentv.model.values import JsonObject
 _BRACES = "{｛﹛"
 _DROPPED = re.compile(r"[^\w{}\[\]:,.+-]+")
 """Spaces, quotes, backslashes, and marks that nobody sees: what a copy may gain or lose."""
+
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 _DROPPED_ASCII = {code: None for code in range(128) if _DROPPED.match(chr(code))}
 """The same for `str.translate`, which is ten times as fast."""
@@ -40,18 +43,59 @@ class Shown:
         wanted = (_skeleton(words), _skeleton(json.dumps(row, ensure_ascii=False)))
         return any(one in skeleton for one in wanted for skeleton in self._skeletons)
 
+    def has_points(self, points: int) -> bool:
+        """Whether one of the texts says `SCORE=` and these points, however it is written.
+
+        A line that begins so cannot be told from a quotation, whatever stands behind it.
+        """
+        sign = "-" if points < 0 else r"\+?"
+        said = re.compile(rf"score={sign}0*{abs(points)}")
+        return any(said.search(letters) for letters in self._letters)
+
+    @cached_property
+    def _letters(self) -> tuple[str, ...]:
+        readings = (one for text in self._texts for one in _readings(text))
+        return tuple(_letters(text) for text in readings if "=" in text or not text.isascii())
+
     @cached_property
     def _skeletons(self) -> tuple[str, ...]:
-        return tuple(_skeleton(text) for text in self._texts if self._may_hold_verdict(text))
+        readings = (one for text in self._texts for one in _readings(text))
+        return tuple(_skeleton(text) for text in readings if self._may_hold_verdict(text))
 
     def _may_hold_verdict(self, text: str) -> bool:
         # most answers have no brace or no such key, and need no second look
         if not any(brace in text for brace in _BRACES):
             return False
-        return not text.isascii() or self._key in text.lower()
+        return not text.isascii() or _is_escaped(text) or self._key in text.lower()
 
 
 def _skeleton(text: str) -> str:
     if text.isascii():
         return text.translate(_DROPPED_ASCII).lower()
     return _DROPPED.sub("", unicodedata.normalize("NFKC", text)).casefold()
+
+
+def _readings(text: str) -> tuple[str, ...]:
+    """A text as it stands, and as somebody would write it down who reads its escapes: those of JSON and of HTML."""
+    if not _is_escaped(text):
+        return (text,)
+    return text, html.unescape(_ESCAPED.sub(lambda found: chr(int(found[1], 16)), text))
+
+
+def _is_escaped(text: str) -> bool:
+    return "&" in text or "\\u" in text
+
+
+def _letters(text: str) -> str:
+    """Letters, digits, signs and `=`: what is left of a line of a verdict that was set in other type."""
+    if text.isascii():
+        return text.translate(_NO_LETTER_ASCII).lower()
+    return _NO_LETTER.sub("", "".join(map(_digit, unicodedata.normalize("NFKC", text)))).casefold()
+
+
+_NO_LETTER = re.compile(r"[^\w=+-]+|_+")
+_NO_LETTER_ASCII = {code: None for code in range(128) if _NO_LETTER.match(chr(code))}
+
+
+def _digit(one: str) -> str:
+    return str(unicodedata.decimal(one, one)) if not one.isascii() else one

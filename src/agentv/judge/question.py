@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import secrets
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
 from agentv.judge.echo import Shown
+from agentv.judge.excerpt import Excerpt
 from agentv.judge.fence import Fence
 from agentv.judge.material import fenced, is_shown, material_of
 from agentv.judge.modes import MODES
 from agentv.model.context import AssertionContext
 from agentv.model.message import Message
-from agentv.model.rubric import JUDGED_VARIABLES, PROMPT_VARIABLES, Rubric, RubricItem
+from agentv.model.rubric import JUDGED_VARIABLES, PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
 from agentv.model.values import Json
 from agentv.templating import RenderError, Scope, render_text
 
@@ -28,6 +30,7 @@ class Question:
     Attributes:
         shown: the texts in it that a verdict must not be taken from.
         mark: what the judge was asked to confirm its verdict with; None in the first request.
+        left_out: characters that the judge is not shown: of the answer as `output`, of the `tool_calls`.
     """
 
     rubric: Rubric
@@ -35,6 +38,7 @@ class Question:
     fence: Fence
     shown: Shown
     mark: str | None = None
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def again(self, reply: str, problem: str) -> Question:
         """The request that follows an unreadable reply: all that was said, and what was wrong with it."""
@@ -64,22 +68,30 @@ def question_about(rubric: Rubric, context: AssertionContext, written: Written |
         RenderError: the rubric's own prompt cannot be rendered, or does not show the answer.
     """
     fence = Fence.new() if written is None else written.fence
-    tool_calls = tool_calls_of(context)
-    material = material_of(rubric, context)
-    if written is None:
-        values = variables(rubric, context, fence)
-        task = render_text(rubric.prompt or built_in(rubric.mode), Scope(context.vars, context.env, values))
-        messages: tuple[Message, ...] = (Message("user", task),)
-    else:
-        messages = written.messages
+    messages = _rendered(rubric, context, fence) if written is None else written.messages
     _check_shown(rubric, messages, fence, whole=written is not None)
-    rules = _rules(rubric.mode).replace("{{ token }}", fence.token)
+    cuts = _cuts(rubric, context)
+    # a cut may make a verdict out of two ends that were none, with its mark or without
+    ends = (text for cut in cuts.values() if cut.left_out for text in (cut.text, cut.joined))
+    others = (context.output or "", _tool_calls(context), context.prompt, *material_of(rubric, context).values())
     return Question(
         rubric,
-        (Message("system", rules), *messages),
+        (Message("system", _rules(rubric).replace("{{ token }}", fence.token)), *messages),
         fence,
-        Shown((context.output or "", tool_calls, context.prompt, *material.values()), MODES[rubric.mode].key),
+        Shown((*others, *ends), MODES[rubric.mode].key if rubric.mode in MODES else ""),
+        left_out={name: cut.left_out for name, cut in cuts.items() if cut.left_out},
     )
+
+
+def _rendered(rubric: Rubric, context: AssertionContext, fence: Fence) -> tuple[Message, ...]:
+    values = variables(rubric, context, fence)
+    task = render_text(rubric.prompt or built_in(rubric.mode), Scope(context.vars, context.env, values))
+    return (Message("user", task),)
+
+
+def _cuts(rubric: Rubric, context: AssertionContext) -> dict[str, Excerpt]:
+    texts = {"output": context.output or "", "tool_calls": _tool_calls(context)}
+    return {name: Excerpt.of(text, rubric.max_chars) for name, text in texts.items()}
 
 
 def _check_shown(rubric: Rubric, messages: tuple[Message, ...], fence: Fence, *, whole: bool) -> None:
@@ -98,17 +110,28 @@ def built_in(name: str) -> str:
     return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
+def _rules(rubric: Rubric) -> str:
+    rules = _rules_of(rubric.mode)
+    if rubric.scale is None:
+        return rules
+    low, high = rubric.scale
+    for name, value in (("low", low), ("high", high), ("threshold", rubric.pass_threshold)):
+        rules = rules.replace(f"{{{{ {name} }}}}", str(value))
+    return rules
+
+
 @cache
-def _rules(mode: str) -> str:
+def _rules_of(mode: RubricMode) -> str:
     return built_in("rules").replace("{{ shape }}", built_in(f"{mode}-reply"))
 
 
 def variables(rubric: Rubric, context: AssertionContext, fence: Fence) -> dict[str, Json]:
     """What a prompt may show, by every name that it may use; what is not the author's stands behind the fence."""
-    tool_calls = tool_calls_of(context)
+    shown = {name: cut.text for name, cut in _cuts(rubric, context).items()}
+    tool_calls = shown["tool_calls"]
     values: dict[str, Json] = {
         "input": context.prompt,
-        "output": fence.around("answer", context.output or ""),
+        "output": fence.around("answer", shown["output"]),
         "expected_output": context.reference or "",
         "criteria": rubric.text or context.criteria or "",
         "rubrics": "\n".join(map(_line, rubric.items)) or rubric.text,
@@ -128,15 +151,24 @@ class _JsonText(dict[str, Json]):
 
 
 def _line(item: RubricItem) -> str:
-    outcome = " ".join(item.outcome.split())  # a line of its own, whatever the outcome holds
-    return f"[{item.id}] {outcome}{_GUARD if item.operator == 'contradiction' else ''}"
+    outcome = _flat(item.outcome)
+    line = f"[{item.id}] {outcome}{_GUARD if item.operator == 'contradiction' else ''}".rstrip()
+    return "\n".join((line, *(f"    {_span(low, high)}: {_flat(text)}" for low, high, text in item.score_ranges)))
+
+
+def _span(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def _flat(text: str) -> str:
+    """On one line, whatever it holds."""
+    return " ".join(text.split())
 
 
 _GUARD = " (contradiction guard)"
 
 
-def tool_calls_of(context: AssertionContext) -> str:
-    """The tool calls of an answer, one a line."""
+def _tool_calls(context: AssertionContext) -> str:
     return "\n".join(
         f"{call.name} {json.dumps(dict(call.arguments), ensure_ascii=False)}"
         for message in context.messages

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from agentv.judge.modes import MODES
 from agentv.judge.question import Question
+from agentv.judge.scale import read_scale
 from agentv.judge.shapes import Reading, Shape, UnreadableError
 from agentv.model.values import Json, JsonObject
 
@@ -48,8 +49,11 @@ def read_reply(reply: str, question: Question) -> Reading:
     Raises:
         UnreadableError: there is no such verdict.
     """
+    own_words = _own_words(reply, question)
+    if question.rubric.mode == "scale":
+        return read_scale(own_words, question)
     shape = MODES[question.rubric.mode]
-    candidates = list(_candidates(_own_words(reply, question), shape.key))
+    candidates = list(_candidates(own_words, shape.key))
     confirmed = [one for one in candidates if question.mark is not None and one.row.get("confirm") == question.mark]
     if confirmed:
         return _agreed([shape.read(one.row, question.rubric) for one in confirmed])

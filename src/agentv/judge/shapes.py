@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from agentv.model.grade import Check, reaches, weighted_mean
 from agentv.model.rubric import RUBRIC_MARK, Rubric, RubricItem, RubricMode
-from agentv.model.values import Json, JsonObject
+from agentv.model.values import EMPTY, Json, JsonObject
+
+T = TypeVar("T")
+
+MOST_POINTS = 10
+"""Of an item with score ranges."""
 
 
 class UnreadableError(Exception):
@@ -20,8 +26,10 @@ class Reading:
 
     Attributes:
         score: 0..1.
-        satisfied: None in freeform mode; else whether every required item is satisfied.
+        satisfied: whether no item makes the grade fall; None in the modes without items.
         stance: what two verdicts must have in common to say the same.
+        passed: scale: whether the points reach the threshold; None where the score decides.
+        details: what else the grade tells of it.
     """
 
     score: float
@@ -29,6 +37,8 @@ class Reading:
     reason: str | None
     stance: object
     satisfied: bool | None = None
+    passed: bool | None = None
+    details: JsonObject = field(default=EMPTY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +61,7 @@ def _freeform(row: JsonObject, _rubric: Rubric) -> Reading:
 
 
 def _checklist(row: JsonObject, rubric: Rubric) -> Reading:
-    said = _answers(row, rubric.items)
+    said = _answers(row, rubric.items, "satisfied", _satisfied)
     checks = tuple(Check(item.outcome, *said[item.id]) for item in rubric.items)
     held = {item.id for item in rubric.items if said[item.id][0]}
     satisfied = all(item.id in held for item in rubric.items if item.required)
@@ -60,10 +70,33 @@ def _checklist(row: JsonObject, rubric: Rubric) -> Reading:
     return Reading(score, checks, reason, tuple(check.passed for check in checks), satisfied)
 
 
+def _score_ranges(row: JsonObject, rubric: Rubric) -> Reading:
+    said = _answers(row, rubric.items, "score", _points)
+    points = {item.id: said[item.id][0] for item in rubric.items}
+    return Reading(
+        score=weighted_mean((item.weight, points[item.id] / MOST_POINTS) for item in rubric.items),
+        checks=tuple(_ranged(item, *said[item.id]) for item in rubric.items),
+        reason=_text(row, "overall_reasoning"),
+        stance=tuple(points.values()),
+        satisfied=all(item.min_score is None or points[item.id] >= item.min_score for item in rubric.items),
+        details={"points": points},
+    )
+
+
+def _ranged(item: RubricItem, points: int, reasoning: str | None) -> Check:
+    """An item passes by its own mark, else by that of a rubric; the evidence says what the points stand for."""
+    mark = RUBRIC_MARK * MOST_POINTS if item.min_score is None else item.min_score
+    earned = next((text for low, high, text in item.score_ranges if low <= points <= high), "")
+    evidence = f"{points} of {MOST_POINTS}" + (f" ({earned})" if earned else "")
+    return Check(item.outcome or item.id, points >= mark, f"{evidence}: {reasoning}" if reasoning else evidence)
+
+
 SHAPES: Mapping[RubricMode, Shape] = {
     "freeform": Shape("score", _freeform),
     "checklist": Shape("checks", _checklist),
+    "score-ranges": Shape("checks", _score_ranges),
 }
+"""The modes whose verdict is JSON. That of a scale is a line of text: see `scale`."""
 
 
 def _score(value: Json) -> float:
@@ -100,20 +133,37 @@ def _notes(row: JsonObject, key: str, *, passed: bool) -> Iterator[Check]:
             yield Check(speakable(note), passed)
 
 
-def _answers(row: JsonObject, items: tuple[RubricItem, ...]) -> dict[str, tuple[bool, str | None]]:
-    """What the judge says of each item: id → (satisfied, reasoning), just the ids of the rubric."""
-    said: dict[str, tuple[bool, str | None]] = {}
+def _satisfied(value: Json) -> bool:
+    if not isinstance(value, bool):
+        raise UnreadableError("each of 'checks' must have an 'id', and a 'satisfied' that is true or false")
+    return value
+
+
+def _points(value: Json) -> int:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_POINTS:
+        wanted = f"a whole number from 0 to {MOST_POINTS}"
+        raise UnreadableError(f"each of 'checks' must have a 'score', {wanted}, found {_shown(value)}")
+    return value
+
+
+def _answers(
+    row: JsonObject, items: tuple[RubricItem, ...], key: str, read: Callable[[Json], T]
+) -> dict[str, tuple[T, str | None]]:
+    """What the judge says of each item: id → (what stands under `key`, reasoning), just the ids of the rubric."""
+    said: dict[str, tuple[T, str | None]] = {}
     for line in _rows(row, "checks"):
-        identity, satisfied = line.get("id"), line.get("satisfied")
-        if not isinstance(identity, str) or not isinstance(satisfied, bool):
-            raise UnreadableError("each of 'checks' must have an 'id', and a 'satisfied' that is true or false")
-        if said.setdefault(identity, (satisfied, _text(line, "reasoning")))[0] is not satisfied:
-            raise UnreadableError(f"it calls item {_shown(identity)} satisfied and not satisfied")
+        identity, value = line.get("id"), read(line.get(key))
+        if not isinstance(identity, str):
+            raise UnreadableError(f"each of 'checks' must have an 'id', found {_shown(identity)}")
+        if said.setdefault(identity, (value, _text(line, "reasoning")))[0] != value:
+            raise UnreadableError(f"it says two things of the '{key}' of item {_shown(identity)}")
     known = {item.id for item in items}
     unknown = [identity for identity in said if identity not in known]
     missing = [item.id for item in items if item.id not in said]
     if unknown:
-        raise UnreadableError(f"the checklist has no item {_shown(unknown[0])}")
+        raise UnreadableError(f"the rubric has no item {_shown(unknown[0])}")
     if missing:
         raise UnreadableError(f"it says nothing of item {_shown(missing[0])}")
     return said

@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
 
 from agentv.judge.question import Question
 from agentv.judge.reply import read_reply
+from agentv.judge.schemas import schema_of
 from agentv.judge.shapes import Reading, UnreadableError, speakable
+from agentv.judge.sharing import SharedCalls
+from agentv.judge.votes import Spent, outcome_of
 from agentv.judge.written import question_of
 from agentv.model.context import AssertionContext
+from agentv.model.grade import Check
 from agentv.model.message import Message, prompt_text
-from agentv.model.response import Failure, TargetResponse, TokenUsage
+from agentv.model.response import Failure, TargetResponse
 from agentv.model.rubric import JudgeFailure, Rubric, Verdict
 from agentv.model.suite import JUDGE_TIMEOUT_S
+from agentv.model.values import EMPTY, JsonObject
 from agentv.ports import Target, TargetRequest
 from agentv.templating import RenderError
 
 REPLY_KEPT = 4_000
 """Characters of a reply that are kept as evidence."""
 
+REMEMBERED = 1_000
+"""Verdicts that a judge remembers, of a kilobyte or so each: samples of one case are judged soon after each other."""
+
 _REQUESTS = 2
 """The question, and one repair request."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Spent:
-    """What the calls for one verdict took together; None where no call said."""
-
-    token_usage: TokenUsage | None = None
-    cost_usd: float | None = None
-
-    def and_for(self, response: TargetResponse) -> _Spent:
-        usage, cost = response.token_usage, response.cost_usd
-        if self.token_usage is not None:
-            usage = self.token_usage if usage is None else self.token_usage + usage
-        if self.cost_usd is not None:
-            cost = self.cost_usd + (cost or 0.0)
-        return _Spent(usage, cost)
+_NOTHING = Spent()
 
 
 class TargetJudge:
-    """The judge port over a connected target. It holds nothing that changes, so calls may overlap.
+    """The judge port over a connected target. Calls may overlap.
+
+    A question that was put before is not put again, unless the rubric asks for chance by its temperature.
 
     Args:
         target: asked as a system under test would be; it stays its maker's to close.
@@ -62,6 +62,7 @@ class TargetJudge:
         self._target = target
         self._timeout_s = timeout_s
         self._env = env or {}
+        self._calls: SharedCalls[Verdict | JudgeFailure] = SharedCalls(_is_verdict, REMEMBERED)
 
     async def ask(self, prompt: str) -> TargetResponse | Failure:
         """The target's answer to a prompt; empty or missing is a failure, `judge-empty-output`."""
@@ -74,29 +75,46 @@ class TargetJudge:
         return replace(response, output=speakable(response.output))
 
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
-        """The verdict on the context's answer; a JudgeFailure where there is none.
+        """The verdict on the context's answer, the median one of all votes; a JudgeFailure where there is none.
 
         Its code is that of the target's failure behind `judge-`, `unreadable-verdict` when the second reply cannot be
-        read either, or says what is wrong with the rubric's own prompt.
+        read either, or says what is wrong with the rubric's own prompt. A scale's verdict that cannot be read is one
+        that fails (SPEC section 9).
         """
+        if rubric.votes == 1:
+            return await self._vote(rubric, context, 1)
+        return outcome_of(
+            await asyncio.gather(*(self._vote(rubric, context, vote) for vote in range(1, rubric.votes + 1)))
+        )
+
+    async def _vote(self, rubric: Rubric, context: AssertionContext, vote: int) -> Verdict | JudgeFailure:
         try:
             question = await question_of(rubric, context)
         except RenderError as error:
             return JudgeFailure(error.code, f"the judge prompt {_place(rubric)}: {error.message}")
-        spent, reply, problem = _Spent(), "", ""
+        decide = partial(self._decide, question, context, vote)
+        if rubric.temperature > 0:
+            return await decide()
+        outcome, shared = await self._calls.once(_key(question, context, vote), decide)
+        return _at_no_cost(outcome) if shared else outcome
+
+    async def _decide(self, question: Question, context: AssertionContext, vote: int) -> Verdict | JudgeFailure:
+        spent, reply, problem = Spent(), "", ""
         for attempt in range(1, _REQUESTS + 1):
-            response = await self._send(self._request(question, context, attempt))
+            response = await self._send(self._request(question, context, vote, attempt))
             if isinstance(response, Failure):
                 return self._failed(response, reply, spent)
             spent, reply = spent.and_for(response), speakable(response.output or "")
             try:
-                return _verdict(read_reply(reply, question), reply, spent)
+                return _verdict(read_reply(reply, question), reply, spent, question)
             except UnreadableError as error:
                 problem = str(error)
+            if question.rubric.mode == "scale":
+                return _undecided(reply, problem, spent, question)
             question = question.again(reply, problem)
         return self._unreadable(reply, problem, spent)
 
-    def _request(self, question: Question, context: AssertionContext, attempt: int) -> TargetRequest:
+    def _request(self, question: Question, context: AssertionContext, vote: int, attempt: int) -> TargetRequest:
         return TargetRequest(
             case_id=context.case_id,
             prompt=prompt_text(question.messages),
@@ -104,16 +122,18 @@ class TargetJudge:
             vars=context.vars,
             metadata=context.metadata,
             attempt=attempt,
+            sample=vote,
             timeout_s=self._timeout_s,
             env=self._env,
             temperature=question.rubric.temperature,
+            schema=schema_of(question.rubric, confirmed=question.mark is not None),
         )
 
     async def _send(self, request: TargetRequest) -> TargetResponse | Failure:
         answer = self._target.answer(request)
         return answer if isinstance(answer, TargetResponse | Failure) else await answer
 
-    def _failed(self, failure: Failure, reply: str = "", spent: _Spent = _Spent()) -> JudgeFailure:
+    def _failed(self, failure: Failure, reply: str = "", spent: Spent = _NOTHING) -> JudgeFailure:
         return JudgeFailure(
             f"judge-{failure.code.removeprefix('judge-')}",
             f"judge '{self.name}' failed: {failure.message}",
@@ -123,7 +143,7 @@ class TargetJudge:
             spent.cost_usd,
         )
 
-    def _unreadable(self, reply: str, problem: str, spent: _Spent) -> JudgeFailure:
+    def _unreadable(self, reply: str, problem: str, spent: Spent) -> JudgeFailure:
         message = f"judge '{self.name}' gave no verdict that can be read: {problem}"
         if reply.strip():
             message += f"; it replied {_cut(reply, 200)!r}"
@@ -136,7 +156,7 @@ class TargetJudge:
         )
 
 
-def _verdict(reading: Reading, reply: str, spent: _Spent) -> Verdict:
+def _verdict(reading: Reading, reply: str, spent: Spent, question: Question) -> Verdict:
     return Verdict(
         score=reading.score,
         checks=reading.checks,
@@ -145,7 +165,62 @@ def _verdict(reading: Reading, reply: str, spent: _Spent) -> Verdict:
         satisfied=reading.satisfied,
         token_usage=spent.token_usage,
         cost_usd=spent.cost_usd,
+        passed=reading.passed,
+        details={**reading.details, **_cut_note(question)},
     )
+
+
+def _undecided(reply: str, problem: str, spent: Spent, question: Question) -> Verdict:
+    """Eva's rule: a reply without a verdict fails the answer, and nobody is asked again."""
+    kept = _cut(reply, REPLY_KEPT)
+    return Verdict(
+        score=0.0,
+        checks=(
+            Check("the judge replies SCORE=<whole number> REASON=<sentence>", passed=False, evidence=kept or None),
+        ),
+        reason=f"the judge's reply is no verdict: {problem}",
+        reply=kept,
+        token_usage=spent.token_usage,
+        cost_usd=spent.cost_usd,
+        passed=False,
+        undecided=True,
+        details=_cut_note(question),
+    )
+
+
+def _cut_note(question: Question) -> JsonObject:
+    return {"characters_left_out": dict(question.left_out)} if question.left_out else EMPTY
+
+
+def _is_verdict(outcome: Verdict | JudgeFailure) -> bool:
+    return isinstance(outcome, Verdict)  # what failed may do better the next time
+
+
+def _at_no_cost(outcome: Verdict | JudgeFailure) -> Verdict | JudgeFailure:
+    """What somebody else's call gave: nothing was spent on it again. A price that is not known stays so."""
+    cost = None if outcome.cost_usd is None else 0.0
+    if isinstance(outcome, JudgeFailure):
+        return replace(outcome, token_usage=None, cost_usd=cost)
+    return replace(outcome, token_usage=None, cost_usd=cost, shared=True)
+
+
+def _key(question: Question, context: AssertionContext, vote: int) -> bytes:
+    """The same for questions that are the same in all that a target gets to see, and in how the reply is read.
+
+    The fence is another each time, so its token is taken out; nothing else of a text can hold it.
+    """
+    told = [message.text.replace(question.fence.token, "") for message in question.messages]
+    asked = repr((question.rubric, vote, dict(context.vars), dict(context.metadata), _calls_of(context)))
+    key = sha256()
+    for text in (*told, asked, context.output or "", context.prompt, context.case_id):
+        part = text.encode(errors="surrogatepass")
+        key.update(len(part).to_bytes(8, "big"))  # so that no two lists of parts look the same
+        key.update(part)
+    return key.digest()
+
+
+def _calls_of(context: AssertionContext) -> tuple[object, ...]:
+    return tuple(call for message in context.messages for call in message.tool_calls)
 
 
 def _place(rubric: Rubric) -> str:

@@ -96,9 +96,9 @@ _TEXT_OR_NULL: JsonObject = {"anyOf": [_TEXT, {"type": "null"}]}
 _YES_OR_NO: JsonObject = {"type": "boolean"}
 
 
-def typed_keys(mode: RubricMode) -> Mapping[str, Json] | None:
-    """The keys of a verdict with their JSON Schemas, in the strict form; None for the modes of `llm-rubric`."""
-    return _KEYS.get(mode)
+def typed_keys(mode: RubricMode) -> Mapping[str, Json]:
+    """The keys of a verdict of one of these modes, with their JSON Schemas in the strict form."""
+    return _KEYS[mode]
 
 
 def _list_of(name: str, flag: str) -> JsonObject:

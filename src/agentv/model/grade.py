@@ -36,6 +36,7 @@ class Grade:
     Attributes:
         own_mark: the type judged by a threshold of its own, so `passed`, not `score`, is what counts.
         cost_usd: what the judge or script spent on this grade, in US dollars.
+        undecided: it fails because nothing could be made of a judge's words, so that its complement fails too.
     """
 
     score: float
@@ -47,6 +48,7 @@ class Grade:
     own_mark: bool = False
     cost_usd: float | None = None
     token_usage: TokenUsage | None = None
+    undecided: bool = False
 
     @classmethod
     def of(cls, passed: bool, text: str, evidence: str | None = None) -> Grade:
@@ -59,8 +61,8 @@ class Grade:
         return cls(0.0, False, (), message, details, Failure(code, message))
 
     def negated(self) -> Grade:
-        """The exact complement: score, verdict and every check inverted. An error stays an error."""
-        if self.error is not None:
+        """The exact complement: score, verdict and every check inverted. What was not judged stays as it is."""
+        if self.error is not None or self.undecided:
             return self
         checks = tuple(Check(_negated(check.text), not check.passed, check.evidence) for check in self.checks)
         # written out: `replace` looks the fields up anew, and this runs for every negated assertion of every case
@@ -77,8 +79,8 @@ class Grade:
         )
 
     def passing_at(self, mark: float) -> Grade:
-        """The same grade judged by another pass mark."""
-        if self.error is not None:
+        """The same grade judged by another pass mark, unless nothing was judged."""
+        if self.error is not None or self.undecided:
             return self
         return replace(self, passed=reaches(self.score, mark), own_mark=False)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from agentv.model.grade import Check
 from agentv.model.response import Failure, TokenUsage
+from agentv.model.values import EMPTY, JsonObject
 
 if TYPE_CHECKING:
     from agentv.ports import PromptWriter
@@ -29,6 +30,9 @@ RubricMode = Literal[
 
 RUBRIC_MARK = 0.8
 """The score at which a rubric passes where the entry says nothing."""
+
+MAX_CHARS = 100_000
+"""Characters of an answer that a judge is shown where the entry says nothing."""
 
 PROMPT_VARIABLES: Mapping[str, str] = {
     "input": "input",
@@ -72,8 +76,10 @@ class RubricItem:
 
     Attributes:
         operator: `correctness`: the answer must do it; `contradiction`: the answer must not contradict it.
-        score_ranges: (lowest points, highest points, what earns them), of 0..10; empty in a checklist.
-        min_score: points that the item must reach; None: it need not reach any.
+        outcome: what the answer must do; may be empty where score ranges say it all.
+        required: checklist: whether the grade falls with this item.
+        score_ranges: (lowest points, highest points, what earns them), of 0..10, ascending; empty in a checklist.
+        min_score: points, 0..10, that the item must reach lest the grade fall; None: it need not reach any.
     """
 
     id: str
@@ -82,7 +88,7 @@ class RubricItem:
     required: bool = True
     operator: Literal["correctness", "contradiction"] = "correctness"
     score_ranges: tuple[tuple[int, int, str], ...] = ()
-    min_score: float | None = None
+    min_score: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +97,14 @@ class Rubric:
 
     Attributes:
         text: the rubric or criteria as prose; empty in checklist mode, and where the prompt alone says it all.
-        items: the checklist; empty in freeform mode.
+        items: of a checklist, or with score ranges; empty in the other modes.
         prompt: the text of a prompt template that replaces the built-in one.
         prompt_path: the file that template came from, for messages.
         writer: code of the user's that writes the prompt, in place of a template.
         scale: lowest and highest points, in scale mode.
         pass_threshold: points of the scale at which an answer passes.
-        votes: how many verdicts are asked for; the median counts.
+        votes: how many verdicts are asked for, an odd number; the median counts.
+        max_chars: characters of the answer, and of its tool calls, that the judge is shown.
         context: the pieces of text that were retrieved for the answer, in the modes that look at them.
         category_scores: (category, score), of `factuality`.
     """
@@ -111,6 +118,7 @@ class Rubric:
     scale: tuple[int, int] | None = None
     pass_threshold: int | None = None
     votes: int = 1
+    max_chars: int = MAX_CHARS
     writer: PromptWriter | None = None
     context: tuple[str, ...] = ()
     category_scores: tuple[tuple[str, float], ...] = ()
@@ -121,9 +129,16 @@ class Verdict:
     """What a judge said, parsed.
 
     Attributes:
-        score: 0..1, as the judge gave it (freeform) or Σ satisfied weights / Σ weights (checklist).
-        satisfied: freeform: None; checklist: whether every required item was satisfied.
+        score: 0..1. Freeform: as the judge gave it. Checklist: Σ satisfied weights / Σ weights. Score ranges:
+            Σ weight × points/10 / Σ weights. Scale: (points - low) / (high - low).
+        satisfied: whether every required item is satisfied, and every `min_score` of an item reached; None in the
+            modes without items.
         reply: the judge's own words (cut), kept as evidence.
+        passed: scale: whether the points reach the threshold; None where the score decides.
+        undecided: scale: there was no verdict in the reply, which fails the answer and is no judgement of it.
+        votes: what each vote counted for, in their order; empty where there was one.
+        shared: the same question had been put in this run, so nothing was asked again.
+        details: what else the grade shall tell: points, what was left out of a long answer.
     """
 
     score: float
@@ -133,6 +148,16 @@ class Verdict:
     satisfied: bool | None = None
     token_usage: TokenUsage | None = None
     cost_usd: float | None = None
+    passed: bool | None = None
+    undecided: bool = False
+    votes: tuple[float, ...] = ()
+    shared: bool = False
+    details: JsonObject = field(default=EMPTY)
+
+    @property
+    def counted(self) -> float:
+        """The score of the grade: 0 where a required item failed (SPEC section 9)."""
+        return 0.0 if self.satisfied is False else self.score
 
 
 @dataclass(frozen=True, slots=True)

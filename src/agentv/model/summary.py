@@ -39,6 +39,7 @@ class Summary:
         pass_rate_interval: Wilson's 95 % interval of the pass rate; None where none was judged.
         mean_score: mean over judged cases of their mean score; None where none was judged.
         cost_usd, judge_cost_usd: US dollars; None where no call said its price.
+        token_usage, judge_token_usage: None where no call said.
     """
 
     run_id: str
@@ -55,6 +56,7 @@ class Summary:
     by_target: Mapping[str, Group] = field(default_factory=dict)
     by_prompt: Mapping[str, Group] = field(default_factory=dict)
     by_tag: Mapping[str, Group] = field(default_factory=dict)
+    judge_token_usage: TokenUsage | None = None
 
     def as_json(self) -> dict[str, Json]:
         """The object of `summary.json`, its keys in the order of SPEC section 13."""

@@ -63,7 +63,7 @@ class TrialResult:
         turns: the answer to each turn, of a case with `turns` or `conversation_id`.
         attempts: how many times the target was called.
         timestamp: when it finished, ISO 8601 in UTC.
-        judge_cost_usd: what its judges cost, apart from the target's `cost_usd`.
+        judge_cost_usd, judge_token_usage: what its judges took, apart from the target's `cost_usd` and `token_usage`.
     """
 
     trial: Trial
@@ -82,3 +82,4 @@ class TrialResult:
     judge_cost_usd: float | None = None
     metadata: JsonObject = field(default=EMPTY)
     turns: tuple[TargetResponse, ...] = ()
+    judge_token_usage: TokenUsage | None = None

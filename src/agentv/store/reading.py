@@ -36,6 +36,7 @@ class RowFacts(Struct, gc=False):
     tags: tuple[str, ...] = ()
     repeat: int = 1
     aggregate: Aggregate = "mean"
+    judge_token_usage: TokenUsage | None = None
     scores: Raw = Raw(b"[]")
 
     @property

@@ -64,7 +64,7 @@ class _Answered:
 
 
 def _result(row: Row, root: str) -> TrialResult:
-    error, usage = row.get("error"), row.get("token_usage")
+    error, usage, judged = row.get("error"), row.get("token_usage"), row.get("judge_token_usage")
     return TrialResult(
         trial=_trial(row, root),
         status=row["status"],
@@ -81,6 +81,7 @@ def _result(row: Row, root: str) -> TrialResult:
         judge_cost_usd=row.get("judge_cost_usd"),
         metadata=row.get("metadata", {}),
         turns=tuple(_turn(turn) for turn in row.get("turns", ())),
+        judge_token_usage=TokenUsage(**judged) if judged else None,
     )
 
 

@@ -1,8 +1,9 @@
 """The rows of `index.jsonl`, and how a finished trial becomes one (SPEC section 13).
 
 Beyond the keys of SPEC section 13, in their order, a row ends with those of `tags`, `judge_cost_usd`, `repeat`,
-`aggregate`, `conversation_id` and `turns` that say something: totals are computed from rows alone. A score ends with
-`error` where it errored. `input` and `output` of a conversation are its transcript; `turns` says what each call gave.
+`aggregate`, `conversation_id`, `turns` and `judge_token_usage` that say something: totals are computed from rows
+alone. A score ends with `error` where it errored. `input` and `output` of a conversation are its transcript; `turns`
+says what each call gave.
 """
 
 from __future__ import annotations
@@ -95,6 +96,7 @@ class Row(Struct, gc=False):
     aggregate: Aggregate | UnsetType = UNSET
     conversation_id: str | UnsetType = UNSET
     turns: Sequence[TurnRow] | UnsetType = UNSET
+    judge_token_usage: TokenUsage | UnsetType = UNSET
 
 
 class Places(dict[str, str]):
@@ -143,6 +145,7 @@ def row_of(result: TrialResult, places: Places) -> Row:
         trial.aggregate if trial.repeat > 1 else UNSET,
         case.conversation_id or UNSET,
         [_turn_row(answer) for answer in result.turns] if result.turns else UNSET,
+        UNSET if result.judge_token_usage is None else result.judge_token_usage,
     )
 
 

@@ -79,6 +79,7 @@ def summarize(
         by_target=_grouped(((profile.target, one) for profile, one in found), planned.by_target),
         by_prompt=_grouped(((profile.prompt, one) for profile, one in found if profile.prompt is not None), {}),
         by_tag=_grouped(((tag, one) for profile, one in found for tag in profile.tags), planned.by_tag),
+        judge_token_usage=spent.judge_token_usage,
     )
 
 
@@ -137,6 +138,7 @@ class _Spent:
         self._cost: float | None = None
         self._judge_cost: float | None = None
         self.token_usage: TokenUsage | None = None
+        self.judge_token_usage: TokenUsage | None = None
 
     def add(self, row: RowFacts) -> None:
         if row.cost_usd is not None:
@@ -144,7 +146,9 @@ class _Spent:
         if row.judge_cost_usd is not None:
             self._judge_cost = (self._judge_cost or 0.0) + row.judge_cost_usd
         if row.token_usage is not None:
-            self.token_usage = row.token_usage if self.token_usage is None else self.token_usage + row.token_usage
+            self.token_usage = _added(self.token_usage, row.token_usage)
+        if row.judge_token_usage is not None:
+            self.judge_token_usage = _added(self.judge_token_usage, row.judge_token_usage)
 
     @property
     def cost_usd(self) -> float | None:
@@ -153,3 +157,7 @@ class _Spent:
     @property
     def judge_cost_usd(self) -> float | None:
         return None if self._judge_cost is None else round(self._judge_cost, 10)
+
+
+def _added(sum_so_far: TokenUsage | None, more: TokenUsage) -> TokenUsage:
+    return more if sum_so_far is None else sum_so_far + more

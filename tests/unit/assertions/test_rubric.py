@@ -12,6 +12,8 @@ from agentv.model.rubric import JudgeFailure, RubricItem, Verdict
 from agentv.registry.fields import Document
 from doubles.judges import Deciding, JudgeServices, Saying, answered
 
+RANGES = {"0": "bad", "5": "good"}
+
 
 def verdict(score, *checks, satisfied=None, **more):
     return Verdict(score, checks, more.pop("reason", None), "{}", satisfied, **more)
@@ -71,6 +73,38 @@ def test_sentences_and_items_are_a_checklist_with_ids_by_place():
     )
 
 
+def test_items_with_ranges_are_graded_by_points():
+    items = (RubricEntry("adds", weight=2, score_ranges=RANGES, min_score=7.0), RubricEntry(score_ranges=RANGES))
+    _, (rubric,), _ = graded(LlmRubric(items), verdict(1, satisfied=True))
+    ranges = ((0, 4, "bad"), (5, 10, "good"))
+    assert rubric.mode == "score-ranges"
+    assert rubric.items == (
+        RubricItem("r1", "adds", 2, score_ranges=ranges, min_score=7),
+        RubricItem("r2", "", score_ranges=ranges),
+    )
+
+
+@pytest.mark.parametrize(("given", "mark"), [({"min_score": 7}, 7), ({"required": 7}, 7), ({"required": False}, None)])
+def test_the_points_that_an_item_must_reach(given, mark):
+    _, (rubric,), _ = graded(LlmRubric((RubricEntry("adds", score_ranges=RANGES, **given),)), verdict(1))
+    assert rubric.items[0].min_score == mark
+
+
+@pytest.mark.parametrize(
+    ("given", "scale", "mark"),
+    [
+        ({"scale": "1-5"}, (1, 5), 4),
+        ({"scale": "1-5", "pass_threshold": 3}, (1, 5), 3),
+        ({"pass_threshold": 5}, (1, 5), 5),
+        ({"scale": (0, 10)}, (0, 10), 8),
+    ],
+)
+def test_a_scale_makes_it_evas_rubric(given, scale, mark):
+    _, (rubric,), _ = graded(LlmRubric("is right", votes=3, max_chars=500, **given), verdict(1, passed=True))
+    assert (rubric.mode, rubric.text, rubric.scale, rubric.pass_threshold) == ("scale", "is right", scale, mark)
+    assert (rubric.votes, rubric.max_chars) == (3, 500)
+
+
 @pytest.mark.parametrize("criteria", [None, "", " "])
 def test_nothing_to_judge_by_is_an_error(criteria):
     grade, rubrics, _ = graded(LlmRubric(), verdict(1), criteria=criteria)
@@ -120,6 +154,39 @@ def test_a_verdict_without_words_still_has_a_check():
 def test_a_failed_required_item_fails_a_checklist_and_takes_its_score(score, satisfied, shown, passed):
     grade, _, _ = graded(LlmRubric(("says 42",)), verdict(score, satisfied=satisfied))
     assert (grade.score, grade.passed) == (shown, passed)
+
+
+@pytest.mark.parametrize(("passed", "counted"), [(True, 1.0), (False, 0.0)])
+def test_on_a_scale_the_points_decide_and_not_the_score(passed, counted):
+    grade, _, _ = graded(LlmRubric("is right", scale="1-5"), verdict(0.75, passed=passed, details={"points": 4}))
+    assert (grade.score, grade.passed, grade.counted) == (0.75, passed, counted)
+    assert grade.details == {"points": 4}
+    assert grade.passing_at(0.7).passed
+
+
+def test_a_reply_that_is_no_verdict_fails_the_answer_and_its_complement():
+    grade, _, _ = graded(LlmRubric("is right", scale="1-5"), verdict(0, passed=False, undecided=True))
+    assert (grade.error, grade.passed, grade.counted) == (None, False, 0)
+    assert (grade.negated().passed, grade.passing_at(0).passed, grade.negated().passing_at(0).passed) == (
+        False,
+        False,
+        False,
+    )
+
+
+def test_the_spread_of_votes_is_a_check_and_a_detail():
+    said = verdict(0.9, Check("adds", True), votes=(0.2, 1.0, 0.9), shared=True, details={"points": {"r1": 9}})
+    grade, _, _ = graded(LlmRubric("is right", votes=3), said)
+    assert grade.checks == (
+        Check("adds", True),
+        Check("median of 3 votes: 0.90, from 0.20 to 1.00", True, "0.20, 1.00, 0.90"),
+    )
+    assert grade.details == {
+        "points": {"r1": 9},
+        "votes": [0.2, 1.0, 0.9],
+        "spread": {"min": 0.2, "max": 1.0},
+        "shared": True,
+    }
 
 
 def test_tokens_and_cost_are_the_judges():
@@ -174,6 +241,12 @@ def test_a_checklist_passes_just_when_its_rule_says_so(weights, data):
         LlmRubric("is right", prompt=Document("{{ rubrics }} {{ candidate_answer }}")),
         LlmRubric("is right", prompt=Document("{{ expected_outcome }} {{ output }}")),
         LlmRubric(("says 42",), prompt=Document("{{ rubrics }} {{ output }}")),
+        LlmRubric("is right", votes=3),
+        LlmRubric("is right", scale="0-10"),
+        LlmRubric("is right", pass_threshold=5),
+        LlmRubric((RubricEntry(score_ranges=RANGES), RubricEntry("b", "x", score_ranges=RANGES, min_score=7.0))),
+        LlmRubric((RubricEntry("b", score_ranges=RANGES, required=0),)),
+        LlmRubric((RubricEntry("b", score_ranges=RANGES, required=False),)),
     ],
 )
 def test_a_sound_rubric_has_no_faults(assertion):
@@ -190,10 +263,38 @@ def test_a_sound_rubric_has_no_faults(assertion):
         (LlmRubric((RubricEntry("a", weight=0), RubricEntry("b", weight=0))), [("bad-value", ("value",))]),
         (LlmRubric((RubricEntry("a", "x"), "b", RubricEntry("c", "x"))), [("duplicate-id", ("value", 2))]),
         (LlmRubric((RubricEntry("a", "r2"), "b")), [("duplicate-id", ("value", 1))]),
-        (LlmRubric("a", votes=3), [("not-yet", ("votes",))]),
-        (LlmRubric("a", scale="1-5", pass_threshold=4), [("not-yet", ("scale",)), ("not-yet", ("pass_threshold",))]),
-        (LlmRubric(("a", RubricEntry("b", score_ranges={"0": "bad"}))), [("not-yet", ("value", 1, "score_ranges"))]),
-        (LlmRubric((RubricEntry("b", min_score=7),)), [("not-yet", ("value", 0, "min_score"))]),
+        (LlmRubric("a", votes=2), [("bad-value", ("votes",))]),
+        (LlmRubric("a", scale="5-1"), [("bad-value", ("scale",))]),
+        (LlmRubric("a", scale="1-5", pass_threshold=6), [("bad-value", ("pass_threshold",))]),
+        (LlmRubric("a", pass_threshold=0), [("bad-value", ("pass_threshold",))]),
+        (LlmRubric("a", pass_threshold=1), [("zero-threshold", ("pass_threshold",))]),
+        (LlmRubric(("a",), scale="1-5"), [("bad-value", ("scale",))]),
+        (LlmRubric(("a",), pass_threshold=4), [("bad-value", ("pass_threshold",))]),
+        (LlmRubric((RubricEntry(),)), [("missing-key", ("value", 0))]),
+        (LlmRubric(("a", RubricEntry("b", score_ranges=RANGES))), [("bad-value", ("value", 0))]),
+        (LlmRubric((RubricEntry("a"), RubricEntry("b", score_ranges=RANGES))), [("bad-value", ("value", 0))]),
+        (LlmRubric((RubricEntry("b", min_score=7),)), [("bad-value", ("value", 0, "min_score"))]),
+        (LlmRubric((RubricEntry("b", required=7),)), [("bad-value", ("value", 0, "required"))]),
+        (
+            LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=0.7),)),
+            [("bad-value", ("value", 0, "min_score"))],
+        ),
+        (
+            LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=7, required=7),)),
+            [("bad-value", ("value", 0, "required"))],
+        ),
+        (
+            LlmRubric((RubricEntry("b", score_ranges=RANGES, required=True),)),
+            [("bad-value", ("value", 0, "required"))],
+        ),
+        (
+            LlmRubric((RubricEntry("b", score_ranges=RANGES, operator="contradiction"),)),
+            [("bad-value", ("value", 0, "operator"))],
+        ),
+        (
+            LlmRubric((RubricEntry("b", score_ranges={"0-4": "bad"}),)),
+            [("bad-value", ("value", 0, "score_ranges"))],
+        ),
         (LlmRubric(("a",), prompt=Document("{{ output }}")), [("judge-prompt-without-rubric", ("prompt",))]),
         (LlmRubric("a", prompt=Document("{{ output }}")), [("judge-prompt-without-rubric", ("prompt",))]),
         (
@@ -245,6 +346,8 @@ def test_variables_environment_and_names_of_the_template_itself_are_known():
         (LlmRubric(("says 42",)), "says 42"),
         (LlmRubric((RubricEntry("says 42"), "b", "c")), "says 42 (+2)"),
         (LlmRubric(()), ""),
+        (LlmRubric((RubricEntry(score_ranges=RANGES), "b")), "score ranges (+1)"),
+        (LlmRubric((RubricEntry(id="tone", score_ranges=RANGES),)), "tone"),
         (LlmRubric(prompt=Document("Judge {{ output }}", "/evals/judges/depth.md")), "depth.md"),
         (LlmRubric(prompt=Document("Judge {{ output }}")), "Judge {{ output }}"),
         (LlmRubric(), "criteria"),

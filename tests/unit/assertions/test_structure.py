@@ -44,6 +44,20 @@ def test_an_errored_child_errs_the_set():
     assert grade.negated() is grade
 
 
+def test_an_undecided_child_fails_the_set_and_its_complement():
+    nothing = Grade(0.0, False, undecided=True)
+    grade = graded(AssertSet((given(nothing),), 0.5), "")
+    assert (grade.passed, grade.negated().passed, grade.error) == (False, False, None)
+    assert not graded(AssertSet((given(nothing), given(NO)), 0.5), "").negated().passed
+
+
+def test_an_undecided_child_does_no_harm_where_the_others_are_enough():
+    nothing = Grade(0.0, False, undecided=True)
+    grade = graded(AssertSet((given(nothing), given(YES)), 0.5), "")
+    assert (grade.passed, grade.negated().passed) == (True, False)
+    assert graded(AssertSet((given(nothing, weight=0.0), given(NO)), 0.5), "").negated().passed
+
+
 def test_an_errored_child_of_weight_0_is_told():
     grade = graded(AssertSet((given(YES), given(BROKEN, "tone", weight=0.0))), "")
     assert (grade.score, grade.passed, grade.error) == (1.0, True, None)

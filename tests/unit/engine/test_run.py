@@ -15,7 +15,7 @@ from agentv.model.assertion import AssertionEntry, AssertionSettings
 from agentv.model.events import RunFinished, RunInterrupted, RunStarted, TrialFinished
 from agentv.model.grade import Grade
 from agentv.model.message import Message
-from agentv.model.response import Failure, TargetResponse
+from agentv.model.response import Failure, TargetResponse, TokenUsage
 from agentv.model.suite import Case, Suite, TargetSpec
 from doubles.nested_grading import Given
 from doubles.stores import MemoryStore
@@ -139,6 +139,17 @@ def test_an_errored_grade_errs_the_trial_and_leaves_no_score():
     (result,) = [event.result for event in events if isinstance(event, TrialFinished)]
     assert result.status == "errored"
     assert result.score is None
+
+
+def test_what_judging_took_is_counted_apart_and_that_of_errored_grades_too():
+    first = replace(GOOD, cost_usd=0.25, token_usage=TokenUsage(10, 1, 11))
+    broken = replace(Grade.errored("judge-timeout", "7 s"), cost_usd=0.5, token_usage=TokenUsage(5))
+    plan = Plan([suite(case("a", first, GOOD, broken), case("b"))], PlanSettings())
+    events = run_all(plan, Scripted())
+    found = {one.result.trial.case.id: one.result for one in events if isinstance(one, TrialFinished)}
+    assert (found["a"].judge_cost_usd, found["a"].judge_token_usage) == (0.75, TokenUsage(15, 1, 11))
+    assert (found["a"].cost_usd, found["a"].token_usage) == (None, None)
+    assert (found["b"].judge_cost_usd, found["b"].judge_token_usage) == (None, None)
 
 
 def test_an_empty_answer_is_judged_where_the_target_says_so():

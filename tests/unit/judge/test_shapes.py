@@ -13,12 +13,30 @@ LIST = Rubric(
 )
 
 
+RANGES = ((0, 3, "wrong"), (4, 9, "nearly"), (10, 10, "right"))
+POINTS = Rubric(
+    "score-ranges",
+    items=(
+        RubricItem("r1", "says 42", weight=3, score_ranges=RANGES, min_score=7),
+        RubricItem("tone", "", weight=1, score_ranges=RANGES),
+    ),
+)
+
+
 def freeform(text):
     return SHAPES["freeform"].read(json.loads(text), PROSE)
 
 
 def checklist(*checks, **more):
     return SHAPES["checklist"].read({"checks": list(checks), **more}, LIST)
+
+
+def ranged(*checks, **more):
+    return SHAPES["score-ranges"].read({"checks": list(checks), **more}, POINTS)
+
+
+def scored(identity, score, **more):
+    return {"id": identity, "score": score, **more}
 
 
 def said(identity, satisfied, **more):
@@ -104,8 +122,11 @@ def test_a_checklist_is_scored_by_weight(first, second, score, satisfied):
     [
         ([], "it says nothing of item 'r1'"),
         ([said("r1", True)], "it says nothing of item 'tone'"),
-        ([said("r1", True), said("tone", True), said("r9", True)], "the checklist has no item 'r9'"),
-        ([said("r1", True), said("tone", True), said("r1", False)], "it calls item 'r1' satisfied and not satisfied"),
+        ([said("r1", True), said("tone", True), said("r9", True)], "the rubric has no item 'r9'"),
+        (
+            [said("r1", True), said("tone", True), said("r1", False)],
+            "it says two things of the 'satisfied' of item 'r1'",
+        ),
         ([said("r1", "yes"), said("tone", True)], "each of 'checks' must have"),
         ([said("r1", 1), said("tone", True)], "each of 'checks' must have"),
         ([said(1, True), said("tone", True)], "each of 'checks' must have"),
@@ -127,3 +148,42 @@ def test_what_is_quoted_in_a_problem_is_cut_and_escaped():
         checklist(said("\u202e" + "x" * 100, True))
     assert "\\u202e" in str(raised.value)
     assert len(str(raised.value)) < 100
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "score", "satisfied"),
+    [(10, 10, 1.0, True), (7, 0, 0.525, True), (6, 10, 0.7, False), (0, 0, 0.0, False), (10.0, 2, 0.8, True)],
+)
+def test_points_are_scored_by_weight_and_a_missed_mark_falls(first, second, score, satisfied):
+    reading = ranged(scored("tone", second), scored("r1", first), overall_reasoning="so")
+    assert (reading.score, reading.satisfied, reading.reason) == (score, satisfied, "so")
+    assert reading.details == {"points": {"r1": first, "tone": second}}
+
+
+def test_the_evidence_of_points_says_what_they_stand_for():
+    reading = ranged(scored("r1", 7, reasoning="one slip"), scored("tone", 7))
+    assert reading.checks == (
+        Check("says 42", True, "7 of 10 (nearly): one slip"),
+        Check("tone", False, "7 of 10 (nearly)"),  # without a mark of its own, that of a rubric
+    )
+
+
+@pytest.mark.parametrize("score", [11, -1, 7.5, "7", True, None, [7], float("nan"), float("inf"), 1e400])
+def test_points_are_whole_numbers_from_0_to_10(score):
+    with pytest.raises(UnreadableError, match="a whole number from 0 to 10, found"):
+        ranged(scored("r1", score), scored("tone", 1))
+
+
+@pytest.mark.parametrize(
+    ("checks", "problem"),
+    [
+        ([], "it says nothing of item 'r1'"),
+        ([scored("r1", 1)], "it says nothing of item 'tone'"),
+        ([scored("r1", 1), scored("tone", 1), scored("r9", 1)], "the rubric has no item 'r9'"),
+        ([scored("r1", 1), scored("tone", 1), scored("r1", 2)], "it says two things of the 'score' of item 'r1'"),
+        ([said("r1", True), said("tone", True)], "each of 'checks' must have a 'score'"),
+    ],
+)
+def test_each_item_gets_its_points_once(checks, problem):
+    with pytest.raises(UnreadableError, match=problem):
+        ranged(*checks)

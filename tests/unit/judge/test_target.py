@@ -1,15 +1,19 @@
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
-from agentv.judge.target import TargetJudge
+from agentv.judge.target import REMEMBERED, TargetJudge
 from agentv.model.grade import Check
+from agentv.model.message import Message, ToolCall
 from agentv.model.response import Failure, TargetResponse, TokenUsage
 from agentv.model.rubric import JudgeFailure, Rubric, RubricItem, Verdict
-from doubles.judges import Replying, Saying, answered, honest, shown_answer
+from doubles.judges import Replying, Saying, answered, honest, shown_answer, token_of
 
 PROSE = Rubric("freeform", text="is right", temperature=0.3)
+STILL = Rubric("freeform", text="is right")
+EVA = Rubric("scale", text="is right", scale=(1, 5), pass_threshold=4)
 LIST = Rubric("checklist", items=(RubricItem("r1", "says 42"),))
 GOOD = '{"score": 0.9, "reason": "right"}'
 
@@ -22,6 +26,209 @@ def assess(target, rubric=PROSE, context=None):
 def test_a_verdict_comes_with_the_judges_words():
     verdict = assess(Saying([GOOD]))
     assert verdict == Verdict(0.9, (), "right", GOOD)
+
+
+def test_the_shape_of_the_verdict_goes_along_with_the_request():
+    target = Saying(["?", GOOD])
+    assess(target)
+    first, second = (request.schema for request in target.requests)
+    assert list(first["properties"]) == ["score", "reason", "assertions"]
+    assert list(second["properties"]) == ["score", "reason", "assertions", "confirm"]
+    eva = Saying(["SCORE=4 REASON=right"])
+    assess(eva, EVA)
+    assert eva.requests[0].schema is None
+
+
+def test_a_verdict_on_a_scale():
+    verdict = assess(Saying(["SCORE=4 REASON=right"]), EVA)
+    assert (verdict.score, verdict.passed, verdict.reason) == (0.75, True, "right")
+    assert (verdict.undecided, verdict.details) == (False, {"points": 4})
+
+
+@pytest.mark.parametrize("reply", ["It is fine.", "", "SCORE=9 REASON=wow", "SCORE=4 REASON=a\nSCORE=5 REASON=b"])
+def test_a_reply_off_the_scale_fails_the_answer_and_is_not_asked_again(reply):
+    target = Saying([TargetResponse(reply, token_usage=TokenUsage(10), cost_usd=0.5)])
+    verdict = assess(target, EVA)
+    assert (verdict.score, verdict.passed, verdict.undecided) == (0, False, True)
+    assert (verdict.token_usage, verdict.cost_usd) == (TokenUsage(10), 0.5)
+    assert verdict.reason.startswith("the judge's reply is no verdict: ")
+    (check,) = verdict.checks
+    assert (check.passed, check.evidence, verdict.reply) == (False, reply or None, reply)
+    assert len(target.requests) == 1
+
+
+def test_a_judge_that_cannot_be_reached_errs_on_a_scale_too():
+    assert assess(Saying([Failure("timeout", "7 s")]), EVA).code == "judge-timeout"
+
+
+def test_what_was_left_out_of_a_long_answer_is_told():
+    target = Saying([GOOD])
+    rubric = Rubric("freeform", text="is right", max_chars=100)
+    verdict = assess(target, rubric, answered("a" * 60 + "b" * 100 + "c" * 40))
+    assert verdict.details == {"characters_left_out": {"output": 100}}
+    assert shown_answer(target.requests[0]) == f"{'a' * 50}\n[… 100 characters left out …]\n{'b' * 10}{'c' * 40}"
+    cut = assess(Saying(["?"]), replace(EVA, max_chars=100), answered("a" * 101))
+    assert cut.details == {"characters_left_out": {"output": 1}}
+
+
+def test_tool_calls_are_cut_likewise():
+    calls = (ToolCall("write", {"text": "x" * 1_000}),)
+    context = answered("done", messages=(Message("assistant", "", tool_calls=calls),))
+    verdict = assess(Saying([GOOD]), Rubric("freeform", text="is right", max_chars=100), context)
+    assert verdict.details == {"characters_left_out": {"tool_calls": len('write {"text": ""}') + 1_000 - 100}}
+
+
+# votes
+
+
+def test_votes_are_questions_of_their_own_and_the_median_counts():
+    target = Saying(['{"score": 0.2}', '{"score": 0.9, "reason": "nearly"}', '{"score": 1}'])
+    verdict = assess(target, replace(STILL, votes=3))
+    assert (verdict.score, verdict.reason, verdict.votes) == (0.9, "nearly", (0.2, 0.9, 1.0))
+    assert [request.sample for request in target.requests] == [1, 2, 3]
+    assert len({token_of(request) for request in target.requests}) == 3
+
+
+def test_votes_are_cast_at_once():
+    together = asyncio.Barrier(5)
+
+    class Together(Saying):
+        async def answer(self, request):
+            await together.wait()
+            return TargetResponse(GOOD, token_usage=TokenUsage(10, 2, 12), cost_usd=0.1)
+
+    verdict = assess(Together([]), replace(PROSE, votes=5))
+    assert verdict.votes == (0.9,) * 5
+    assert verdict.token_usage == TokenUsage(50, 10, 60)
+    assert verdict.cost_usd == pytest.approx(0.5)
+
+
+def test_a_vote_that_cannot_be_read_errs_the_grade_and_is_paid_for():
+    def reply(request):
+        return "?" if request.sample == 2 else GOOD
+
+    failure = assess(Replying(reply), replace(STILL, votes=3))
+    assert (failure.code, failure.reply) == ("unreadable-verdict", "?")
+    assert failure.message.startswith("vote 2 of 3: judge 'strict' gave no verdict that can be read")
+
+
+# identical questions
+
+
+def asked_twice(rubric, *contexts, reply=GOOD):
+    target = Saying([TargetResponse(reply, token_usage=TokenUsage(10), cost_usd=0.5)])
+    judge = TargetJudge(target, "strict")
+
+    async def run():
+        one_after_the_other = [await judge.assess(rubric, context) for context in contexts]
+        return [*one_after_the_other, *await asyncio.gather(*(judge.assess(rubric, one) for one in contexts))]
+
+    return asyncio.run(run()), target.requests
+
+
+@pytest.mark.parametrize("rubric", [STILL, EVA])
+def test_the_same_question_is_put_once(rubric):
+    reply = "SCORE=4 REASON=right" if rubric is EVA else GOOD
+    verdicts, requests = asked_twice(rubric, answered("42"), answered("42"), reply=reply)
+    assert len(requests) == 1
+    assert [verdict.shared for verdict in verdicts] == [False, True, True, True]
+    assert [verdict.cost_usd for verdict in verdicts] == [0.5, 0, 0, 0]
+    assert [verdict.token_usage for verdict in verdicts] == [TokenUsage(10), None, None, None]
+    assert len({verdict.score for verdict in verdicts}) == 1
+
+
+def test_a_price_that_is_not_known_is_not_0_the_second_time():
+    judge = TargetJudge(Saying([GOOD]), "strict")
+
+    async def run():
+        return [await judge.assess(STILL, answered("42")) for _ in range(2)]
+
+    assert [(verdict.cost_usd, verdict.shared) for verdict in asyncio.run(run())] == [(None, False), (None, True)]
+
+
+def test_with_a_temperature_every_question_is_put():
+    _, requests = asked_twice(PROSE, answered("42"), answered("42"))
+    assert len(requests) == 4
+
+
+def test_votes_are_shared_by_their_number():
+    verdicts, requests = asked_twice(replace(STILL, votes=3), answered("42"))
+    assert len(requests) == 3
+    assert [(verdict.cost_usd, verdict.shared) for verdict in verdicts] == [(1.5, False), (0, True)]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        answered("43"),
+        answered("42", "What is 16 + 26?"),
+        answered("42", case_id="other"),
+        answered("42", vars={"a": 1}),
+        answered("42", metadata={"a": 1}),
+        answered("42", expected_output=(Message("assistant", "42"),)),
+        answered("42", messages=(Message("assistant", "", tool_calls=(ToolCall("add", {}),)),)),
+        answered("x" * 60 + "y" + "x" * 60),
+    ],
+)
+def test_another_context_is_another_question(other):
+    first = answered("x" * 121) if other.output.startswith("x") else answered("42")
+    _, requests = asked_twice(replace(STILL, max_chars=100), first, other)
+    assert len(requests) == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"text": "is wrong"},
+        {"prompt": "Judge {{ output }}"},
+        {"mode": "scale", "scale": (1, 5), "pass_threshold": 4},
+        {"max_chars": 50},
+    ],
+)
+def test_another_rubric_is_another_question(change):
+    target = Saying([GOOD])
+    judge = TargetJudge(target, "strict")
+
+    async def run():
+        await judge.assess(STILL, answered("42"))
+        return await judge.assess(replace(STILL, **change), answered("42"))
+
+    assert not asyncio.run(run()).shared
+    assert len(target.requests) == 2
+
+
+def test_the_same_words_read_by_another_weight_are_another_question():
+    reply = '{"checks": [{"id": "r1", "satisfied": true}, {"id": "r2", "satisfied": false}]}'
+    judge = TargetJudge(Saying([reply]), "strict")
+
+    async def run(*weights):
+        items = tuple(RubricItem(f"r{n}", "x", weight, required=False) for n, weight in enumerate(weights, 1))
+        return (await judge.assess(Rubric("checklist", items=items), answered("42"))).score
+
+    assert [asyncio.run(run(1, 1)), asyncio.run(run(3, 1))] == [0.5, 0.75]
+
+
+def test_no_verdict_is_not_remembered():
+    target = Saying([Failure("timeout", "7 s"), GOOD])
+    judge = TargetJudge(target, "strict")
+
+    async def run():
+        return [await judge.assess(STILL, answered("42")) for _ in range(3)]
+
+    failure, verdict, again = asyncio.run(run())
+    assert (failure.code, verdict.shared, again.shared) == ("judge-timeout", False, True)
+    assert len(target.requests) == 2
+
+
+def test_no_more_verdicts_are_remembered_than_may_be():
+    judge = TargetJudge(Saying([GOOD]), "strict")
+
+    async def run():
+        for number in range(REMEMBERED + 1):
+            await judge.assess(STILL, answered(f"{number}"))
+        return [(await judge.assess(STILL, answered(f"{number}"))).shared for number in (REMEMBERED, 0)]
+
+    assert asyncio.run(run()) == [True, False]
 
 
 def test_a_target_that_is_awaited_serves_as_well():

@@ -32,7 +32,12 @@ RESULTS = [
         trial=in_conversation(trial("f"), "talk"),
         turns=(TargetResponse("One"), TargetResponse("Two", SPOKEN, TokenUsage(1, 2, 3), 0.0, 1.5)),
     ),
-    finished(trial=trial("e"), scores=[graded(0.9, True, Check("greets", False), negate=True)], judge_cost_usd=0.25),
+    finished(
+        trial=trial("e"),
+        scores=[graded(0.9, True, Check("greets", False), negate=True)],
+        judge_cost_usd=0.25,
+        judge_token_usage=TokenUsage(1, None, 1),
+    ),
 ]
 
 

@@ -132,8 +132,9 @@ def test_an_errored_trial_says_why():
 
 def test_what_says_something_stands_at_the_end():
     subject = trial(tags=("smoke",), repeat=3, aggregate="majority")
-    row = written(finished(trial=subject, judge_cost_usd=0.5))
-    assert list(row) == [*SECTION_13, "tags", "judge_cost_usd", "repeat", "aggregate"]
+    row = written(finished(trial=subject, judge_cost_usd=0.5, judge_token_usage=TokenUsage(1, 2, 3)))
+    assert list(row) == [*SECTION_13, "tags", "judge_cost_usd", "repeat", "aggregate", "judge_token_usage"]
+    assert row["judge_token_usage"] == {"input": 1, "output": 2, "total": 3, "cached": None, "reasoning": None}
     assert (row["tags"], row["judge_cost_usd"], row["repeat"], row["aggregate"]) == (["smoke"], 0.5, 3, "majority")
 
 

@@ -19,12 +19,13 @@ from agentv.store.rows import Places, row_of
 from agentv.store.summary import Planned, summarize, write_summary
 from doubles.trials import ROOT, finished, scored, trial
 
+_SPENT = ("cost_usd", "judge_cost_usd", "token_usage", "judge_token_usage")
 NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
 
 
 def row(status="passed", case_id="a", *, score=None, scores=(), **given):
     """A row, by way of the file: what is not said is as the writer says it."""
-    spent = {name: given.pop(name) for name in ("cost_usd", "judge_cost_usd", "token_usage") if name in given}
+    spent = {name: given.pop(name) for name in _SPENT if name in given}
     chosen = {"passed": 1.0, "failed": 0.0}.get(status) if score is None else score
     result = finished(status, trial=trial(case_id, **given), score=chosen, scores=scores, **spent)
     return msgspec.json.decode(to_json(row_of(result, Places(ROOT))), type=RowFacts)
@@ -125,15 +126,18 @@ def test_a_case_that_is_no_longer_repeated_counts_once():
 
 def test_what_no_call_said_is_unknown():
     found = summary(row())
-    assert (found.cost_usd, found.judge_cost_usd, found.token_usage) == (None, None, None)
+    assert (found.cost_usd, found.judge_cost_usd) == (None, None)
+    assert (found.token_usage, found.judge_token_usage) == (None, None)
 
 
 def test_what_was_spent():
-    one = row("passed", "a", cost_usd=0.1, judge_cost_usd=0.01, token_usage=TokenUsage(1, 2, 3))
+    judged = {"judge_cost_usd": 0.01, "judge_token_usage": TokenUsage(5, 5, 10)}
+    one = row("passed", "a", cost_usd=0.1, token_usage=TokenUsage(1, 2, 3), **judged)
     two = row("errored", "b", cost_usd=0.2, judge_cost_usd=0.02, token_usage=TokenUsage(10, 20, 30, cached=4))
-    found = summary(one, two, row("passed", "c"))
+    found = summary(one, two, row("passed", "c", judge_token_usage=TokenUsage(1, 1, 2)))
     assert (found.cost_usd, found.judge_cost_usd) == (0.3, 0.03)
     assert found.token_usage == TokenUsage(11, 22, 33, cached=4)
+    assert found.judge_token_usage == TokenUsage(6, 6, 12)
 
 
 def test_groups():
@@ -199,6 +203,7 @@ def test_summary_json_is_what_section_13_says(tmp_path):
         "by_target": {"gpt": group},
         "by_prompt": {},
         "by_tag": {"smoke": group},
+        "judge_token_usage": None,
     }
     assert list(written)[:3] == ["schema_version", "run_id", "cases"]
 

@@ -1,0 +1,66 @@
+"""The shapes of verdicts as JSON Schemas, in the strict form that model APIs take.
+
+That form is the least that they all know: every object closed, every key required, and no bounds on numbers or
+lengths, which some of them refuse. A key that may be left out may be null. `shapes` reads more strictly than this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agentv.judge.typed_shapes import typed_keys
+from agentv.model.rubric import Rubric
+from agentv.model.values import Json, JsonObject
+
+_MOST_NAMES = 200
+"""Names that are listed; more of them, and the providers refuse the schema."""
+
+_TEXT: JsonObject = {"type": "string"}
+_YES_OR_NO: JsonObject = {"type": "boolean"}
+_POINTS: JsonObject = {"type": "integer", "description": "whole points from 0 to 10"}
+_SHARE: JsonObject = {"type": "number", "description": "from 0 to 1"}
+
+
+def schema_of(rubric: Rubric, *, confirmed: bool) -> JsonObject | None:
+    """What a verdict must look like; None in scale mode, where it is a line of text.
+
+    Args:
+        rubric: its mode and items decide.
+        confirmed: the verdict also repeats the mark of a repair request.
+    """
+    match rubric.mode:
+        case "freeform":
+            keys = _freeform()
+        case "checklist":
+            keys = _items(rubric, "satisfied", _YES_OR_NO)
+        case "score-ranges":
+            keys = _items(rubric, "score", _POINTS)
+        case "scale":
+            return None
+        case mode:
+            keys = typed_keys(mode)
+    return _closed({**keys, **({"confirm": _TEXT} if confirmed else {})})
+
+
+def _freeform() -> JsonObject:
+    check = _closed({"text": _TEXT, "passed": _YES_OR_NO, "evidence": _or_null(_TEXT)})
+    return {"score": _SHARE, "reason": _or_null(_TEXT), "assertions": _or_null({"type": "array", "items": check})}
+
+
+def _items(rubric: Rubric, key: str, value: JsonObject) -> JsonObject:
+    check = _closed({"id": _one_of(item.id for item in rubric.items), key: value, "reasoning": _or_null(_TEXT)})
+    return {"checks": {"type": "array", "items": check}, "overall_reasoning": _or_null(_TEXT)}
+
+
+def _closed(keys: JsonObject) -> JsonObject:
+    return {"type": "object", "properties": keys, "required": list(keys), "additionalProperties": False}
+
+
+def _or_null(schema: JsonObject) -> JsonObject:
+    # not `type: [.., "null"]`: the SDK of anthropic takes a single type only
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _one_of(names: Iterable[str]) -> JsonObject:
+    listed: list[Json] = list(names)
+    return {"type": "string", "enum": listed} if len(listed) <= _MOST_NAMES else _TEXT

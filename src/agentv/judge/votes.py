@@ -1,0 +1,57 @@
+"""Several verdicts on one answer: the median counts, the others show how sure the judge is (SPEC section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from agentv.model.response import TargetResponse, TokenUsage
+from agentv.model.rubric import JudgeFailure, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What calls took together; None where no call said."""
+
+    token_usage: TokenUsage | None = None
+    cost_usd: float | None = None
+
+    def and_for(self, one: TargetResponse | Verdict | JudgeFailure) -> Spent:
+        """With one more call, or a verdict and the calls behind it."""
+        usage, cost = one.token_usage, one.cost_usd
+        if self.token_usage is not None:
+            usage = self.token_usage if usage is None else self.token_usage + usage
+        if self.cost_usd is not None:
+            cost = self.cost_usd + (cost or 0.0)
+        return Spent(usage, cost)
+
+
+def outcome_of(votes: Sequence[Verdict | JudgeFailure]) -> Verdict | JudgeFailure:
+    """What the votes come to: the median verdict; a failure where one vote failed, since a median needs them all.
+
+    In scale mode a vote that cannot be read fails the answer, so it fails the whole likewise.
+
+    Args:
+        votes: an odd number.
+    """
+    if len(votes) == 1:
+        return votes[0]
+    spent = Spent()
+    for vote in votes:
+        spent = spent.and_for(vote)
+    return replace(_chosen(votes), token_usage=spent.token_usage, cost_usd=spent.cost_usd)
+
+
+def _chosen(votes: Sequence[Verdict | JudgeFailure]) -> Verdict | JudgeFailure:
+    verdicts: list[Verdict] = []
+    for number, vote in enumerate(votes, 1):
+        if isinstance(vote, JudgeFailure):
+            return replace(vote, message=f"vote {number} of {len(votes)}: {vote.message}")
+        verdicts.append(vote)
+    undecided = [vote for vote in verdicts if vote.undecided]
+    ranked = undecided or sorted(verdicts, key=lambda vote: vote.counted)
+    return replace(
+        ranked[len(ranked) // 2],
+        votes=tuple(vote.counted for vote in verdicts),
+        shared=all(vote.shared for vote in verdicts),
+    )
