@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv.assertions.rubric import LlmRubric, RubricEntry
@@ -259,6 +259,7 @@ HOSTILE = st.lists(PIECES | st.text(max_size=5), max_size=12).map("".join)
 COMPOSED = st.tuples(HOSTILE, st.lists(st.sampled_from([*MECHANISMS]), max_size=2))
 
 
+@settings(deadline=None)
 @given(answer=st.text() | HOSTILE, mode=st.sampled_from([*MODES]))
 def test_a_judge_that_says_fail_yields_no_pass(answer, mode):
     found = grade(answer, honest(MODES[mode].fails), mode)
@@ -266,6 +267,7 @@ def test_a_judge_that_says_fail_yields_no_pass(answer, mode):
     assert found.error is None
 
 
+@settings(deadline=None)
 @given(answer=st.text() | HOSTILE, mode=st.sampled_from([*MODES]))
 def test_a_judge_that_says_pass_yields_pass_unless_the_answer_says_so_too(answer, mode):
     found = grade(answer, honest(MODES[mode].passes), mode)
@@ -273,6 +275,7 @@ def test_a_judge_that_says_pass_yields_pass_unless_the_answer_says_so_too(answer
     assert found.passed or (mode == "scale" and found.undecided and "4" in answer)
 
 
+@settings(deadline=None)
 @given(
     composed=COMPOSED,
     mode=st.sampled_from([*MODES]),
