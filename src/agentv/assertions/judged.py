@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from agentv.assertions.evidence import quoted
-from agentv.assertions.rubric import OWN_PROMPT, prompt_faults, prompt_of, unjudged
+from agentv.assertions.rubric import OWN_PROMPT, details_of, prompt_faults, prompt_of, unjudged
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Grade, reaches
 from agentv.model.message import Message
@@ -97,6 +97,7 @@ def grade_of_verdict(verdict: Verdict, passed: bool, *, own_mark: bool) -> Grade
         passed=passed,
         checks=verdict.checks,
         reason=verdict.reason,
+        details=details_of(verdict),
         own_mark=own_mark,
         token_usage=verdict.token_usage,
         cost_usd=verdict.cost_usd,

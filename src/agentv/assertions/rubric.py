@@ -177,7 +177,7 @@ def _judged(verdict: Verdict, label: str) -> Grade:
         passed=passed,
         checks=(*checks, _spread(verdict, passed)) if verdict.votes else checks,
         reason=verdict.reason,
-        details=_details(verdict),
+        details=details_of(verdict),
         own_mark=verdict.passed is not None,
         token_usage=verdict.token_usage,
         cost_usd=verdict.cost_usd,
@@ -191,7 +191,8 @@ def _spread(verdict: Verdict, passed: bool) -> Check:
     return Check(text, passed, ", ".join(f"{vote:.2f}" for vote in votes))
 
 
-def _details(verdict: Verdict) -> JsonObject:
+def details_of(verdict: Verdict) -> JsonObject:
+    """What a grade tells of a verdict besides: its votes, and whether another grade had asked for it."""
     votes = verdict.votes
     voted: JsonObject = {"votes": list(votes), "spread": {"min": min(votes), "max": max(votes)}} if votes else EMPTY
     shared: JsonObject = {"shared": True} if verdict.shared else EMPTY

@@ -68,22 +68,30 @@ def question_about(rubric: Rubric, context: AssertionContext, written: Written |
         RenderError: the rubric's own prompt cannot be rendered, or does not show the answer.
     """
     fence = Fence.new() if written is None else written.fence
-    if written is None:
-        values = variables(rubric, context, fence)
-        task = render_text(rubric.prompt or built_in(rubric.mode), Scope(context.vars, context.env, values))
-        messages: tuple[Message, ...] = (Message("user", task),)
-    else:
-        messages = written.messages
+    messages = _rendered(rubric, context, fence) if written is None else written.messages
     _check_shown(rubric, messages, fence, whole=written is not None)
-    rules = _rules(rubric).replace("{{ token }}", fence.token)
     cuts = _cuts(rubric, context)
+    # a cut may make a verdict out of two ends that were none, with its mark or without
+    ends = (text for cut in cuts.values() if cut.left_out for text in (cut.text, cut.joined))
+    others = (context.output or "", _tool_calls(context), context.prompt, *material_of(rubric, context).values())
     return Question(
         rubric,
-        (Message("system", rules), *messages),
+        (Message("system", _rules(rubric).replace("{{ token }}", fence.token)), *messages),
         fence,
-        Shown(_not_its_own(rubric, context, cuts), MODES[rubric.mode].key if rubric.mode in MODES else ""),
+        Shown((*others, *ends), MODES[rubric.mode].key if rubric.mode in MODES else ""),
         left_out={name: cut.left_out for name, cut in cuts.items() if cut.left_out},
     )
+
+
+def _rendered(rubric: Rubric, context: AssertionContext, fence: Fence) -> tuple[Message, ...]:
+    values = variables(rubric, context, fence)
+    task = render_text(rubric.prompt or built_in(rubric.mode), Scope(context.vars, context.env, values))
+    return (Message("user", task),)
+
+
+def _cuts(rubric: Rubric, context: AssertionContext) -> dict[str, Excerpt]:
+    texts = {"output": context.output or "", "tool_calls": _tool_calls(context)}
+    return {name: Excerpt.of(text, rubric.max_chars) for name, text in texts.items()}
 
 
 def _check_shown(rubric: Rubric, messages: tuple[Message, ...], fence: Fence, *, whole: bool) -> None:
@@ -115,20 +123,6 @@ def _rules(rubric: Rubric) -> str:
 @cache
 def _rules_of(mode: RubricMode) -> str:
     return built_in("rules").replace("{{ shape }}", built_in(f"{mode}-reply"))
-
-
-def _cuts(rubric: Rubric, context: AssertionContext) -> dict[str, Excerpt]:
-    """What the judge is shown of an answer and of its tool calls."""
-    most = rubric.max_chars
-    return {"output": Excerpt.of(context.output or "", most), "tool_calls": Excerpt.of(tool_calls_of(context), most)}
-
-
-def _not_its_own(rubric: Rubric, context: AssertionContext, cuts: Mapping[str, Excerpt]) -> tuple[str, ...]:
-    """The texts of a question that a verdict must not be taken from."""
-    # a cut may make a verdict out of two ends that were none, with its mark or without
-    ends = (text for cut in cuts.values() if cut.left_out for text in (cut.text, cut.joined))
-    material = material_of(rubric, context).values()
-    return (context.output or "", tool_calls_of(context), context.prompt, *material, *ends)
 
 
 def variables(rubric: Rubric, context: AssertionContext, fence: Fence) -> dict[str, Json]:
@@ -174,8 +168,7 @@ def _flat(text: str) -> str:
 _GUARD = " (contradiction guard)"
 
 
-def tool_calls_of(context: AssertionContext) -> str:
-    """The tool calls of an answer, one a line."""
+def _tool_calls(context: AssertionContext) -> str:
     return "\n".join(
         f"{call.name} {json.dumps(dict(call.arguments), ensure_ascii=False)}"
         for message in context.messages

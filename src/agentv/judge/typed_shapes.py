@@ -96,8 +96,8 @@ _TEXT_OR_NULL: JsonObject = {"anyOf": [_TEXT, {"type": "null"}]}
 _YES_OR_NO: JsonObject = {"type": "boolean"}
 
 
-def typed_keys(mode: RubricMode) -> JsonObject:
-    """The keys of a verdict of such a mode with their JSON Schemas, in the strict form."""
+def typed_keys(mode: RubricMode) -> Mapping[str, Json]:
+    """The keys of a verdict of one of these modes, with their JSON Schemas in the strict form."""
     return _KEYS[mode]
 
 

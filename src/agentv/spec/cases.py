@@ -28,7 +28,7 @@ from agentv.spec.judging import Judging, judges, nested
 from agentv.spec.matrix import Around, PromptMatrix
 from agentv.spec.messages import read_criteria, read_files, read_messages, with_files
 from agentv.spec.nearest import nearest
-from agentv.spec.needs import Facts, check_needs
+from agentv.spec.needs import Facts, check_needs, need_nothing
 from agentv.spec.nodes import (
     ListNode,
     MapNode,
@@ -214,7 +214,7 @@ class CaseReader:
         graded = (*entries, *_of_turns(turns)) if turns else entries
         for entry in graded:
             self.judging.look(entry, case_names_one=judge is not None or bool(target and target.judge))
-        if known and reference is not None:
+        if known and reference is not None and not need_nothing(graded):
             check_needs(entries, Facts(authored.id, variables, bool(reference), turns or ()), reading.report)
         if target is not None or judge is not None:
             self._note(target, judge, graded)

@@ -26,6 +26,11 @@ class Facts:
     turns: Sequence[Turn]
 
 
+def need_nothing(entries: Iterable[AssertionEntry]) -> bool:
+    """Whether all entries are known to need nothing of a case, as most do."""
+    return _modest.issuperset([type(entry.assertion) for entry in entries])
+
+
 def check_needs(entries: Iterable[AssertionEntry], facts: Facts, report: Report) -> None:
     """Report what the entries of one case lack, and those of its turns."""
     last = facts.turns[-1].expected_output if facts.turns else None

@@ -148,3 +148,9 @@ def test_a_prompt_of_ones_own_shows_its_variables_in_both_spellings():
 )
 def test_a_prompt_that_cannot_work_is_a_fault(kind, codes):
     assert [fault.code for fault in kind.faults()] == codes
+
+
+def test_a_long_answer_is_cut_and_the_grade_says_so():
+    grade, run = judged(ClosedQa("ends"), YES, "a" * 300_000)
+    assert grade.details["characters_left_out"]["output"] == 200_000
+    assert "characters left out" in run.asked

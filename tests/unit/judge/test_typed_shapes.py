@@ -8,6 +8,7 @@ import pytest
 
 from agentv.judge.modes import MODES
 from agentv.judge.question import built_in
+from agentv.judge.schemas import schema_of
 from agentv.judge.shapes import UnreadableError
 from agentv.judge.typed_shapes import CATEGORIES, TYPED, typed_keys
 from agentv.model.grade import Check
@@ -143,3 +144,10 @@ def test_the_schema_admits_a_verdict_and_nothing_else(mode):
     assert validator.is_valid({**full, **rows})
     assert not validator.is_valid({})
     assert not validator.is_valid({**full, **rows, "score": 1})
+
+
+@pytest.mark.parametrize("mode", TYPED)
+def test_a_provider_that_can_promise_a_shape_is_told_it(mode):
+    schema = schema_of(Rubric(mode), confirmed=True)
+    assert schema["properties"].keys() == {*typed_keys(mode), "confirm"}
+    assert schema["required"] == list(schema["properties"])
