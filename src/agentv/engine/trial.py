@@ -60,6 +60,7 @@ def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, world: 
         env=trial.suite.env,
         threshold=trial.threshold,
         response_metadata=answer.metadata,
+        has_transcript=bool(answer.messages),
         _services=TrialServices(world, trial),
     )
 

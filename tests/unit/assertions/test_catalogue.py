@@ -10,7 +10,19 @@ from agentv.assertions.catalogue import NOT_YET, TYPES, registry
 from agentv.registry.fields import DeclaredAssertion, Doc
 from agentv.spec.decode import shape_of
 
-FAMILIES = ("text", "similarity", "format", "xml_text", "html_text", "sql", "data", "cost", "structure")
+FAMILIES = (
+    "text",
+    "similarity",
+    "format",
+    "xml_text",
+    "html_text",
+    "sql",
+    "data",
+    "cost",
+    "structure",
+    "tool_calls",
+    "trajectory",
+)
 OURS = [name for name, place in TYPES.items() if place.split(":")[0].rpartition(".")[2] in FAMILIES]
 OURS += ["javascript", "webhook"]
 
