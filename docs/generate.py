@@ -147,7 +147,14 @@ def assertion_names() -> str:
     """Every type with its first sentence."""
     found = registries().assertions
     kinds = (found.find(name) for name in found)
-    return table(["type", "passes where"], ([f"[`{kind.name}`](#{kind.name})", kind.summary] for kind in kinds if kind))
+    return table(
+        ["type", "passes where"], ([f"[`{kind.name}`](#{_anchor(kind.name)})", kind.summary] for kind in kinds if kind)
+    )
+
+
+def _anchor(name: str) -> str:
+    """The end of a link to a heading that is the name: punctuation has no part in it."""
+    return name.replace(":", "")
 
 
 def not_yet(names: Iterable[str]) -> str:

@@ -16,6 +16,7 @@ from agentv.spec.promptfoo_tables import (
     RENAMED,
     SAME,
     SCHEMAS,
+    USED,
 )
 from agentv.spec.promptfoo_targets import judge_of
 
@@ -89,7 +90,18 @@ def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
         if found is None:
             return mapping(node, {UNCONVERTED: node})
         items["value"] = found
+    if ours in USED:
+        _as_promptfoo_counts(items, kind, ours)
     return mapping(node, items)
+
+
+def _as_promptfoo_counts(items: dict[str, Node], kind: Scalar, ours: str) -> None:
+    """What is meant there and not here: a negated list forbids each of its names, a skill's `max` allows none."""
+    value = items.get("value")
+    if isinstance(value, ListNode) and kind.text != ours:
+        items["match"] = text_node("any", kind.at)
+    if isinstance(value, MapNode) and ours == "skill-used" and "max" in value.items and "min" not in value.items:
+        items["value"] = mapping(value, {**value.items, "min": Scalar(0, "0", value.at)})
 
 
 def _value(node: Node, ours: str, source: Source) -> Node | None:

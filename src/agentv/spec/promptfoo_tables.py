@@ -115,6 +115,9 @@ GRADED = frozenset(
 )
 """Types, by our names, that may pass with a score below 1."""
 
+USED = frozenset({"skill-used", "trajectory:tool-used"})
+"""Types that look for names among those that were used."""
+
 SCHEMAS = frozenset({"contains-json", "is-json"})
 """Types whose value is a JSON Schema or the path of one."""
 

@@ -266,3 +266,16 @@ def test_no_shape_of_a_configuration_is_too_much(document: dict[str, Any]) -> No
         for key in document.keys() & {"x"}:
             assert key in kept
             assert report.count
+
+
+def test_a_negated_list_of_tools_forbids_each_of_them(tmp_path: Path) -> None:
+    text = "{type: not-trajectory:tool-used, value: [a, b]}, {type: trajectory:tool-used, value: [a, b]}"
+    text += ", {type: skill-used, value: {name: pdf, max: 2}}, {type: not-skill-used, value: pdf}"
+    found, told = entries(text, tmp_path)
+    assert told == []
+    assert found == [
+        {"type": "not-trajectory:tool-used", "value": ["a", "b"], "match": "any"},
+        {"type": "trajectory:tool-used", "value": ["a", "b"]},
+        {"type": "skill-used", "value": {"name": "pdf", "max": 2, "min": 0}},
+        {"type": "not-skill-used", "value": "pdf"},
+    ]
