@@ -148,6 +148,10 @@ class Services(Protocol):
         """The judge of that name, or the one in force for this trial."""
         ...
 
+    def embedder(self, name: str | None) -> Embedder:
+        """The target of that name that embeds texts, or the one that stands in for this trial."""
+        ...
+
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
         """Grade a nested list, with all the rules that hold for the outermost one."""
         ...

@@ -27,6 +27,7 @@ TYPES: dict[str, str] = {
     "rouge-n": "agentv.assertions.similarity:RougeN",
     "bleu": "agentv.assertions.similarity:Bleu",
     "gleu": "agentv.assertions.similarity:Gleu",
+    "similar": "agentv.assertions.embeddings:Similar",
     "is-json": "agentv.assertions.format:IsJson",
     "contains-json": "agentv.assertions.format:ContainsJson",
     "json-schema": "agentv.assertions.format:JsonSchema",
@@ -70,7 +71,6 @@ NOT_YET: frozenset[str] = frozenset(
         "context-faithfulness",
         "context-recall",
         "context-relevance",
-        "similar",
         "select-best",
     }
 )

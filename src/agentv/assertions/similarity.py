@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
-from agentv.assertions.extras import missing_extra
 from agentv.model.context import AssertionContext
 from agentv.model.grade import PLACES, Grade, reaches
+from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Between, DeclaredAssertion, Doc, Fault, Fraction, Nonempty, Text
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.assertions.evidence import NO_OUTPUT, excerpt
-from agentv.assertions.extras import missing_extra
 from agentv.assertions.patterns import PatternError, compiled
 from agentv.assertions.sql_text import (
     DIALECTS,
@@ -23,6 +22,7 @@ from agentv.assertions.sql_text import (
 )
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Grade
+from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Declared, DeclaredAssertion, Doc, Fault, Nonempty, Older, Text
 
 DEFAULT_DIALECT = "mysql"

@@ -60,6 +60,11 @@ class TargetSpec:
     span: Span | None = None
 
 
+def embeds(spec: TargetSpec) -> bool:
+    """Whether a target's API turns texts into vectors."""
+    return bool(getattr(spec.settings, "embeds", False))
+
+
 @dataclass(frozen=True, slots=True)
 class RunSettings:
     """The suite's `run:` block. None: not said, so the next level decides."""
@@ -137,7 +142,7 @@ class Suite:
         judge: the suite's own judge.
         forced_judge: the one of the command line, which wins over all.
         default_judge: the project's, where nothing else names one.
-        judges: those that assertions name, and those that targets name, by their names.
+        judges: those that assertions name, and those that targets name, by their names; what embeds for them, too.
         secrets: values out of its targets and judges that must never be written.
         tally: (own repeat, whether it has a target of its own) → how many cases; None: count them.
         files: path → sha256 of every file that was read for this suite.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from agentv.model.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values import Json
@@ -52,9 +52,17 @@ class OpenAssertionType(Protocol):
 
 
 class ProviderSettings(Declared):
-    """Base of the settings of a provider: frozen options, and how to connect with them."""
+    """Base of the settings of a provider: frozen options, and how to connect with them.
+
+    Attributes:
+        embeds: what it connects to is an Embedder.
+        answers: it can be asked, as a system under test and as a judge are.
+    """
 
     __slots__ = ()
+
+    embeds: ClassVar[bool] = False
+    answers: ClassVar[bool] = True
 
     def endpoint(self) -> str | None:
         """What calls share a rate limit with: the same text for settings that reach one server by one key.

@@ -211,7 +211,7 @@ class CaseReader:
             self.judging.of_cases.setdefault(target.judge, target.name)
         graded = (*entries, *_of_turns(turns)) if turns else entries
         for entry in graded:
-            self.judging.look(entry, case_names_one=judge is not None or bool(target and target.judge))
+            self.judging.look(entry, target=target, judge=judge)
         tags = read_tags(authored.tags, reading)
         depends_on = () if authored.depends_on is None else read_dependencies(authored.depends_on, reading)
         if messages is None or not graded:

@@ -1,13 +1,14 @@
-"""Which assertions of a suite need a judge, and whether one is named for them (SPEC section 9)."""
+"""Which assertions need a judge, or a target that embeds, and whether one is named for them (SPEC section 9)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from agentv.model.assertion import AssertionEntry
 from agentv.model.span import Span
-from agentv.model.suite import Suite, TargetSpec
+from agentv.model.suite import Suite, TargetSpec, embeds
 from agentv.registry.fields import DeclaredAssertion
 from agentv.spec.nodes import Node, Scalar
 from agentv.spec.reading import Reading
@@ -16,6 +17,9 @@ from agentv.spec.target_book import TargetBook
 PASTE = """name one with --judge, AGENTV_JUDGE, 'judge:' in the eval file, or in .agentv/targets.yaml
   defaults:
     judge: my-judge"""
+PASTE_EMBEDDER = """name one with 'embedder:' beside the assertion's type, such as
+  embedder: openai:text-embedding-3-small
+  embedder: local:minishlab/potion-base-8M"""
 
 
 def nested(entry: AssertionEntry) -> tuple[AssertionEntry, ...]:
@@ -32,57 +36,120 @@ def judges(entry: AssertionEntry) -> bool:
     return any(judges(child) for child in nested(entry))
 
 
+@dataclass(frozen=True, slots=True)
+class _Unnamed:
+    """An entry that needs an embedder and names none, and what its case says of itself."""
+
+    span: Span | None
+    target: TargetSpec | None
+    judge: TargetSpec | None
+
+
 @dataclass(slots=True)
 class Judging:
-    """What the entries that need a judge say: the names that they give, and the first place that gives none.
+    """What the entries that need a judge or an embedder say: the names that they give, and the places that give none.
 
     Attributes:
+        named, embedders: the judges, and the targets that embed, that entries name.
         of_cases: judge → a target that a case has for itself, and that names this judge.
     """
 
     named: dict[str, Span | None] = field(default_factory=dict)
+    embedders: dict[str, Span | None] = field(default_factory=dict)
     unnamed: Span | None = None
     of_cases: dict[str, str] = field(default_factory=dict)
+    _embedding: dict[tuple[int, int], _Unnamed] = field(default_factory=dict)
     _indifferent: set[type] = field(default_factory=set)
 
-    def look(self, entry: AssertionEntry, *, case_names_one: bool) -> None:
-        """One more entry of a case."""
+    def look(self, entry: AssertionEntry, *, target: TargetSpec | None, judge: TargetSpec | None) -> None:
+        """One more entry of a case, which may have a target and a judge of its own."""
         kind = type(entry.assertion)
         if kind in self._indifferent:
             return
-        if getattr(kind, "needs_judge", False) is False and not hasattr(kind, "assert_"):
+        if _asks_nobody(kind):
             self._indifferent.add(kind)  # so that it is seen at a glance: this is called for every assertion
             return
         inner = nested(entry)
         for child in inner:
-            self.look(child, case_names_one=case_names_one)
-        if inner or not judges(entry):
+            self.look(child, target=target, judge=judge)
+        if inner:
             return
-        name: Any = getattr(entry.assertion, "judge", None)
-        if isinstance(name, str):
-            self.named.setdefault(name, entry.span)
-        elif self.unnamed is None and not case_names_one:
-            self.unnamed = entry.span
+        if judges(entry) and not _note(entry, "judge", self.named):
+            named = judge is not None or bool(target and target.judge)
+            self.unnamed = self.unnamed if named else self.unnamed or entry.span
+        if getattr(entry.assertion, "needs_embedder", False) and not _note(entry, "embedder", self.embedders):
+            self._embedding.setdefault((id(target), id(judge)), _Unnamed(entry.span, target, judge))
 
     def resolve(self, suite: Suite, book: TargetBook, reading: Reading, *, for_run: bool) -> dict[str, TargetSpec]:
-        """The judges that assertions and targets name, by their names. Reports where none is named at all."""
+        """The judges and embedders that assertions and targets name, by their names.
+
+        Reports where none is named at all, and targets that cannot do what they are named for.
+        """
         wanted: dict[str, Node | None] = {
-            name: Scalar(name, name, span) if span else None for name, span in self.named.items()
+            name: Scalar(name, name, span) if span else None for name, span in {**self.embedders, **self.named}.items()
         }
         of_targets = {target.judge: target.name for target in suite.targets if target.judge}
         for name, target in {**self.of_cases, **of_targets}.items():
             wanted.setdefault(name, book.judge_of(target))
-        specs = {name: book.resolve(name, at, reading) for name, at in wanted.items()}
+        found = {name: book.resolve(name, at, reading) for name, at in wanted.items()}
+        specs = {name: spec for name, spec in found.items() if spec is not None}
         chosen = suite.forced_judge or suite.judge or suite.default_judge
         covered = bool(suite.targets) and all(target.judge for target in suite.targets)
         if for_run and self.unnamed is not None and chosen is None and not covered:
             message = "this needs a judge, and none is named"
             reading.report.error("no-judge", self.unnamed, message, notes=PASTE.splitlines())
         self._warn(suite, chosen, reading)
-        return {name: spec for name, spec in specs.items() if spec is not None}
+        self._refuse(suite, specs, wanted, reading)
+        return specs
+
+    def need_embedder(self, suite: Suite, specs: Mapping[str, TargetSpec], reading: Reading) -> None:
+        """Report entries that need a target that embeds and have none, given what `resolve` found."""
+        for one in self._embedding.values():
+            for target in (one.target,) if one.target is not None else suite.targets:
+                of_target = specs.get(target.judge) if target.judge else None
+                judge = suite.forced_judge or one.judge or suite.judge or of_target or suite.default_judge
+                if not embeds(target) and (judge is None or not embeds(judge)):
+                    beside = f"nor does its judge '{judge.name}'" if judge is not None else "and it has no judge"
+                    message = f"this needs a target that embeds texts; '{target.name}' does not, {beside}"
+                    reading.report.error("no-embedder", one.span, message, notes=PASTE_EMBEDDER.splitlines())
+                    break
 
     def _warn(self, suite: Suite, chosen: TargetSpec | None, reading: Reading) -> None:
         asked = {target.name for target in suite.targets}
         used = {**self.named, **({chosen.name: self.unnamed} if chosen is not None and self.unnamed else {})}
         for name in used.keys() & asked:
             reading.report.warning("judge-is-target", used[name], f"'{name}' judges its own answers")
+
+    def _refuse(
+        self, suite: Suite, specs: Mapping[str, TargetSpec], wanted: Mapping[str, Node | None], reading: Reading
+    ) -> None:
+        """Report targets that are named to embed and do not, and those that are named to answer and only embed."""
+        for name in self.embedders.keys() & specs.keys():
+            if not embeds(specs[name]):
+                message = f"'{name}' does not embed texts"
+                reading.report.error("no-embedder", wanted[name], message, notes=PASTE_EMBEDDER.splitlines())
+        chosen = suite.forced_judge or suite.judge or suite.default_judge
+        asked = (*suite.targets, *((chosen,) if self.unnamed is not None else ()))
+        mute = {spec.name for spec in asked if spec is not None and not _answers(spec)}
+        named = {name for name in self.named.keys() & specs.keys() if not _answers(specs[name])}
+        for name in sorted(mute | named):
+            message = f"'{name}' embeds texts and answers nothing: it can be an 'embedder', and no target or judge"
+            reading.report.error("bad-value", wanted.get(name) or suite.span, message)
+
+
+def _asks_nobody(kind: type) -> bool:
+    asks = (getattr(kind, flag, False) is not False for flag in ("needs_judge", "needs_embedder"))
+    return not any(asks) and not hasattr(kind, "assert_")
+
+
+def _note(entry: AssertionEntry, option: str, named: dict[str, Span | None]) -> bool:
+    """Whether an entry names whom it asks, which is noted."""
+    name: Any = getattr(entry.assertion, option, None)
+    if not isinstance(name, str):
+        return False
+    named.setdefault(name, entry.span)
+    return True
+
+
+def _answers(spec: TargetSpec) -> bool:
+    return bool(getattr(spec.settings, "answers", True))

@@ -11,6 +11,7 @@ from agentv.spec.promptfoo_tables import (
     ABSENT,
     ASSERTION_KEYS,
     LISTS,
+    MEASURES,
     NOT_CONVERTED,
     OWN_THRESHOLD,
     RENAMED,
@@ -18,7 +19,7 @@ from agentv.spec.promptfoo_tables import (
     SCHEMAS,
     USED,
 )
-from agentv.spec.promptfoo_targets import judge_of
+from agentv.spec.promptfoo_targets import embedder_of, judge_of
 
 UNCONVERTED = "unconverted"
 """The key under which stands what would be read as something else here, were it left alone."""
@@ -74,8 +75,9 @@ def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
         if key == "threshold":
             items["threshold" if ours in OWN_THRESHOLD else "min_score"] = item
         elif key == "provider":
-            judge = judge_of(item, source)
-            items["judge" if judge is not None else key] = judge or item
+            option, asked = ("embedder", embedder_of) if ours == "similar" else ("judge", judge_of)
+            found = asked(item, source)
+            items[option if found is not None else key] = found or item
         elif key in NOT_CONVERTED:
             source.tell(node.keys[key], f"'{key}' is not converted", NOT_CONVERTED[key])
             items[f"{UNCONVERTED}_{key}"] = item
@@ -84,15 +86,24 @@ def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
                 source.tell(node.keys[key], f"'{key}' of '{ours}' has no equivalent")
             items[ASSERTION_KEYS.get(key, key)] = item
     items["type"] = kind
+    measure = MEASURES.get(_name(node))
+    if measure is not None:
+        items["measure"] = text_node(measure, kind.at)
     value = items.get("value")
     if value is not None:
-        found = _value(value, ours, source)
-        if found is None:
+        written = _value(value, ours, source)
+        if written is None:
             return mapping(node, {UNCONVERTED: node})
-        items["value"] = found
+        items["value"] = written
     if ours in USED:
         _as_promptfoo_counts(items, kind, ours)
     return mapping(node, items)
+
+
+def _name(node: MapNode) -> str:
+    """Its type as promptfoo names it, without what inverts it."""
+    kind = node.get("type")
+    return kind.text.removeprefix("not-") if isinstance(kind, Scalar) else ""
 
 
 def _as_promptfoo_counts(items: dict[str, Node], kind: Scalar, ours: str) -> None:

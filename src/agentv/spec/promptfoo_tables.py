@@ -63,6 +63,8 @@ RENAMED: Mapping[str, str] = {
     "model-graded-closedqa": "closed-qa",
     "model-graded-factuality": "factuality",
     "similar:cosine": "similar",
+    "similar:dot": "similar",
+    "similar:euclidean": "similar",
 }
 
 ABSENT: Mapping[str, str] = {
@@ -82,8 +84,6 @@ ABSENT: Mapping[str, str] = {
     "pi": "judge the answer with llm-rubric",
     "ruby": "call the program from an assertion of type script",
     "search-rubric": "judge the answer with llm-rubric",
-    "similar:dot": "use similar, which compares by the cosine",
-    "similar:euclidean": "use similar, which compares by the cosine",
     "trace-error-spans": "check the steps with tool-trajectory or execution-metrics",
     "trace-span-count": "check the steps with tool-trajectory or execution-metrics",
     "trace-span-duration": "bound the time with latency or execution-metrics",
@@ -115,6 +115,9 @@ GRADED = frozenset(
 )
 """Types, by our names, that may pass with a score below 1."""
 
+MEASURES: Mapping[str, str] = {"similar:dot": "dot", "similar:euclidean": "euclidean"}
+"""Type that names how embeddings are compared → our `measure`."""
+
 USED = frozenset({"skill-used", "trajectory:tool-used"})
 """Types that look for names among those that were used."""
 
@@ -145,6 +148,19 @@ PROVIDERS: Mapping[str, str] = {
     "openrouter:": "openrouter:",
 }
 """What a provider's id begins with → what ours does; the first that fits."""
+
+EMBEDDERS: Mapping[str, str] = {
+    "azure:embedding:": "azure:",
+    "azure:embeddings:": "azure:",
+    "google:embedding:": "gemini:",
+    "litellm:embedding:": "litellm:",
+    "litellm:embeddings:": "litellm:",
+    "ollama:embedding:": "ollama:",
+    "ollama:embeddings:": "ollama:",
+    "openai:embedding:": "openai:",
+    "openai:embeddings:": "openai:",
+}
+"""What the id of a provider of embeddings begins with → what ours does."""
 
 ALIKE = frozenset({"echo"})
 """Providers of the same name."""

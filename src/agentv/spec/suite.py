@@ -251,7 +251,10 @@ class SuiteReader:
         head.targets.need(head.targets_node, suite.span, head.reading, untargeted=untargeted)
         head.cases.zero.close(*head.threshold, self._report)
         needed = self.request.for_run and "judge" not in self._meant
-        judges = head.cases.judging.resolve(suite, book, head.reading, for_run=needed)
+        judging = head.cases.judging
+        judges = judging.resolve(suite, book, head.reading, for_run=needed)
+        if self.request.for_run and (needed or suite.judge is not None):  # a judge that cannot be read might embed
+            judging.need_embedder(suite, judges, head.reading)
         if self._report.failed:
             return None
         return replace(

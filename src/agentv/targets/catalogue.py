@@ -14,6 +14,7 @@ PROVIDERS = {
     "python": "agentv.targets.python:Python",
     "cli": "agentv.targets.cli:Cli",
     "http": "agentv.targets.http:Http",
+    "local": "agentv.targets.local:Local",
 }
 """Name → place of the settings, imported when the name is first looked up."""
 

@@ -22,6 +22,7 @@ FAMILIES = (
     "structure",
     "tool_calls",
     "trajectory",
+    "embeddings",
 )
 OURS = [name for name, place in TYPES.items() if place.split(":")[0].rpartition(".")[2] in FAMILIES]
 OURS += ["javascript", "webhook"]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agentv.assertions.catalogue import TYPES
 from agentv.assertions.cost import Cost, ExecutionMetrics, FinishReason, Latency, TokenUsageWithin
 from agentv.assertions.data import Field, FieldAccuracy, JsonMatch
+from agentv.assertions.embeddings import Similar
 from agentv.assertions.evidence import LIMIT
 from agentv.assertions.format import ContainsJson, IsJson, IsRefusal, JsonSchema
 from agentv.assertions.html_text import ContainsHtml, IsHtml
@@ -130,6 +131,7 @@ expected = st.builds(
     ExpectedCall, tools, st.none() | st.just("any") | arguments, max_duration_ms=st.none() | st.just(5.0)
 )
 OPTIONS |= {
+    "similar": st.builds(Similar, st.none() | solid | lists, marks, st.sampled_from(["cosine", "dot", "euclidean"])),
     "tool-trajectory": st.builds(
         ToolTrajectory,
         st.sampled_from(["any_order", "in_order", "exact", "subset", "superset"]),
@@ -199,7 +201,7 @@ answers = st.builds(
 
 def test_every_type_of_these_families_is_held_to_the_laws():
     families = ("text", "similarity", "format", "xml_text", "html_text", "sql", "data", "cost", "structure")
-    families = (*families, "tool_calls", "trajectory")
+    families = (*families, "tool_calls", "trajectory", "embeddings")
     ours = {name for name, place in TYPES.items() if place.split(":")[0].rpartition(".")[2] in families}
     assert OPTIONS.keys() == ours
 

@@ -3,8 +3,8 @@ import sacrebleu
 from nltk.translate.gleu_score import sentence_gleu
 from rouge_score.rouge_scorer import RougeScorer
 
-from agentv.assertions import extras
 from agentv.assertions.similarity import LONGEST, Bleu, Gleu, RougeN, words
+from agentv.registry import extras
 from doubles.nested_grading import answer, graded
 
 REFERENCE = "The cat sat on the mat, and slept."

@@ -3,9 +3,10 @@ import time
 
 import pytest
 
-from agentv.assertions import extras, sql_access
+from agentv.assertions import sql_access
 from agentv.assertions.sql import ContainsSql, IsSql, SqlRules, code_blocks
 from agentv.assertions.sql_text import DIALECTS, dialect_of, dialects
+from agentv.registry import extras
 from doubles.loading import found_in
 from doubles.nested_grading import graded
 

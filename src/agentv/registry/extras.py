@@ -1,4 +1,4 @@
-"""Libraries that only some assertion types need: they come with an extra of the package."""
+"""Libraries that only some assertion types and providers need: they come with an extra of the package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def missing_extra(module: str, extra: str, purpose: str) -> Fault | None:
     """A Fault `missing-extra` where a library cannot be found; None where it can. Imports nothing.
 
     Args:
-        module: the library's top module.
+        module: the library's module.
         extra: the extra of this package that brings it.
         purpose: what is done with it, as the beginning of a sentence: "SQL is read".
     """
@@ -30,5 +30,5 @@ def install_hint(extra: str) -> str:
 def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ValueError:  # a module that was put into sys.modules by hand
+    except (ValueError, ImportError):  # put into sys.modules by hand; a package around it that is not there either
         return False
