@@ -17,13 +17,18 @@ from agentv.model.response import Failure, TargetResponse
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Command, FunctionRef
 from agentv.registry.types import ProviderSettings
+from agentv.targets.azure import Azure
 from agentv.targets.catalogue import PROVIDERS, registry
 from agentv.targets.cli import Cli
 from agentv.targets.echo import Echo
 from agentv.targets.http import Http
 from agentv.targets.mock import Mock
+from agentv.targets.ollama import Ollama
+from agentv.targets.openai import OpenAI
+from agentv.targets.openrouter import OpenRouter
 from agentv.targets.python import Python
 from agentv.targets.replay import Replay
+from agentv.testing import Hang, ModelCall, ModelServer, Status
 from doubles.asking import answers, asked, request, spec_of
 from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
 from doubles.processes_alive import all_gone, ids_in
@@ -56,6 +61,7 @@ FAMILY = "(echo $(exec sh -c 'echo $PPID') >>ids; sleep 60; true) & echo $$ >>id
 class Place:
     directory: Path
     server: MisbehavingServer
+    models: ModelServer
 
     def function(self, name: str) -> Python:
         (self.directory / "functions.py").write_text(FUNCTIONS)
@@ -85,6 +91,11 @@ ECHOING: dict[str, Make] = {
     "cli, line": lambda place: place.line("printf %s {PROMPT}"),
     "cli, files": lambda place: place.line("cp {PROMPT_FILE} {OUTPUT_FILE}; echo log"),
     "http": lambda place: Http(place.server.url("ok")),
+    "openai": lambda place: OpenAI("model", place.models.openai, "key"),
+    "openai, responses": lambda place: OpenAI("model", place.models.openai, "key", api="responses"),
+    "azure": lambda place: Azure("model", place.models.azure, "key"),
+    "ollama": lambda place: Ollama("model", f"{place.models.ollama}/v1"),
+    "openrouter": lambda place: OpenRouter("maker/model", place.models.openai, "key"),
 }
 """Targets that answer case `n` with `prompt n`."""
 
@@ -95,6 +106,11 @@ FAILING: dict[str, tuple[Make, str]] = {
     "python": (lambda place: place.function("fail"), "target-raised"),
     "cli": (lambda place: place.line("echo no >&2; exit 3"), "exit-status"),
     "http": (lambda place: Http(place.server.url("500")), "http-status"),
+    "openai": (lambda place: OpenAI("fails", place.models.openai, "key"), "http-status"),
+    "openai, responses": (lambda place: OpenAI("fails", place.models.openai, "key", api="responses"), "http-status"),
+    "azure": (lambda place: Azure("fails", place.models.azure, "key"), "http-status"),
+    "ollama": (lambda place: Ollama("m", "http://127.0.0.1:9"), "connection"),
+    "openrouter": (lambda place: OpenRouter("fails", place.models.openai, "key"), "http-status"),
 }
 """Targets that always fail, and how. `echo` has no way to."""
 
@@ -104,6 +120,8 @@ WAITING: dict[str, Make] = {
     "python, async": lambda place: place.function("wait"),
     "cli": lambda place: place.line("sleep 60"),
     "http": lambda place: Http(place.server.url("hang")),
+    "openai": lambda place: OpenAI("hangs", place.models.openai, "key"),
+    "azure": lambda place: Azure("hangs", place.models.azure, "key"),
 }
 """Targets that take for ever, or as good as."""
 
@@ -114,9 +132,19 @@ def server() -> Iterator[MisbehavingServer]:
         yield running
 
 
+def _model_says(call: ModelCall) -> str | Status | Hang:
+    return {"fails": Status(500), "hangs": Hang()}.get(call.model, call.text)
+
+
+@pytest.fixture(scope="module")
+def models() -> Iterator[ModelServer]:
+    with ModelServer(_model_says) as running:
+        yield running
+
+
 @pytest.fixture
-def place(tmp_path: Path, server: MisbehavingServer) -> Place:
-    return Place(tmp_path, server)
+def place(tmp_path: Path, server: MisbehavingServer, models: ModelServer) -> Place:
+    return Place(tmp_path, server, models)
 
 
 def test_every_provider_is_held_to_this():
@@ -155,7 +183,7 @@ def test_calls_at_once_do_not_mix(name, place):
 def test_a_failure_is_a_value_and_the_next_call_is_made_all_the_same(name, place):
     make, code = FAILING[name]
     found = answers(make(place), request(), request())
-    assert [type(one) for one in found] == [Failure, Failure]
+    assert all(isinstance(one, Failure) for one in found)
     assert [one.code for one in found] == [code, code]
     assert all(one.message for one in found)
 
@@ -212,17 +240,17 @@ def test_a_cancelled_call_leaves_no_process(place):
     assert all_gone(asyncio.run(cancelled()))
 
 
-@pytest.mark.parametrize("name", ["cli", "http"])
+@pytest.mark.parametrize("name", ["cli", "http", "openai", "azure"])
 def test_a_time_limit_of_its_own_is_kept(name, place):
     [found] = answers(WAITING[name](place), request(timeout_s=0.1))
     assert (found.code, found.retryable) == ("timeout", True)
 
 
-@pytest.mark.parametrize("name", ["echo", "python", "cli", "http"])
+@pytest.mark.parametrize("name", ["echo", "python", "cli", "http", "openai", "openai, responses"])
 def test_an_answer_may_not_be_too_large(name, place):
     make = ECHOING[name]
     [found] = answers(make(place), request("a" * 10_000_001))
     assert isinstance(found, Failure)
     assert found.code == "output-too-large"
-    [found] = answers(make(place), request("ä" * 5_000_000 if name != "http" else "a" * 9_000_000))
+    [found] = answers(make(place), request("ä" * 5_000_000 if name not in ("http", "openai") else "a" * 9_000_000))
     assert isinstance(found, TargetResponse)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
@@ -18,10 +19,25 @@ HUGE = 10_000_001
 
 
 class MisbehavingServer:
-    """`url("hang")` is where it hangs. `seen` are the requests so far, as the objects that `/echo` replies with."""
+    """`url("hang")` is where it hangs.
+
+    Attributes:
+        seen: the requests so far, as the objects that `/echo` replies with.
+        at: when they came, in seconds of the monotonic clock.
+        retry_after: the header beside every error status; None: there is none.
+        answer: what `/429/2` and the like reply with at last.
+        room: how many calls `/crowded` takes at once.
+        most_at_once: how many it had at most.
+    """
 
     def __init__(self) -> None:
         self.seen: list[dict[str, Any]] = []
+        self.at: list[float] = []
+        self.retry_after: str | None = "0.01"
+        self.answer = "at last"
+        self.room = 1_000_000
+        self.most_at_once = 0
+        self._at_once = 0
         self.port = 0
         self._loop = asyncio.new_event_loop()
         self._left: dict[str, int] = {}
@@ -38,6 +54,7 @@ class MisbehavingServer:
             "body": (await request.read()).decode(errors="replace"),
         }
         self.seen.append(seen)
+        self.at.append(time.monotonic())
         if way.isdecimal():
             return self._status(int(way), rest)
         return await getattr(self, f"_{way.replace('-', '_')}")(request, seen, rest)
@@ -47,8 +64,20 @@ class MisbehavingServer:
         left = self._left.setdefault(f"{status}/{times}", int(times or 1_000_000))
         self._left[f"{status}/{times}"] = left - 1
         if left <= 0:
-            return web.json_response({"output": "at last"})
-        return web.Response(status=status, text=f"no {status}", headers={"Retry-After": "0.01"})
+            return web.json_response({"output": self.answer})
+        headers = {} if self.retry_after is None else {"Retry-After": self.retry_after}
+        return web.Response(status=status, text=f"no {status}", headers=headers)
+
+    async def _crowded(self, request: web.Request, seen: dict[str, Any], rest: str) -> web.Response:
+        """`/crowded/0.05`: an answer after so many seconds, to as many at once as there is room for."""
+        if self._at_once >= self.room:
+            return self._status(429, "")
+        self._at_once += 1
+        self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            return await self._slow(request, seen, rest)
+        finally:
+            self._at_once -= 1
 
     async def _ok(self, _request: web.Request, seen: dict[str, Any], _rest: str) -> web.Response:
         prompt = json.loads(seen["body"])["prompt"]

@@ -21,6 +21,7 @@ PLACES = {
     "remark": 0,
     "errored": 0,  # Grade.errored
     "Failure": 0,
+    "CallFailure": 0,
     "JudgeFailure": 0,
     "RenderError": 0,
     "_RefusedError": 0,

@@ -18,9 +18,10 @@ from agentv.app.wiring import Connections, redactor_for, registries
 from agentv.engine.order import Order, standing
 from agentv.engine.plan import Plan, PlanSettings, everyone, without
 from agentv.engine.run import Run
+from agentv.engine.stops import is_stopped
 from agentv.errors import Diagnostic, ExitStatus, LoadError, StoreError, UsageError
 from agentv.foreign.processes import kill_all
-from agentv.model.events import Event, RunFinished, TrialFinished, TrialKept
+from agentv.model.events import Event, RunFinished, TargetStopped, TrialFinished, TrialKept
 from agentv.model.suite import DEFAULT_WORKERS, Suite
 from agentv.model.summary import Summary
 from agentv.model.trial import Trial, TrialResult
@@ -173,7 +174,7 @@ class _Evaluation:
         with Journal(directory, self._root) as journal:
             kept = self._kept(journal) if prepared.settings.resume else {}
             directory.write(RUN, _record(prepared, directory.run_id))
-            connections = Connections()
+            connections = Connections(_workers(prepared))
             run = Run(
                 directory.run_id,
                 self._trials(kept),
@@ -229,11 +230,13 @@ class _Evaluation:
         async for event in run.events():
             if isinstance(event, TrialFinished):
                 journal.finish(event.result)
-                if event.result.status == "skipped":
+                if event.result.status == "skipped" and not is_stopped(event.result.error):
                     trial = event.result.trial
                     self._held_back.add((id(trial.suite), trial.target.name, trial.case.id))
                 if redactor:
                     event = TrialFinished(redactor.redact_result(event.result))  # noqa: PLW2901  # what is shown holds no secret
+            elif isinstance(event, TargetStopped):
+                event = TargetStopped(event.name, redactor.redact(event.reason))  # noqa: PLW2901  # as above
             elif isinstance(event, RunFinished):
                 last = event
             self._sink(event)

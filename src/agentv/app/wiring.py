@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from agentv.assertions.catalogue import registry as assertion_registry
 from agentv.engine.embeddings import Remembering
 from agentv.engine.services import World
+from agentv.engine.traffic import Traffic
 from agentv.foreign.threads import DaemonThreads
 from agentv.model.redaction import Redactor
 from agentv.model.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.response import Failure
-from agentv.model.suite import JUDGE_TIMEOUT_S, Suite, TargetSpec
+from agentv.model.suite import DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
 from agentv.model.values import JsonObject
 from agentv.ports import Embedder, Judge, Store, Target
 from agentv.registry.types import Checkouts, CustomTypes, Discovered
@@ -99,10 +100,15 @@ class LazyJavaScript:
 
 
 class Connections:
-    """The targets and judges of one run, each connected once; closed together."""
+    """The targets and judges of one run, each connected once; closed together.
 
-    def __init__(self) -> None:
+    Args:
+        workers: calls that one endpoint gets at once, at most.
+    """
+
+    def __init__(self, workers: int = DEFAULT_WORKERS) -> None:
         self.executor = DaemonThreads()
+        self.traffic = Traffic(workers)
         self._javascript: dict[int, LazyJavaScript] = {}
         self._targets: dict[int, Target] = {}
         self._judges: dict[tuple[int, int], Judge] = {}
@@ -110,11 +116,12 @@ class Connections:
         self._kept: list[object] = []  # alive, so that their ids stay their own
 
     def target(self, spec: TargetSpec) -> Target:
-        """The connected target of a spec."""
+        """The connected target of a spec, asked through the run's traffic."""
         found = self._targets.get(id(spec))
         if found is None:
             self._kept.append(spec)
-            found = self._targets[id(spec)] = spec.settings.connect(spec, self.executor)
+            connected = spec.settings.connect(spec, self.executor)
+            found = self._targets[id(spec)] = self.traffic.through(spec, connected)
         return found
 
     def javascript(self, suite: Suite) -> LazyJavaScript:
@@ -155,9 +162,8 @@ class Connections:
 
     def world(self, store: Store) -> World:
         """What the engine reaches."""
-        return World(
-            self.target, self.judge, self.executor, self.javascript, store, SystemClock(), embedder=self.embedder
-        )
+        ports = (self.target, self.judge, self.executor, self.javascript, store, SystemClock())
+        return World(*ports, traffic=self.traffic, embedder=self.embedder)
 
     async def close(self) -> None:
         """Let go of every connection, process and thread."""

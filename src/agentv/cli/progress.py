@@ -20,7 +20,7 @@ from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as
 from agentv.cli.printing import for_people, print_diagnostics, print_sample
 from agentv.errors import LoadError, UsageError
 from agentv.foreign.guard import unable_to_exit
-from agentv.model.events import Event, RunInterrupted, RunStarted, TrialFinished, TrialKept
+from agentv.model.events import Event, RunInterrupted, RunStarted, TargetStopped, TrialFinished, TrialKept
 from agentv.reports.paths import shown_from
 from agentv.reports.plain import progress_line, render_plain
 from agentv.reports.text import one_line
@@ -102,10 +102,16 @@ def _sink(view: RunView, live: Live) -> Callable[[Event], None]:
             view.planned = event.trials + view.earlier
         elif isinstance(event, TrialKept):
             view.add_earlier(event.result)
+        elif isinstance(event, TargetStopped):
+            click.echo(_without(event), err=True)
         elif isinstance(event, RunInterrupted):
             click.echo(_stopping(event), err=True)
 
     return take
+
+
+def _without(event: TargetStopped) -> str:
+    return f"stopped asking '{one_line(event.name)}', trials that need it are not run: {one_line(event.reason)}"
 
 
 def _stopping(event: RunInterrupted) -> str:

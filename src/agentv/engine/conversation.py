@@ -12,11 +12,11 @@ from typing import TypeVar
 
 from agentv.engine.grading import grade_entries
 from agentv.engine.services import World
-from agentv.engine.trial import EMPTY, ask, context_of, is_empty, result_of
+from agentv.engine.trial import EMPTY, ask, attempts_of, context_of, is_empty, result_of
 from agentv.model.context import AssertionContext
 from agentv.model.conversation import Turn, said
 from agentv.model.message import Message
-from agentv.model.response import Failure, TargetResponse, TokenUsage
+from agentv.model.response import Attempt, Failure, TargetResponse, TokenUsage
 from agentv.model.trial import Score, Trial, TrialResult
 
 N = TypeVar("N", int, float)
@@ -71,7 +71,8 @@ class _Talk:
     Attributes:
         spoken: the transcript so far.
         asked: what the target got at its last call.
-        calls: how often it was called.
+        retries: calls that gave no answer and were made again.
+        calls: how often it was called beside these.
     """
 
     trial: Trial
@@ -80,6 +81,7 @@ class _Talk:
     asked: tuple[Message, ...] = ()
     answers: list[TargetResponse] = field(default_factory=list)
     scores: list[Score] = field(default_factory=list)
+    retries: list[Attempt] = field(default_factory=list)
     calls: int = 0
     _unanswered_ms: float = 0.0
 
@@ -100,7 +102,9 @@ class _Talk:
         measured = (world.clock.monotonic() - started) * 1000
         if isinstance(answer, Failure):
             self._unanswered_ms = measured
+            self.retries += attempts_of(answer)
             return _in_turn(answer, number) if self._several else answer
+        self.retries += attempts_of(answer)
         world.store.answer(turn_key(trial, number), answer)
         if answer.duration_ms is None:
             answer = replace(answer, duration_ms=measured)
@@ -144,7 +148,8 @@ class _Talk:
         if answer is not None and len(self.answers) < self.calls:
             answer = replace(answer, output=None, messages=())  # the call that counts gave no answer
         made = result_of(self.trial, self.world, took, answer, tuple(self.scores), error=error)
-        return replace(made, input=self.asked, turns=tuple(self.answers), attempts=self.calls)
+        attempts, retries = self.calls + len(self.retries), tuple(self.retries)
+        return replace(made, input=self.asked, turns=tuple(self.answers), attempts=attempts, retries=retries)
 
 
 def turn_key(trial: Trial, number: int) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from agentv.engine.limits import in_time
 from agentv.engine.transform import transformed
 from agentv.foreign.guard import attempt
+from agentv.foreign.patience import Limit
 from agentv.model.assertion import DEFAULTS, AssertionEntry
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Grade
-from agentv.model.response import Failure
+from agentv.model.response import Attempt, Failure
 from agentv.model.suite import CODE_TIMEOUT_S
 from agentv.model.trial import Score
+from agentv.model.values import Json
 from agentv.ports import Clock
 
 
@@ -57,6 +59,14 @@ async def _reshaped(entry: AssertionEntry, context: AssertionContext) -> Grade:
 
 
 async def _in_time(entry: AssertionEntry, given: Awaitable[Grade]) -> Grade:
-    limit = entry.settings.timeout_s or getattr(entry.assertion, "timeout_s", None) or CODE_TIMEOUT_S
+    limit = Limit(entry.settings.timeout_s or getattr(entry.assertion, "timeout_s", None) or CODE_TIMEOUT_S)
     grade = await in_time(given, limit, code="assertion-raised", what=entry.type, missing="grade")
-    return Grade.errored(grade.code, grade.message) if isinstance(grade, Failure) else grade
+    if isinstance(grade, Failure):
+        grade = Grade.errored(grade.code, grade.message)
+    return _with_retries(grade, limit.attempts) if limit.attempts else grade
+
+
+def _with_retries(grade: Grade, attempts: Sequence[Attempt]) -> Grade:
+    """The grade with the calls of its judge that gave no answer and were made again."""
+    retries: list[Json] = [asdict(one) for one in attempts]
+    return replace(grade, details={**grade.details, "judge_retries": retries})

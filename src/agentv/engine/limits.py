@@ -13,7 +13,7 @@ from agentv.model.response import Failure
 T = TypeVar("T")
 
 
-async def in_time(given: Awaitable[T], limit_s: float, *, code: str, what: str, missing: str) -> T | Failure:
+async def in_time(given: Awaitable[T], limit: Limit, *, code: str, what: str, missing: str) -> T | Failure:
     """The value of an awaitable, or why there is none: it raised, was late, or cancelled itself.
 
     A value that arrives after the limit does not count: code that holds up our loop, as functions that are handed to
@@ -21,15 +21,15 @@ async def in_time(given: Awaitable[T], limit_s: float, *, code: str, what: str, 
 
     Args:
         given: runs as a task of its own, so that what it does to its task is not done to ours.
-        limit_s: seconds.
+        limit: how long it may take; it begins now.
         code: of the failure where it raises.
         what: whose code it is.
         missing: what is not there when the time is up, for the message.
     """
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + limit_s
-    timer = asyncio.timeout_at(deadline)
-    limit = Limit(limit_s)
+    timer = asyncio.timeout_at(loop.time() + limit.seconds)
+    limit.outer = LIMIT.get()
+    limit.begin(loop.time(), lambda when: None if timer.expired() else timer.reschedule(when))
     outer = LIMIT.set(limit)
     task = asyncio.ensure_future(given)  # it takes the limit along
     LIMIT.reset(outer)
@@ -37,7 +37,7 @@ async def in_time(given: Awaitable[T], limit_s: float, *, code: str, what: str, 
         with foreign_code(code, what):
             async with timer:
                 value = await task
-        if loop.time() <= deadline:
+        if loop.time() <= limit.deadline:
             return value
     except ForeignError as error:
         if not timer.expired():
@@ -47,5 +47,16 @@ async def in_time(given: Awaitable[T], limit_s: float, *, code: str, what: str, 
         if ours is None or ours.cancelling() or not task.cancelled():
             raise
         return Failure(code, f"{what} cancelled itself")
-    why = f": {limit.reason}" if limit.reason else ""
-    return Failure("timeout", f"no {missing} after {limit_s:g} s{why}", retryable=True)
+    finally:
+        limit.end()
+    return Failure("timeout", f"no {missing} after {limit.seconds:g} s{_because(limit)}", retryable=True)
+
+
+def _because(limit: Limit) -> str:
+    if limit.reason:
+        return f": {limit.reason}"
+    if not limit.attempts:
+        return ""
+    last, number = limit.attempts[-1], len(limit.attempts)
+    before = "an attempt" if number == 1 else f"{number} attempts"
+    return f", after {before} that failed: {last.message}"

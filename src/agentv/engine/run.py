@@ -6,13 +6,16 @@ import asyncio
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import replace
 from typing import Literal
 
 from agentv.engine.conversation import is_conversation, run_conversation
 from agentv.engine.order import Order
 from agentv.engine.services import World
+from agentv.engine.stops import is_interrupted, is_stopped
 from agentv.engine.trial import not_run, run_trial
-from agentv.model.events import Event, RunFinished, RunInterrupted, RunStarted, TrialFinished
+from agentv.model.events import Event, RunFinished, RunInterrupted, RunStarted, TargetStopped, TrialFinished
+from agentv.model.response import CallFailure
 from agentv.model.trial import Trial, TrialResult
 
 TURN = 16
@@ -53,8 +56,10 @@ class Run:
         self._done = 0
 
     def stop(self, reason: Literal["interrupt", "max-errors"] = "interrupt") -> None:
-        """Start no more trials. Those that run go on."""
+        """Start no more trials. Those that run go on; interrupted, those end that only wait to ask again."""
         self._stopped = self._stopped or reason
+        if reason == "interrupt":
+            self._world.traffic.interrupt()
         self._wake.set()
 
     def abort(self) -> None:
@@ -90,6 +95,10 @@ class Run:
         yield RunFinished(self.run_id, self._done, self._total - self._done, interrupted, duration)
 
     def _happened(self) -> Iterator[Event]:
+        stopped = self._world.traffic.stopped
+        while stopped:
+            name, failure = stopped.popleft()
+            yield TargetStopped(name, failure.message)
         while self._finished:
             result = self._finished.popleft()
             self._done += 1
@@ -110,12 +119,9 @@ class Run:
         for turns, trial in enumerate(self._trials, 1):
             if self._is_stopped():
                 return
-            self._running += 1
-            try:
-                result = await self._limited(trial)
-            finally:
-                self._running -= 1
-            self._note(result)
+            result = await self._ran(trial)
+            if result is not None:
+                self._note(result)
             if turns % TURN == 0:
                 await asyncio.sleep(0)
             if self._is_stopped():
@@ -125,11 +131,9 @@ class Run:
         """As `_work`, where some trials wait for others."""
         try:
             while (trial := await order.take()) is not None and not self._is_stopped():
-                self._running += 1
-                try:
-                    result = await self._limited(trial)
-                finally:
-                    self._running -= 1
+                result = await self._ran(trial)
+                if result is None:
+                    break
                 order.finish(result)
                 self._note(result)
                 self._note_skipped(order)
@@ -145,6 +149,27 @@ class Run:
 
     def _is_stopped(self) -> bool:
         return self._stopped is not None
+
+    async def _ran(self, trial: Trial) -> TrialResult | None:
+        """What became of a trial; None where it was interrupted, so that it counts as not begun."""
+        world = self._world
+        why = world.traffic.stops.why_not(trial) if world.traffic.stops.any else None
+        if why is not None:
+            return not_run(trial, why, world)
+        self._running += 1
+        try:
+            result = await self._limited(trial)
+        finally:
+            self._running -= 1
+        error = result.error
+        if error is None:
+            return result
+        if is_interrupted(error):
+            return None
+        if is_stopped(error):
+            return not_run(trial, error, world)
+        stopping = error.code.startswith("judge-") and world.traffic.stops.why_not(trial) is not None
+        return replace(result, error=CallFailure(error.code, error.message, stops=True)) if stopping else result
 
     async def _limited(self, trial: Trial) -> TrialResult:
         at_once = trial.target.workers

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agentv.engine.grading import grade_entries
+from agentv.engine.traffic import Traffic
 from agentv.model.assertion import AssertionEntry
 from agentv.model.context import AssertionContext
 from agentv.model.suite import Suite, TargetSpec, embeds
@@ -25,6 +26,7 @@ class World:
         connect: the connected target of a spec; the same one at every call.
         judge: the judge that asks a spec's target, in the environment of a suite.
         javascript: the JavaScript runtime in the environment of a suite.
+        traffic: through which `connect` and `judge` ask; it keeps time, tries again, and knows who is stopped.
         embedder: what embeds texts through a spec's target; the same one at every call.
     """
 
@@ -34,6 +36,7 @@ class World:
     javascript: Callable[[Suite], JavaScriptHost]
     store: Store
     clock: Clock
+    traffic: Traffic = field(default_factory=Traffic)
     embedder: Callable[[TargetSpec], Embedder] = _no_embedder
 
 
@@ -60,12 +63,10 @@ class TrialServices:
         Raises:
             LookupError: there is none, which loading should have found.
         """
-        suite = self.trial.suite
-        named = suite.judges.get(name) if name and suite.forced_judge is None else None
-        spec = named or self.trial.judge
+        spec = self.trial.judge_called(name)
         if spec is None:
             raise LookupError("no judge is named")
-        return self.world.judge(spec, suite)
+        return self.world.judge(spec, self.trial.suite)
 
     def embedder(self, name: str | None) -> Embedder:
         """The embedder of that name, or the first of the trial's target and its judge that embeds.

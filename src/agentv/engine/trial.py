@@ -7,12 +7,11 @@ from datetime import datetime
 from functools import lru_cache
 
 from agentv.engine.grading import grade_entries
-from agentv.engine.limits import in_time
 from agentv.engine.services import TrialServices, World
 from agentv.foreign.guard import attempt
 from agentv.model.context import AssertionContext
 from agentv.model.message import Message, prompt_text
-from agentv.model.response import Failure, TargetResponse
+from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.model.trial import Score, Status, Trial, TrialResult
 from agentv.model.verdict import combined
 from agentv.ports import TargetRequest
@@ -84,9 +83,7 @@ async def ask(
     )
     what = f"target '{trial.target.name}'"
     given = attempt(world.connect(trial.target).answer, request, "target-raised", what)
-    if isinstance(given, TargetResponse | Failure):
-        return given
-    return await in_time(given, trial.timeout_s, code="target-raised", what=what, missing="answer")
+    return given if isinstance(given, TargetResponse | Failure) else await given
 
 
 def result_of(
@@ -106,6 +103,7 @@ def result_of(
         error = verdict.error
         if error is None:
             score, status = verdict.score, "passed" if verdict.passed else "failed"
+    retries = attempts_of(answer if answer is not None else error)
     spent = [one.grade.cost_usd for one in scores if one.grade.cost_usd is not None]
     return TrialResult(
         trial=trial,
@@ -122,7 +120,14 @@ def result_of(
         cost_usd=answer.cost_usd if answer else None,
         judge_cost_usd=sum(spent) if spent else None,
         metadata=trial.case.metadata,
+        attempts=1 + len(retries),
+        retries=retries,
     )
+
+
+def attempts_of(outcome: TargetResponse | Failure | None) -> tuple[Attempt, ...]:
+    """The calls that were made before the one that gave this answer, or this failure."""
+    return outcome.attempts if isinstance(outcome, TargetResponse | CallFailure) else ()
 
 
 def not_run(trial: Trial, why: Failure, world: World) -> TrialResult:

@@ -32,6 +32,14 @@ class TrialKept:
 
 
 @dataclass(frozen=True, slots=True)
+class TargetStopped:
+    """No call of a target, or judge, can be answered: trials that need it are not run."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunInterrupted:
     """No more trials start; `running` are being waited for."""
 
@@ -50,4 +58,4 @@ class RunFinished:
     duration_ms: float
 
 
-Event: TypeAlias = RunStarted | TrialKept | TrialFinished | RunInterrupted | RunFinished
+Event: TypeAlias = RunStarted | TrialKept | TrialFinished | TargetStopped | RunInterrupted | RunFinished

@@ -69,6 +69,7 @@ class Redactor:
             messages=tuple(self._message(message) for message in result.messages),
             metadata=self._object(result.metadata),
             turns=tuple(self.redact_answer(answer) for answer in result.turns),
+            retries=tuple(replace(one, message=self.redact(one.message)) for one in result.retries),
         )
 
     def redact_json(self, value: Json) -> Json:

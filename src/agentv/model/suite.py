@@ -26,13 +26,30 @@ Aggregate = Literal["mean", "pass_any", "pass_all", "majority"]
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How often and how patiently a failed call is tried again."""
+    """How often and how patiently a failed call is tried again; the defaults are AgentV's.
 
-    max_retries: int = 0
+    Attributes:
+        max_retries: attempts beyond the first; those for which the server had no room are not counted. 0: one attempt.
+        initial_delay_ms, max_delay_ms, backoff_factor: of the longest wait after each attempt.
+        status_codes: of HTTP, that another attempt may turn into an answer; empty: what the statuses mean.
+    """
+
+    max_retries: int = 3
     initial_delay_ms: float = 1000.0
     max_delay_ms: float = 60_000.0
     backoff_factor: float = 2.0
     status_codes: tuple[int, ...] = ()
+
+
+DEFAULT_RETRY = Retry()
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How much a target is asked at most; None: no limit of its own."""
+
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +68,7 @@ class TargetSpec:
     env: Mapping[str, str] = field(default_factory=dict)
     judge: str | None = None
     retry: Retry = Retry()
+    rate: Rate | None = None
     workers: int | None = None
     timeout_s: float | None = None
     allow_empty: bool = False
@@ -74,6 +92,7 @@ class RunSettings:
     aggregate: Aggregate | None = None
     timeout_s: float | None = None
     max_errors: int | None = None
+    retry: Retry | None = None
 
 
 @dataclass(frozen=True, slots=True)

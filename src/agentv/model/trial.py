@@ -8,7 +8,7 @@ from typing import Literal
 from agentv.model.assertion import AssertionEntry
 from agentv.model.grade import Grade
 from agentv.model.message import Message
-from agentv.model.response import Failure, TargetResponse, TokenUsage
+from agentv.model.response import Attempt, Failure, TargetResponse, TokenUsage
 from agentv.model.suite import Aggregate, Case, Suite, TargetSpec
 from agentv.model.values import EMPTY, JsonObject
 
@@ -42,6 +42,12 @@ class Trial:
     aggregate: Aggregate = "mean"
     history: tuple[Message, ...] = ()
 
+    def judge_called(self, name: str | None) -> TargetSpec | None:
+        """The judge of that name, or the trial's own; the command line's wins over both. None: there is none."""
+        suite = self.suite
+        named = suite.judges.get(name) if isinstance(name, str) and suite.forced_judge is None else None
+        return named or self.judge
+
 
 @dataclass(frozen=True, slots=True)
 class Score:
@@ -62,6 +68,7 @@ class TrialResult:
         input: what the target got, at its last call where there were several.
         turns: the answer to each turn, of a case with `turns` or `conversation_id`.
         attempts: how many times the target was called.
+        retries: the calls that gave no answer and were made again.
         timestamp: when it finished, ISO 8601 in UTC.
         judge_cost_usd: what its judges cost, apart from the target's `cost_usd`.
     """
@@ -82,3 +89,4 @@ class TrialResult:
     judge_cost_usd: float | None = None
     metadata: JsonObject = field(default=EMPTY)
     turns: tuple[TargetResponse, ...] = ()
+    retries: tuple[Attempt, ...] = ()

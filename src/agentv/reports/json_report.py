@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import get_args
 
+from agentv.model.response import Failure
 from agentv.model.summary import Summary
 from agentv.model.values import Json
 from agentv.reports.paths import shown_from
@@ -16,7 +16,8 @@ def render_json(view: RunView, summary: Summary, *, here: str, results: str) -> 
     """The keys of `summary.json`, then `results` (the run's directory), `not_passed` and `passed_with_failed_checks`.
 
     The last two list trials with the keys of a row, and in `findings` every check that did not pass; `omitted` says
-    how many more there are in `index.jsonl`.
+    how many more there are in `index.jsonl`, and `stopped`, where there is something to say, why targets were stopped
+    and how many trials were not run for it.
     """
     shown: dict[str, Json] = {
         **summary.as_json(),
@@ -24,6 +25,7 @@ def render_json(view: RunView, summary: Summary, *, here: str, results: str) -> 
         "not_passed": [_trial(trial, here) for kind in _NOT_PASSED for trial in view.trials(kind)],
         "passed_with_failed_checks": [_trial(trial, here) for trial in view.trials("noted")],
         "omitted": sum(view.omitted(kind) for kind in get_args(Kind)),
+        **({"stopped": dict(view.stopped)} if view.stopped else {}),
     }
     return json.dumps(shown, indent=2)  # ASCII, so that nothing in it steers a terminal
 
@@ -45,9 +47,13 @@ def _trial(trial: TrialView, here: str) -> Json:
         "score": trial.score,
         "threshold": trial.threshold,
         "output": trial.output,
-        "error": asdict(trial.error) if trial.error else None,
+        "error": _error(trial.error) if trial.error else None,
         "findings": [_finding(finding, here) for finding in trial.findings],
     }
+
+
+def _error(failure: Failure) -> Json:
+    return {"code": failure.code, "message": failure.message, "retryable": failure.retryable}
 
 
 def _finding(finding: Finding, here: str) -> Json:

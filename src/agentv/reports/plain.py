@@ -7,7 +7,7 @@ from typing import get_args
 
 from agentv.model.summary import Summary
 from agentv.reports.text import one_line
-from agentv.reports.totals import money, totals
+from agentv.reports.totals import money, plural, totals
 from agentv.reports.view import Finding, Kind, RunView, TrialView
 from agentv.reports.words import LONGEST, check, label, reason, source
 
@@ -39,6 +39,8 @@ def _trials(view: RunView, here: str) -> Iterator[str]:
             yield from trial_lines(trial, here=here, targets=view.several_targets)
         if omitted := view.omitted(kind):
             yield f"{_VERDICTS[kind]} {omitted} more, listed in the results"
+    for why, number in view.stopped.items():
+        yield f"{_VERDICTS['skipped']} {plural(number, 'trial')}: {one_line(why, LONGEST)}"
 
 
 def trial_lines(trial: TrialView, *, here: str, targets: bool) -> Iterator[str]:

@@ -146,6 +146,7 @@ def _console(file: TextIO, **looks: Any) -> Console:
 def _draw(console: Console, view: RunView, summary: Summary, *, here: str, results: str) -> None:
     for kind in get_args(Kind):
         _section(console, view, kind, here)
+    _stopped(console, view)
     for line in totals(summary, view.noted, results):
         console.print(_outcomes_painted(line))
 
@@ -164,6 +165,15 @@ def _section(console: Console, view: RunView, kind: Kind, here: str) -> None:
         console.print()
         console.print(Text(f"and {more} more, in the results", _STYLES["dim"]))
     console.print()
+
+
+def _stopped(console: Console, view: RunView) -> None:
+    from rich.text import Text
+
+    for why, number in view.stopped.items():
+        console.print(Text(f"Not run ({number}): {one_line(why, LONGEST)}", _STYLES["skipped"]))
+    if view.stopped:
+        console.print()
 
 
 def _table(trials: list[TrialView], here: str, width: int, *, targets: bool) -> Table:

@@ -116,6 +116,7 @@ class RunView:
         planned: trials that there are to do.
         passed, failed, errored: trials that ended so; a passed one with a failed check is also `noted`.
         skipped: trials that were held back, because of what became of others.
+        stopped: why targets were stopped → how many trials were held back for it; these are not held one by one.
         earlier: trials among them that an interrupted run had finished before this one went on.
         cost_usd: US dollars spent on targets and judges; None as long as no call said.
     """
@@ -127,6 +128,7 @@ class RunView:
     skipped: int = 0
     noted: int = 0
     earlier: int = 0
+    stopped: dict[str, int] = field(default_factory=dict)
     cost_usd: float | None = None
     _kept: dict[Kind, list[TrialView]] = field(default_factory=lambda: {kind: [] for kind in get_args(Kind)})
     _targets: set[str] = field(default_factory=set)
@@ -164,7 +166,11 @@ class RunView:
             self._keep("errored", result)
         else:
             self.skipped += 1
-            self._keep("skipped", result)
+            if result.error is not None and result.error.code.endswith("target-stopped"):
+                why = result.error.message
+                self.stopped[why] = self.stopped.get(why, 0) + 1
+            else:
+                self._keep("skipped", result)
 
     def add_earlier(self, result: TrialResult) -> None:
         """Take in a trial that an earlier run finished: it counts, and says nothing of how fast this one is."""
@@ -184,6 +190,7 @@ class RunView:
     def omitted(self, kind: Kind) -> int:
         """How many trials of a kind are not held."""
         counted = {"failed": self.failed, "errored": self.errored, "skipped": self.skipped, "noted": self.noted}
+        counted["skipped"] -= sum(self.stopped.values())
         return counted[kind] - len(self._kept[kind])
 
     def _keep(self, kind: Kind, result: TrialResult) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from agentv.model.span import Span
-from agentv.model.suite import RunSettings
+from agentv.model.suite import DEFAULT_RETRY, RunSettings
 from agentv.registry.fields import Declared, Doc, Fraction, Text
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.files import Places, shown, upwards
@@ -88,7 +88,8 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
     read = shape_of(AuthoredRun).decode(translated.items, translated.map, reading, "'run'", others=others)
     if read is INVALID:
         return RunSettings()
-    return RunSettings(read.workers, read.repeat, read.aggregate, read.timeout_s, read.max_errors)
+    retry = None if read.retry is None else read.retry.over(DEFAULT_RETRY)
+    return RunSettings(read.workers, read.repeat, read.aggregate, read.timeout_s, read.max_errors, retry)
 
 
 def _run_value(key: str, node: Node) -> Node:
@@ -125,4 +126,5 @@ def over(first: RunSettings, second: RunSettings) -> RunSettings:
         aggregate=first.aggregate if first.aggregate is not None else second.aggregate,
         timeout_s=first.timeout_s if first.timeout_s is not None else second.timeout_s,
         max_errors=first.max_errors if first.max_errors is not None else second.max_errors,
+        retry=first.retry if first.retry is not None else second.retry,
     )

@@ -67,6 +67,8 @@ class HeadReader:
         assertions = self._assertions(reading)
         reading = replace(reading, entries=assertions.entries)
         authored, translated, kept = self._authored(root, reading)
+        run = self._run(authored, translated, config, reading)
+        book.retry = run.retry or book.retry
         defaults = read_defaults(authored, root.keys, request.variables, reading)
         cases = CaseReader(defaults, assertions, book, env, reading.places.root)
         cases.witness = request.witness
@@ -82,7 +84,7 @@ class HeadReader:
             default_judge=targets.default_judge(reading),
             threshold=authored.threshold if authored.threshold is not None else config.threshold,
             tags=read_tags(authored.tags, reading),
-            run=self._run(authored, translated, config, reading),
+            run=run,
             env=env,
             metadata={**authored.metadata, **kept, **_facts(authored)} or EMPTY,
             span=span_of(root.at),

@@ -10,6 +10,7 @@ from agentv.registry.types import Provider
 from agentv.spec.decode import shape_of
 from agentv.spec.json_kinds import NAME, Schema, needed, object_of, properties_of, spellings_of
 from agentv.spec.json_spellings import older_spelling, spelled_mapping
+from agentv.spec.pacing import FLAT, AuthoredRetry
 from agentv.spec.schema import AuthoredTarget
 from agentv.spec.spellings import SETTINGS
 from agentv.spec.spellings import TARGET as KEYS
@@ -21,7 +22,7 @@ BY_ID: Schema = {"$ref": "#/$defs/target-by-id"}
 def target_defs(providers: Registry[Provider]) -> dict[str, Schema]:
     """The definitions that every place of a target refers to. An unknown provider may be a plugin's: any keys do."""
     found = [_loaded(providers, name) for name in providers]
-    common = spelled_mapping(properties_of(AuthoredTarget), KEYS, "#/$defs/target-keys")
+    common = spelled_mapping(properties_of(AuthoredTarget), KEYS, "#/$defs/target-keys", _flat())
     rules, by_id = ([rule for provider in found for rule in _rules(provider, key)] for key in ("provider", "id"))
     open_keys = {key: value for key, value in common.items() if key != "additionalProperties"}
     return {
@@ -41,6 +42,12 @@ def target_defs(providers: Registry[Provider]) -> dict[str, Schema]:
         },
         **{f"provider.{provider.name}": _settings(provider, common["properties"]) for provider in found},
     }
+
+
+def _flat() -> dict[str, Schema]:
+    """Keys of `retry` that may stand beside the others."""
+    told = {"description": "older place of a key of 'retry'", "deprecated": True}
+    return {key: {**schema, **told} for key, schema in properties_of(AuthoredRetry).items() if key in FLAT}
 
 
 def _loaded(providers: Registry[Provider], name: str) -> Provider:

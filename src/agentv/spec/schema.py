@@ -13,6 +13,7 @@ from agentv.model.assertion import Transform
 from agentv.model.values import EMPTY, JsonObject
 from agentv.registry.fields import Between, Declared, Doc, Fraction, Nonempty, Older, Seconds, Text, Verbatim
 from agentv.spec.decode import AsNode
+from agentv.spec.pacing import AuthoredRate, AuthoredRetry
 
 Unread: TypeAlias = Annotated[Any, AsNode()]
 AtLeastOne: TypeAlias = Annotated[int, Between(1)]
@@ -33,6 +34,7 @@ class AuthoredRun(Declared):
     ] = None
     timeout_s: Annotated[Seconds | None, Doc("seconds that one attempt may take")] = None
     max_errors: Annotated[AtLeastOne | None, Doc("stop after so many errored trials")] = None
+    retry: Annotated[AuthoredRetry | None, Doc("when a failed call is made again; a target's own says more")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,9 @@ class AuthoredTarget(Declared):
     judge: Annotated[Text | None, Doc("the target that grades this one's answers")] = None
     env: Annotated[Mapping[str, Text], Doc("environment of this target's own processes")] = field(default_factory=dict)
     workers: Annotated[AtLeastOne | None, Doc("how many calls it may get at once")] = None
-    timeout_s: Annotated[Seconds | None, Doc("seconds that one call may take")] = None
+    timeout_s: Annotated[Seconds | None, Doc("seconds that one attempt may take")] = None
+    retry: Annotated[AuthoredRetry | None, Doc("when a failed call is made again")] = None
+    rate: Annotated[AuthoredRate | None, Doc("how much it is asked at most")] = None
     allow_empty: Annotated[bool, Doc("an empty answer is an answer")] = False
 
 

@@ -117,7 +117,7 @@ SUITE = Spellings(
 )
 
 RUN = Spellings(
-    canonical=frozenset(["workers", "repeat", "aggregate", "timeout_s", "max_errors"]),
+    canonical=frozenset(["workers", "repeat", "aggregate", "timeout_s", "max_errors", "retry"]),
     older={
         "max_concurrency": "workers",
         "maxConcurrency": "workers",
@@ -125,7 +125,7 @@ RUN = Spellings(
         "trials": "repeat",
         "fail_on_error": "max_errors",
     },
-    not_yet=frozenset({"budget_usd", "cache", "retry"}),
+    not_yet=frozenset({"budget_usd", "cache"}),
 )
 
 CASE = Spellings(
@@ -207,7 +207,7 @@ TEMPLATE = Spellings(
 )
 
 TARGET = Spellings(
-    canonical=frozenset(["name", "provider", "judge", "env", "workers", "timeout_s", "allow_empty"]),
+    canonical=frozenset(["name", "provider", "judge", "env", "workers", "timeout_s", "retry", "rate", "allow_empty"]),
     older={
         "id": "name",
         "label": "name",
@@ -215,7 +215,6 @@ TARGET = Spellings(
         "grader_target": "judge",
         "timeout_seconds": "timeout_s",
     },
-    not_yet=frozenset({"retry", "rate"}),
 )
 
 SETTINGS = {"command_template": "command"}

@@ -78,7 +78,7 @@ class SuiteTargets:
             return
         node = node_of(given, Span(self.path, 1, 1, 1, 2))
         assert isinstance(node, MapNode)  # noqa: S101  # it was made of a mapping
-        found = read_target(node, self.book.providers, reading.rendering(False))
+        found = read_target(node, self.book.providers, reading.rendering(False), self.book.retry)
         if found is not None:
             yield found
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agentv.model.span import Span
-from agentv.model.suite import TargetSpec
+from agentv.model.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
 from agentv.spec.files import Places, nearest_in_agentv, shown
@@ -38,12 +38,14 @@ class TargetBook:
     Attributes:
         path: the `targets.yaml` in force; None where there is none.
         default_target, default_judge: names from its `defaults`.
+        retry: of the suite; what a target says of it wins.
     """
 
     providers: Registry[Provider]
     path: str | None = None
     default_target: Scalar | None = None
     default_judge: Scalar | None = None
+    retry: Retry = DEFAULT_RETRY
     _entries: dict[str, MapNode] = field(default_factory=dict)
     _reading: Reading | None = None
     _read: dict[str, TargetSpec | None] = field(default_factory=dict)
@@ -70,7 +72,7 @@ class TargetBook:
         if isinstance(found, Scalar) and isinstance(found.value, str) and found.value.strip():
             return self.resolve(found.value.strip(), found, reading)
         if isinstance(found, MapNode):
-            return read_target(found, self.providers, reading)
+            return read_target(found, self.providers, reading, self.retry)
         if found is not None:
             reading.report.error("bad-value", found, f"a target is a name or a mapping, found {kind_of(found)}")
         return None
@@ -89,7 +91,8 @@ class TargetBook:
 
     def _named(self, name: str, reading: Reading) -> TargetSpec | None:
         if name not in self._read:
-            self._read[name] = read_target(self._entries[name], self.providers, self._reading or reading)
+            at = self._reading or reading
+            self._read[name] = read_target(self._entries[name], self.providers, at, self.retry)
         return self._read[name]
 
     def _from_string(self, written: str, at: Node | None, reading: Reading) -> TargetSpec | None:
@@ -105,7 +108,8 @@ class TargetBook:
         place: Any = at.at if at is not None else NOWHERE
         said = f"{name}:{rest}" if colon else name
         pairs: dict[str, Node] = {"name": Scalar(written, written, place), "provider": Scalar(said, said, place)}
-        return read_target(MapNode(pairs, dict.fromkeys(pairs, place), place), self.providers, reading)
+        made = MapNode(pairs, dict.fromkeys(pairs, place), place)
+        return read_target(made, self.providers, reading, self.retry)
 
     def _unknown(self, written: str, at: Node | None, reading: Reading, *, bare: Provider | None) -> None:
         notes = [f"looked in {shown(self.path)}" if self.path else "no .agentv/targets.yaml was found"]

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agentv.model.suite import TargetSpec
+from agentv.model.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
 from agentv.spec.decode import INVALID, Shape, shape_of
@@ -17,6 +17,7 @@ from agentv.spec.kinds import FILE
 from agentv.spec.masking import mask, secrets_in
 from agentv.spec.nearest import did_you_mean, nearest
 from agentv.spec.nodes import MapNode, Node, Scalar, is_empty, plain
+from agentv.spec.pacing import gathered
 from agentv.spec.reading import Others, Reading
 from agentv.spec.schema import AuthoredTarget
 from agentv.spec.spellings import SETTINGS, TARGET, translate
@@ -25,10 +26,20 @@ from agentv.templating import RenderError, Scope, has_placeholder, render_text
 _OTHERS = Others(listed=tuple(sorted(TARGET.canonical)), hinted=tuple(TARGET.known))
 
 
-def read_target(node: MapNode, providers: Registry[Provider], reading: Reading) -> TargetSpec | None:
-    """A target out of its mapping; None when something is wrong, which is reported."""
+def read_target(
+    node: MapNode, providers: Registry[Provider], reading: Reading, retry: Retry = DEFAULT_RETRY
+) -> TargetSpec | None:
+    """A target out of its mapping; None when something is wrong, which is reported.
+
+    Args:
+        node: the mapping.
+        providers: what its `provider` can mean.
+        reading: of the suite.
+        retry: the suite's; what the target says of it wins.
+    """
     errors = reading.report.errors
-    translated = translate(flattened(node, providers), TARGET, reading.report)
+    flat = gathered(flattened(node, providers), reading.report)
+    translated = translate(flat, TARGET, reading.report)
     at = _with_provider(translated.map, reading)
     if at is None:
         return None
@@ -54,6 +65,8 @@ def read_target(node: MapNode, providers: Registry[Provider], reading: Reading) 
         settings=settings,
         env=authored.env,
         judge=authored.judge,
+        retry=retry if authored.retry is None else authored.retry.over(retry),
+        rate=None if authored.rate is None else authored.rate.rate,
         workers=authored.workers,
         timeout_s=authored.timeout_s,
         allow_empty=authored.allow_empty,

@@ -16,6 +16,12 @@ from agentv.model.trial import SCHEMA_VERSION, Status
 from agentv.store.lines import read_lines
 
 
+class ErrorFacts(Struct, gc=False):
+    """What a resume needs of an error: whether it stopped the target."""
+
+    stops: bool = False
+
+
 class RowFacts(Struct, gc=False):
     """What totals need of a row; its other keys, known and unknown, are ignored."""
 
@@ -37,6 +43,7 @@ class RowFacts(Struct, gc=False):
     repeat: int = 1
     aggregate: Aggregate = "mean"
     scores: Raw = Raw(b"[]")
+    error: ErrorFacts | None = None
 
     @property
     def gates(self) -> tuple[Gate, ...]:
@@ -81,9 +88,11 @@ def not_a_row(path: Path, number: int, error: Exception) -> StoreError:
 
 
 def finished_keys(path: Path) -> Iterator[str]:
-    """The keys of the trials that passed, failed or errored.
+    """The keys of the trials that passed, failed or errored, but for those whose error stopped their target.
+
+    Whatever made it refuse everything, such as a wrong key, is mended before a run goes on.
 
     Raises:
         StoreError: as `read_rows`.
     """
-    return (row.key for row in read_rows(path) if row.status != "skipped")
+    return (row.key for row in read_rows(path) if row.status != "skipped" and not (row.error and row.error.stops))

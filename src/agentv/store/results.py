@@ -13,7 +13,7 @@ from agentv.model.assertion import AssertionEntry, AssertionSettings
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Check, Grade
 from agentv.model.message import messages_from_json
-from agentv.model.response import Failure, TargetResponse, TokenUsage
+from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse, TokenUsage
 from agentv.model.span import Span
 from agentv.model.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
 from agentv.model.trial import Score, Trial, TrialResult
@@ -72,7 +72,7 @@ def _result(row: Row, root: str) -> TrialResult:
         output=row.get("output"),
         input=messages_from_json(row.get("input", ())),
         scores=tuple(_score(score, root) for score in row["scores"]),
-        error=Failure(**error) if error else None,
+        error=_failure(error) if error else None,
         duration_ms=row.get("duration_ms", 0.0),
         timestamp=row.get("timestamp", ""),
         attempts=row.get("attempts", 1),
@@ -81,7 +81,12 @@ def _result(row: Row, root: str) -> TrialResult:
         judge_cost_usd=row.get("judge_cost_usd"),
         metadata=row.get("metadata", {}),
         turns=tuple(_turn(turn) for turn in row.get("turns", ())),
+        retries=tuple(Attempt(**retry) for retry in row.get("retries", ())),
     )
+
+
+def _failure(row: Row) -> Failure:
+    return CallFailure(**row) if "stops" in row else Failure(**row)
 
 
 def _turn(row: Row) -> TargetResponse:

@@ -1,8 +1,9 @@
 """The rows of `index.jsonl`, and how a finished trial becomes one (SPEC section 13).
 
 Beyond the keys of SPEC section 13, in their order, a row ends with those of `tags`, `judge_cost_usd`, `repeat`,
-`aggregate`, `conversation_id` and `turns` that say something: totals are computed from rows alone. A score ends with
-`error` where it errored. `input` and `output` of a conversation are its transcript; `turns` says what each call gave.
+`aggregate`, `conversation_id`, `turns` and `retries` that say something: totals are computed from rows alone. A score
+ends with `error` where it errored. `input` and `output` of a conversation are its transcript; `turns` says what each
+call gave.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from agentv.model.grade import Check
 from agentv.model.message import Message
-from agentv.model.response import Failure, TargetResponse, TokenUsage
+from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse, TokenUsage
 from agentv.model.suite import Aggregate
 from agentv.model.trial import SCHEMA_VERSION, Score, Status, TrialResult
 from agentv.model.values import JsonObject
@@ -30,11 +31,21 @@ class ErrorRow(Struct, gc=False):
 
 
 class FailureRow(Struct, gc=False):
-    """Why a trial has no verdict."""
+    """Why a trial has no verdict. `stops`: it also stopped its target, so that a resume tries again."""
 
     code: str
     message: str
     retryable: bool
+    stops: bool | UnsetType = UNSET
+
+
+class RetryRow(Struct, gc=False):
+    """A call that gave no answer and was made again."""
+
+    code: str
+    message: str
+    duration_ms: float
+    waited_ms: float
 
 
 class ScoreRow(Struct, gc=False, rename={"passed": "pass"}):
@@ -95,6 +106,7 @@ class Row(Struct, gc=False):
     aggregate: Aggregate | UnsetType = UNSET
     conversation_id: str | UnsetType = UNSET
     turns: Sequence[TurnRow] | UnsetType = UNSET
+    retries: Sequence[RetryRow] | UnsetType = UNSET
 
 
 class Places(dict[str, str]):
@@ -143,11 +155,17 @@ def row_of(result: TrialResult, places: Places) -> Row:
         trial.aggregate if trial.repeat > 1 else UNSET,
         case.conversation_id or UNSET,
         [_turn_row(answer) for answer in result.turns] if result.turns else UNSET,
+        [_retry_row(attempt) for attempt in result.retries] if result.retries else UNSET,
     )
 
 
 def _failure_row(failure: Failure) -> FailureRow:
-    return FailureRow(failure.code, failure.message, failure.retryable)
+    stops = isinstance(failure, CallFailure) and failure.stops
+    return FailureRow(failure.code, failure.message, failure.retryable, stops or UNSET)
+
+
+def _retry_row(attempt: Attempt) -> RetryRow:
+    return RetryRow(attempt.code, attempt.message, attempt.duration_ms, attempt.waited_ms)
 
 
 def _turn_row(answer: TargetResponse) -> TurnRow:

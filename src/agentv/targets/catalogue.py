@@ -14,11 +14,15 @@ PROVIDERS = {
     "python": "agentv.targets.python:Python",
     "cli": "agentv.targets.cli:Cli",
     "http": "agentv.targets.http:Http",
+    "openai": "agentv.targets.openai:OpenAI",
+    "azure": "agentv.targets.azure:Azure",
+    "ollama": "agentv.targets.ollama:Ollama",
+    "openrouter": "agentv.targets.openrouter:OpenRouter",
     "local": "agentv.targets.local:Local",
 }
 """Name → place of the settings, imported when the name is first looked up."""
 
-MODEL_APIS = frozenset({"openai", "azure", "anthropic", "gemini", "ollama", "openrouter", "litellm"})
+MODEL_APIS = frozenset({"anthropic", "gemini", "litellm"})
 
 CODING_AGENTS = frozenset(
     {

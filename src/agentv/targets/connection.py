@@ -20,11 +20,12 @@ _CHUNK = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a server answered: its status, the words beside it, and the whole body."""
+    """What a server answered: its status, the words beside it, the whole body, and the headers by lower-case names."""
 
     status: int
     reason: str
     body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(slots=True)
@@ -61,8 +62,9 @@ class Connection:
         except TimeoutError:
             return Failure("timeout", f"no reply within {timeout_s:g} s", retryable=True)
         except (ClientError, OSError, ValueError) as error:
-            return Failure("connection", f"no reply: {_reason(error)}", retryable=not isinstance(error, ValueError))
-        return TOO_LARGE if data is None else Reply(response.status, response.reason or "", data)
+            return Failure("connection", f"no reply: {reason_of(error)}", retryable=not isinstance(error, ValueError))
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return TOO_LARGE if data is None else Reply(response.status, response.reason or "", data, headers)
 
     def _opened(self) -> ClientSession:
         if self._session is None:
@@ -99,7 +101,7 @@ async def _read(response: ClientResponse) -> bytes | None:
     return bytes(data)
 
 
-def _reason(error: ClientError | OSError | ValueError) -> str:
+def reason_of(error: ClientError | OSError | ValueError) -> str:
     """Why there is no reply. The words of most errors hold the URL, so only those that do not are quoted."""
     from aiohttp import ClientConnectionError, ClientConnectorError, ClientPayloadError, ClientResponseError
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from agentv.foreign.excerpts import head
 from agentv.model import json_path
-from agentv.model.response import Failure, TargetResponse
+from agentv.model.response import CallFailure, Failure, TargetResponse
 from agentv.model.suite import TargetSpec
 from agentv.model.values import Json
 from agentv.ports import Executor, Target, TargetRequest
@@ -18,10 +18,8 @@ from agentv.registry.fields import CallTimeTemplate, Doc, Fault, Nonempty, Text
 from agentv.registry.types import ProviderSettings
 from agentv.targets.answers import decoded, from_object, from_text, from_value, is_answer, parsed
 from agentv.targets.connection import Connection, Reply
+from agentv.targets.statuses import failure_of, limits_of
 from agentv.templating import RenderError, Scope, has_placeholder, render, render_text, undeclared
-
-RETRYABLE = frozenset({408, 409, 425, 429})
-"""Statuses below 500 that another try may turn into an answer."""
 
 DEFAULT_BODY: Json = {"prompt": "{{ prompt }}"}
 _BODILESS = frozenset({"GET", "DELETE"})
@@ -47,7 +45,7 @@ class Http(ProviderSettings):
 
     def faults(self) -> Iterable[Fault]:
         """A URL that is none, a path that is none, templates that cannot be read."""
-        if not _is_url(self.url):
+        if not is_url(self.url):
             yield Fault(("url",), "'url' must begin with http:// or https:// and name a host")
         try:
             json_path.parse("$" if self.output is None else self.output)
@@ -59,6 +57,11 @@ class Http(ProviderSettings):
             except RenderError as error:
                 yield Fault(path, error.message, error.code)
 
+    def endpoint(self) -> str | None:
+        """The server: its calls share a limit, whatever their path."""
+        parts = urlsplit(self.url)
+        return f"http {parts.scheme}://{parts.hostname}:{parts.port or parts.scheme}"
+
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that opens connections as it is asked, and keeps them."""
         import aiohttp  # noqa: F401  # a quarter of a second that must not count as the first answer's
@@ -67,7 +70,8 @@ class Http(ProviderSettings):
         return _Http(self, frozenset(spec.retry.status_codes))
 
 
-def _is_url(text: str) -> bool:
+def is_url(text: str) -> bool:
+    """Whether a text is the address of a server: http or https, with a host."""
     try:
         parts = urlsplit(text)
     except ValueError:
@@ -114,6 +118,7 @@ class _Http:
         self._path = json_path.parse(settings.output) if settings.output is not None else None
         self._retryable = retryable
         self._connection = Connection()
+        self._answered = False
 
     def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
         return self._ask(request)
@@ -130,7 +135,14 @@ class _Http:
         reply = await self._connection.ask(
             self._settings.method, self._settings.url, headers=headers, body=body, timeout_s=request.timeout_s
         )
-        return reply if isinstance(reply, Failure) else self._read(reply)
+        if isinstance(reply, Failure):
+            return reply
+        if not 200 <= reply.status < 300:  # a redirect that leads nowhere is no answer either
+            return self._refused(reply)
+        self._answered = True
+        found = self._read(reply)
+        limits = limits_of(reply.headers)
+        return found if limits is None or isinstance(found, Failure) else replace(found, limits=limits)
 
     def _headers(self, scope: Scope) -> dict[str, str]:
         kind = "text/plain; charset=utf-8" if isinstance(self._body, str) else "application/json"
@@ -150,11 +162,6 @@ class _Http:
             raise RenderError("bad-body", f"the body cannot be written as JSON: {error}") from None
 
     def _read(self, reply: Reply) -> TargetResponse | Failure:
-        if not 200 <= reply.status < 300:  # a redirect that leads nowhere is no answer either
-            said = f"HTTP {reply.status} {reply.reason}".rstrip()
-            return Failure(
-                "http-status", f"{said}: {head(reply.body) or 'no body'}", retryable=self._may_pass(reply.status)
-            )
         text = decoded(reply.body)
         if isinstance(text, Failure):
             return text
@@ -165,9 +172,10 @@ class _Http:
             return from_object(value)
         return from_text(value if isinstance(value, str) else text)
 
-    def _may_pass(self, status: int) -> bool:
-        """Whether another try may give an answer: what the target's `retry` says, else what the status means."""
-        return status in self._retryable if self._retryable else status in RETRYABLE or status >= 500
+    def _refused(self, reply: Reply) -> CallFailure:
+        """A server that has answered a case refuses another one for what it asks, and not for the target's key."""
+        failure = failure_of(reply.status, reply.body.decode(errors="replace"), reply.headers, self._retryable)
+        return replace(failure, stops=False) if self._answered and failure.stops else failure
 
     async def close(self) -> None:
         """Let go of all connections."""

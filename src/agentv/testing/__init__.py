@@ -1,1 +1,78 @@
-"""Doubles for the tests of people who use agentv."""
+"""Doubles for the tests of people who use agentv: a model provider on loopback that does as it is told.
+
+The names are loaded when they are first used; aiohttp when a server is started.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agentv.model.message import ToolCall
+    from agentv.model.response import TokenUsage
+    from agentv.testing.calls import ModelCall
+    from agentv.testing.server import ModelServer
+    from agentv.testing.steps import (
+        Answer,
+        ClosedConnection,
+        ContentFilter,
+        EmptyChoices,
+        Hang,
+        MalformedJson,
+        SlowDrip,
+        Status,
+        Step,
+        StoppedStream,
+        Truncated,
+        WrongType,
+    )
+
+_PLACES = {
+    "Answer": "agentv.testing.steps",
+    "ClosedConnection": "agentv.testing.steps",
+    "ContentFilter": "agentv.testing.steps",
+    "EmptyChoices": "agentv.testing.steps",
+    "Hang": "agentv.testing.steps",
+    "MalformedJson": "agentv.testing.steps",
+    "ModelCall": "agentv.testing.calls",
+    "ModelServer": "agentv.testing.server",
+    "SlowDrip": "agentv.testing.steps",
+    "Status": "agentv.testing.steps",
+    "Step": "agentv.testing.steps",
+    "StoppedStream": "agentv.testing.steps",
+    "TokenUsage": "agentv.model.response",
+    "ToolCall": "agentv.model.message",
+    "Truncated": "agentv.testing.steps",
+    "WrongType": "agentv.testing.steps",
+}
+
+__all__ = [
+    "Answer",
+    "ClosedConnection",
+    "ContentFilter",
+    "EmptyChoices",
+    "Hang",
+    "MalformedJson",
+    "ModelCall",
+    "ModelServer",
+    "SlowDrip",
+    "Status",
+    "Step",
+    "StoppedStream",
+    "TokenUsage",
+    "ToolCall",
+    "Truncated",
+    "WrongType",
+]
+
+
+def __getattr__(name: str) -> object:
+    place = _PLACES.get(name)
+    if place is None:
+        raise AttributeError(f"module 'agentv.testing' has no attribute {name!r}")
+    return getattr(import_module(place), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agentv.model.suite import Rate, Retry
 from agentv.spec.masking import MASK
 from agentv.spec.targets import read_target
 from agentv.targets.catalogue import registry
@@ -67,7 +68,7 @@ def test_a_target_without_a_name_is_called_as_its_provider(tmp_path):
         ("{name: a, provider: [x]}", [("bad-value", 21)]),
         ("{name: a, provider: 7}", [("unknown-provider", 21)]),
         ("{name: a, provider: mokc}", [("unknown-provider", 21)]),
-        ("{name: a, provider: openai}", [("not-yet", 21)]),
+        ("{name: a, provider: codex}", [("not-yet", 21)]),
         ("{name: a, provider: mock}", [("missing-key", 1)]),
         ("{name: a, provider: echo, response: hi}", [("unknown-key", 27)]),
         ("{name: a, provider: 'echo:x'}", [("bad-target", 21)]),
@@ -76,7 +77,15 @@ def test_a_target_without_a_name_is_called_as_its_provider(tmp_path):
         ("{name: a, id: b, provider: echo}", [("two-spellings", 11)]),
         ("{name: a, provider: mock, response: hi, workers: 0, timeout_s: x}", [("bad-value", 50), ("bad-value", 64)]),
         ("{name: a, provider: mock, respons: hi, worker: 1}", [("unknown-key", 27), ("unknown-key", 40)]),
-        ("{name: a, provider: mock, response: hi, rate: {}}", [("not-yet", 41)]),
+        ("{name: a, provider: mock, response: hi, rate: {}}", [("missing-key", 47)]),
+        ("{name: a, provider: mock, response: hi, rate: {rpm: 0}}", [("bad-value", 53)]),
+        ("{name: a, provider: echo, rate: {rpm: 1, requests: 2}}", [("two-spellings", 42)]),
+        ("{name: a, provider: echo, retry: {max_retries: -1}}", [("bad-value", 48)]),
+        ("{name: a, provider: echo, retry: {max_retry: 1}}", [("unknown-key", 35)]),
+        ("{name: a, provider: echo, retry: {status_codes: [99]}}", [("bad-value", 50)]),
+        ("{name: a, provider: echo, retry: {initial_delay_ms: 9, max_delay_ms: 3}}", [("bad-value", 53)]),
+        ("{name: a, provider: echo, retry: {max_retries: 1}, max_retries: 2}", [("two-spellings", 52)]),
+        ("{name: a, provider: echo, max_retries: many}", [("bad-value", 40)]),
         ("{name: a, provider: mock, config: [x], response: hi}", [("unknown-key", 27)]),
     ],
 )
@@ -84,6 +93,36 @@ def test_what_is_wrong_with_a_target(tmp_path, text, told):
     found, said = read(text, tmp_path)
     assert found is None
     assert said == told
+
+
+def test_retry_and_rate_are_read_in_every_spelling(tmp_path):
+    canonical = target(
+        "{name: a, provider: echo, retry: {max_retries: 5, retry_initial_delay_ms: 10, retry_max_delay_ms: 20,"
+        " retry_backoff_factor: 1.5, retry_status_codes: [500, 502]}, rate: {requests_per_minute: 60}}",
+        tmp_path,
+    )
+    assert canonical.retry == Retry(5, 10, 20, 1.5, (500, 502))
+    assert canonical.rate == Rate(requests_per_minute=60)
+    short = target(
+        "{name: a, provider: echo, retry: {max_retries: 5, initial_delay_ms: 10, max_delay_ms: 20,"
+        " backoff_factor: 1.5, status_codes: [500, 502]}, rate: {rpm: 60}}",
+        tmp_path,
+    )
+    flat = target(
+        "{name: a, provider: echo, max_retries: 5, retry_initial_delay_ms: 10, retry_max_delay_ms: 20,"
+        " retry_backoff_factor: 1.5, config: {retry_status_codes: [500, 502]}, rate: {requests: 60}}",
+        tmp_path,
+    )
+    assert (short.retry, short.rate) == (flat.retry, flat.rate) == (canonical.retry, canonical.rate)
+    promptfoos = target("{id: echo, label: a, config: {maxRetries: 0}}", tmp_path)
+    assert promptfoos.retry == Retry(max_retries=0)
+    assert target("{name: a, provider: echo, rate: {tpm: 9}}", tmp_path).rate == Rate(tokens_per_minute=9)
+
+
+def test_what_nobody_says_of_retries_is_as_agentv_has_it(tmp_path):
+    found = target("{name: a, provider: echo}", tmp_path)
+    assert found.retry == Retry(3, 1000, 60_000, 2, ())
+    assert found.rate is None
 
 
 def test_secrets_are_kept_apart_and_masked(tmp_path):

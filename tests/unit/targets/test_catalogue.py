@@ -15,9 +15,9 @@ def test_every_name_stands_for_its_settings():
 
 
 def test_what_is_to_come_is_known_and_not_found():
-    assert {"openai", "ollama", "claude-cli", "codex", "copilot-cli", "pi-coding-agent", "vscode"} <= NOT_YET
+    assert {"claude-cli", "codex", "copilot-cli", "pi-coding-agent", "vscode"} <= NOT_YET
     assert not NOT_YET & set(PROVIDERS)
-    assert registry().find("openai") is None
+    assert registry().find("claude-code") is None
     assert registry().find("no-such-provider") is None
 
 
@@ -28,7 +28,7 @@ def test_a_plugin_that_is_no_provider_is_quoted(wrong):
 
 
 def test_what_a_suite_does_not_need_is_not_imported():
-    heavy = {"aiohttp", "jinja2", "rapidfuzz", "msgspec", "subprocess"}
+    heavy = {"aiohttp", "genai_prices", "httpx", "jinja2", "msgspec", "openai", "rapidfuzz", "subprocess"}
     code = (
         "import sys; from agentv.targets.catalogue import *; found = registry(); list(map(found.find, PROVIDERS));"
         f"print(*({heavy} & set(sys.modules)))"

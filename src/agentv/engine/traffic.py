@@ -1,0 +1,192 @@
+"""Every call of a target goes through here: it waits for its turn, keeps its time, is made again where that may help.
+
+Trials and judges that ask one endpoint share its gate (SPEC sections 10 and 12). What answers at once, such as `echo`,
+takes the shortest way: nothing is waited for, measured or made, and what that takes is not even imported.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from agentv.engine.line import Line
+from agentv.engine.naps import Naps
+from agentv.engine.stops import Stops
+from agentv.model.response import CallFailure, Embeddings, Failure, TargetResponse
+from agentv.model.suite import DEFAULT_WORKERS, TargetSpec
+from agentv.ports import Embedder, Target, TargetRequest
+
+if TYPE_CHECKING:
+    from agentv.engine.attempts import Turn
+    from agentv.engine.gate import Gate, Visitor
+    from agentv.engine.rate import Meter
+
+
+def by_chance() -> float:
+    """A random number, 0..1."""
+    import random
+
+    return random.random()  # noqa: S311  # it spreads calls, and keeps no secret
+
+
+class Traffic:
+    """What the calls of one run share.
+
+    Attributes:
+        stops: the targets that are stopped.
+        stopped: those of them that nobody has told yet, with the reason.
+
+    Args:
+        workers: calls that one endpoint gets at once, at most.
+        chance: gives random numbers, 0..1.
+    """
+
+    def __init__(self, workers: int = DEFAULT_WORKERS, chance: Callable[[], float] = by_chance) -> None:
+        self.stops = Stops()
+        self.stopped: deque[tuple[str, Failure]] = deque()
+        self._workers = workers
+        self._chance = chance
+        self._gates: dict[str, Gate] = {}
+        self._own: list[Gate] = []
+        self._naps = Naps()
+
+    def through(self, spec: TargetSpec, target: Target) -> Target:
+        """The target, asked through here. It is an `Embedder` if the target is one."""
+        endpoint: str | None = getattr(spec.settings, "endpoint", _nowhere)()
+        line = Line(
+            spec,
+            self._gate(spec, endpoint),
+            endpoint is not None,
+            _meter(spec),
+            self.stops.of(spec),
+            self._naps,
+            self._chance,
+            self._tell,
+        )
+        paced = PacedEmbedder if isinstance(target, Embedder) else PacedTarget
+        return paced(target, line)
+
+    def interrupt(self) -> None:
+        """Nobody waits for another attempt any more, nor for a place at a server."""
+        self._naps.end()
+        for gate in (*self._gates.values(), *self._own):
+            gate.close()
+
+    def _gate(self, spec: TargetSpec, endpoint: str | None) -> Gate | None:
+        """Where calls wait: at the endpoint, or, where there is a rate to keep and nothing else, one by one target."""
+        if endpoint is None and spec.rate is None:
+            return None
+        if endpoint is not None and endpoint in self._gates:
+            return self._gates[endpoint]
+        from agentv.engine.gate import Gate
+        from agentv.engine.pace import Pace
+
+        made = Gate(Pace(self._workers))
+        if endpoint is None:
+            self._own.append(made)
+        else:
+            self._gates[endpoint] = made
+        return made
+
+    def _tell(self, spec: TargetSpec, failure: Failure) -> None:
+        self.stops.any = True
+        self.stopped.append((spec.name, failure))
+
+
+class PacedTarget:
+    """A target that is asked through a `Traffic`.
+
+    Attributes:
+        wrapped: the target itself.
+    """
+
+    def __init__(self, wrapped: Target, line: Line) -> None:
+        self.wrapped = wrapped
+        self._line = line
+        self._answer = wrapped.answer
+        self._at_once = line.gate is None
+        self._stop = line.stop
+
+    def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
+        """Ask, and ask again where that may help."""
+        if not self._at_once or self._stop.failure is not None:
+            return self._asked(request, None)
+        given = self._answer(request)
+        if isinstance(given, TargetResponse):
+            return given
+        if isinstance(given, Failure) and not given.retryable and not isinstance(given, CallFailure):
+            return given
+        return self._asked(request, given)
+
+    async def close(self) -> None:
+        """Let go of what the target holds."""
+        await self.wrapped.close()
+
+    async def _asked(
+        self, request: TargetRequest, first: TargetResponse | Failure | Awaitable[TargetResponse | Failure] | None
+    ) -> TargetResponse | Failure:
+        from agentv.engine.attempts import Call
+
+        def ask(turn: Turn) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
+            if not turn.number and turn.seconds == request.timeout_s:
+                return self._answer(request)
+            return self._answer(replace(request, attempt=request.attempt + turn.number, timeout_s=turn.seconds))
+
+        call = Call(self._line, ask, request.timeout_s, _visitor(request.prompt, self._line))
+        found, took_s = await call.outcome(first)
+        if isinstance(found, Failure):
+            return _noted(found, self._line)
+        if self._at_once and not call.attempts:
+            return found
+        took_ms = found.duration_ms if found.duration_ms is not None else took_s * 1000
+        return replace(found, duration_ms=took_ms, attempts=tuple(call.attempts))
+
+
+class PacedEmbedder(PacedTarget):
+    """A paced target that also turns texts into vectors."""
+
+    async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
+        """The vectors of the texts, asked for again where that may help."""
+        from agentv.engine.attempts import Call
+
+        embedder = self.wrapped
+        assert isinstance(embedder, Embedder)  # noqa: S101  # it was when this was made
+
+        def ask(turn: Turn) -> Awaitable[Embeddings | Failure]:
+            return embedder.embed(texts, turn.seconds)
+
+        found, _ = await Call(self._line, ask, timeout_s, _visitor("".join(texts), self._line)).outcome()
+        return _noted(found, self._line) if isinstance(found, Failure) else found
+
+
+def _noted(failure: Failure, line: Line) -> Failure:
+    """The failure, or that the target is stopped already where it says nothing new."""
+    if line.stop.note(failure):
+        line.tell(line.spec, failure)
+        return failure
+    stops = isinstance(failure, CallFailure) and failure.stops
+    return (line.stop.failure_for(line.spec.name) if stops else None) or failure
+
+
+def _visitor(text: str, line: Line) -> Visitor:
+    from agentv.engine.gate import Visitor
+
+    if line.meter is None:
+        return Visitor()
+    from agentv.engine.rate import tokens_in
+
+    return Visitor(tokens=tokens_in(text), meter=line.meter)
+
+
+def _meter(spec: TargetSpec) -> Meter | None:
+    if spec.rate is None:
+        return None
+    from agentv.engine.rate import Meter
+
+    return Meter(spec.rate)
+
+
+def _nowhere() -> None:
+    """Settings that name no endpoint: those of a double in a test, or of a plugin from before there were any."""

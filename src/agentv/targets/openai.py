@@ -1,0 +1,52 @@
+"""`openai`: OpenAI's models, and every server that speaks its API (vLLM, LM Studio, LiteLLM, gateways)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from agentv.registry.fields import Doc, FromEnvironment, Secret, Text
+from agentv.targets.openai_api.dialect import Dialect
+from agentv.targets.openai_api.settings import OpenAISettings, host_of, secrets_of
+
+BASE_URL = "https://api.openai.com/v1"
+_EMBEDDING_MODEL = "text-embedding-3-small"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAI(OpenAISettings):
+    """Asks OpenAI, or any server that speaks its API."""
+
+    base_url: Annotated[
+        Text | None,
+        FromEnvironment(("OPENAI_BASE_URL",), required=False),
+        Doc(f"where the API is; `{BASE_URL}` by default, or what the variable OPENAI_BASE_URL says"),
+    ] = None
+    api_key: Annotated[
+        Text | None,
+        Secret(),
+        FromEnvironment(("OPENAI_API_KEY",)),
+        Doc("the key; by default what the variable OPENAI_API_KEY says"),
+    ] = None
+
+    def dialect(self) -> Dialect:
+        """OpenAI keeps to schemas and has prices; of another server neither is known."""
+        base_url = (self.base_url or BASE_URL).rstrip("/")
+        own = host_of(base_url).endswith(".openai.com")
+        return Dialect(
+            name="openai",
+            base_url=base_url,
+            api_key=self.api_key,
+            secrets=secrets_of(self.api_key),
+            embedding_model=self.embedding_model or _embedding_model(self.model, own=own),
+            prices="openai" if own else base_url,
+            strict_schemas=own if self.strict_schemas is None else self.strict_schemas,
+            completion_tokens=own,
+            packed_vectors=own,
+            key_from="api_key (OPENAI_API_KEY)",
+        )
+
+
+def _embedding_model(model: str, *, own: bool) -> str:
+    """`openai:text-embedding-3-small` is asked as it is named, and so is another server's model."""
+    return model if "embed" in model or not own else _EMBEDDING_MODEL

@@ -1,0 +1,168 @@
+"""One client of the SDK a target: a body goes out, a JSON object comes back, and every way to fail is a value.
+
+Requests are made with the SDK's `post`: it signs, finds the address and sends, and leaves the reply as it came. Its
+typed calls read every reply into classes first, for a millisecond each, and take what is no answer for one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from agentv.foreign.excerpts import head
+from agentv.model.response import CallFailure, Failure
+from agentv.model.values import JsonObject
+from agentv.targets.answers import TOO_LARGE
+from agentv.targets.connection import reason_of
+from agentv.targets.openai_api.dialect import Dialect, client_of
+from agentv.targets.openai_api.replies import bad_answer, filtered
+from agentv.targets.statuses import failure_of, shown
+
+if TYPE_CHECKING:
+    from openai import APIConnectionError, APIStatusError, AsyncOpenAI
+
+_FILTERS = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
+"""Codes of errors that mean the content and not the call."""
+
+_SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+"""Codes that come with 429 and that no waiting mends."""
+
+_HINTS = {
+    401: "the key was refused: check {key}",
+    403: "this key may not do that: check {key}, and whether it has access to the model",
+    404: "check 'model' and 'base_url'",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A JSON object that a server sent, and the headers beside it."""
+
+    body: JsonObject
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(CallFailure):
+    """A reply with an error status; `about` is all that it says of the cause, for recognising it."""
+
+    about: str = field(default="", repr=False)
+
+
+@dataclass(slots=True)
+class ModelClient:
+    """The connection to one server. `retryable` are the statuses that the target's `retry` lists."""
+
+    dialect: Dialect
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    retryable: frozenset[int] = frozenset()
+    _client: AsyncOpenAI | None = field(default=None, repr=False)
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> Reply | Failure:
+        """Send a body and read the reply.
+
+        Returns:
+            The reply; `Refused` where it has an error status; else a Failure with the code `connection`, `timeout`,
+            `bad-answer`, `bad-body` or `output-too-large`.
+        """
+        import httpx
+        from openai import APIConnectionError, APIStatusError, OpenAIError
+
+        try:
+            response = await self._opened().post(
+                path,
+                cast_to=httpx.Response,
+                body=body,
+                options={"headers": self.headers, "security": {"bearer_auth": True}},
+            )
+        except APIStatusError as error:
+            return self._refused(error)
+        except APIConnectionError as error:
+            return self._broken(error)
+        except OpenAIError as error:
+            return bad_answer(self._shown(str(error)))
+        except (TypeError, ValueError) as error:
+            return Failure("bad-body", f"the request cannot be written as JSON: {self._shown(str(error))}")
+        return self._read(response.content, response.headers)
+
+    def _opened(self) -> AsyncOpenAI:
+        if self._client is None:
+            self._client = client_of(self.dialect)
+        return self._client
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    def _read(self, content: bytes, headers: Mapping[str, str]) -> Reply | Failure:
+        try:
+            body = json.loads(content)
+        except (ValueError, RecursionError):
+            kind = headers.get("content-type", "nothing said of its kind").partition(";")[0]
+            return bad_answer(f"the reply is not JSON ({kind}): {self._shown(head(content, 200)) or 'no body'}")
+        if not isinstance(body, dict):
+            return bad_answer(f"the reply is no JSON object: {self._shown(head(content, 200))}")
+        return Reply(body, headers)
+
+    def _refused(self, error: APIStatusError) -> Failure:
+        status, headers = error.status_code, error.response.headers
+        message, code = _said(error.response.content)
+        if code in _FILTERS or "ResponsibleAIPolicy" in message:
+            return filtered()
+        failure = failure_of(status, message, headers, self.retryable, secrets=self.dialect.secrets)
+        known = {one.name: getattr(failure, one.name) for one in fields(failure)}
+        if hint := _HINTS.get(status):
+            known["message"] += f" ({hint.format(key=self.dialect.key_from)})"
+        if code in _SPENT:
+            known |= {"retryable": False, "stops": True}
+        return Refused(**known, about=f"{error.param or ''} {code} {self._shown(message)}")
+
+    def _broken(self, error: APIConnectionError) -> Failure:
+        """Why no whole reply came. The SDK calls nearly all of it a time-out; what happened stands behind."""
+        from aiohttp import ClientConnectorError, ClientError, ClientPayloadError, ServerTimeoutError
+
+        from agentv.targets.transport import TooLargeError
+
+        for cause in _causes(error):
+            if isinstance(cause, TooLargeError):
+                return TOO_LARGE
+            if isinstance(cause, ClientPayloadError):
+                return bad_answer("the reply breaks off")
+            if isinstance(cause, ServerTimeoutError):
+                return CallFailure("timeout", "the server took too long", retryable=True)
+            if isinstance(cause, ClientConnectorError) and self.dialect.unreachable:
+                message = f"no reply: {reason_of(cause)}; {self.dialect.unreachable}"
+                return CallFailure("connection", message, retryable=True)
+            if isinstance(cause, ClientError | OSError):
+                return CallFailure("connection", f"no reply: {self._shown(reason_of(cause))}", retryable=True)
+        *_, last = _causes(error)
+        return CallFailure("connection", f"no reply: {type(last).__name__}", retryable=True)
+
+    def _shown(self, message: str) -> str:
+        return shown(message, self.dialect.secrets)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An exception and what led to it, from the last to the first."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _said(content: bytes) -> tuple[str, str]:
+    """The words of an error and its code, out of the shapes in which servers write them."""
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        return content[:8000].decode(errors="replace"), ""
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if not isinstance(error, dict):
+        return error if isinstance(error, str) else json.dumps(error), ""
+    message = next((error[key] for key in ("message", "detail", "error") if error.get(key)), error)
+    code = error.get("code") or error.get("type") or ""
+    return message if isinstance(message, str) else json.dumps(message), str(code)

@@ -1,0 +1,84 @@
+"""In what the servers that speak OpenAI's API differ."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_REASONING = re.compile(r"(?:.*/)?(?:o\d|gpt-(?:[5-9]|\d\d)(?!.*chat))", re.IGNORECASE)
+
+
+def reasons(model: str) -> bool:
+    """Whether a model is one of OpenAI's that reason, by its name: `o3`, `gpt-5-mini`, `openai/gpt-5`.
+
+    They take neither `temperature` nor `max_tokens`. `gpt-5-chat-latest` does not reason.
+    """
+    return _REASONING.match(model) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What one server wants and promises.
+
+    Attributes:
+        name: of the provider.
+        base_url: with which its paths begin, without a slash at the end.
+        api_key: None: the server wants none.
+        secrets: texts that no message may hold.
+        prices: the provider as the price list calls it, or its URL; None: its calls have no price.
+        strict_schemas: it is known to keep to a JSON Schema, so that one is asked for.
+        completion_tokens: the limit of an answer is called `max_completion_tokens`, and not `max_tokens`.
+        fetches_pictures: it takes URLs of pictures.
+        packed_vectors: it gives vectors as base64 too, a quarter of the size.
+        embedding_model: the model that makes vectors.
+        api_version: of Azure's API; None: the path says it.
+        unreachable: what may be wrong where nobody listens.
+        key_from: where the key comes from, for messages.
+    """
+
+    name: str
+    base_url: str
+    embedding_model: str
+    api_key: str | None = field(default=None, repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    prices: str | None = None
+    strict_schemas: bool = False
+    completion_tokens: bool = False
+    fetches_pictures: bool = True
+    packed_vectors: bool = False
+    api_version: str | None = None
+    unreachable: str | None = None
+    key_from: str = ""
+
+
+def client_of(dialect: Dialect) -> AsyncOpenAI:
+    """The SDK's client for a server, its own retries and time limits off: the engine decides on those."""
+    from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAioHttpClient
+
+    from agentv.targets.transport import no_cookies, transport_for
+
+    http = DefaultAioHttpClient(
+        transport=transport_for(dialect.base_url), cookies=no_cookies(), trust_env=False, timeout=None
+    )
+    if dialect.api_version is not None:
+        return AsyncAzureOpenAI(
+            base_url=dialect.base_url,
+            api_key=dialect.api_key or "",
+            api_version=dialect.api_version,
+            max_retries=0,
+            timeout=None,
+            http_client=http,
+        )
+    headers = {"api-key": dialect.api_key} if dialect.name == "azure" and dialect.api_key else {}
+    return AsyncOpenAI(
+        base_url=dialect.base_url,
+        api_key=dialect.api_key or "none",  # without one the SDK refuses to begin
+        default_headers=headers,
+        max_retries=0,
+        timeout=None,
+        http_client=http,
+    )

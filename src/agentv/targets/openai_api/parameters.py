@@ -1,0 +1,182 @@
+"""All of a request's body but its messages: what the target says, and what the one request wants instead.
+
+**Temperature.** Rubrics ask their judge for temperature 0, and OpenAI's models that reason answer 400 to any. So what
+a request asks for is left out where the model is known to reason by its name (`reasons`), and where a server refuses it
+by name it is left out of all further calls of this target. What the target's own settings say is always sent, and a
+refusal of that is an error with the server's words: an answer must not look as if a setting had been in force.
+
+**Schemas.** A judge's schema is sent where the server is known to keep to it; one that refuses it is asked without. The
+target's own `response_format` is always sent.
+
+**Limits.** `max_tokens` is called `max_completion_tokens` by OpenAI and Azure, and wherever the model is known to
+reason. A server that knows only the other name says so with 400, and is then asked by that one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from agentv.model.values import Json, JsonObject
+from agentv.ports import TargetRequest
+from agentv.targets.openai_api.dialect import Dialect, reasons
+from agentv.targets.openai_api.settings import OpenAISettings
+
+TEMPERATURE = "temperature"
+SCHEMA = "schema"
+LIMIT_NAME = "limit-name"
+"""What can be refused, and is then left out or called otherwise."""
+
+_CHOICES = frozenset({"auto", "none", "required", "any"})
+_FORMATS = frozenset({"text", "json_object", "json_schema", "grammar", "structural_tag"})
+_PLAIN = ("top_p", "frequency_penalty", "presence_penalty", "seed")
+
+_NAMED = {
+    TEMPERATURE: re.compile(r"temperature", re.IGNORECASE),
+    SCHEMA: re.compile(r"response_?format|json_?schema|text\.format|structured|guided|grammar", re.IGNORECASE),
+    LIMIT_NAME: re.compile(r"max_(?:completion_)?tokens", re.IGNORECASE),
+}
+_UNKNOWN = re.compile(
+    r"unsupported|not support|unrecogni[sz]ed|unknown|deprecated|not (?:permitted|allowed)|unexpected|only the"
+    r"|extra (?:inputs|fields)",
+    re.IGNORECASE,
+)
+
+
+def chat_parameters(
+    settings: OpenAISettings, dialect: Dialect, request: TargetRequest, refused: frozenset[str]
+) -> dict[str, Any]:
+    """For chat completions."""
+    body: dict[str, Any] = {"model": settings.model, **_sampling(settings, request, refused)}
+    body |= {name: value for name in _PLAIN if (value := getattr(settings, name)) is not None}
+    if settings.max_tokens is not None:
+        body[_limit_name(settings, dialect, refused)] = settings.max_tokens
+    if settings.stop:
+        body["stop"] = list(settings.stop)
+    if settings.reasoning_effort is not None:
+        body["reasoning_effort"] = settings.reasoning_effort
+    if settings.tools:
+        body["tools"] = [_nested(tool) for tool in settings.tools]
+    if settings.tool_choice is not None:
+        body["tool_choice"] = _choice(settings.tool_choice, nested=True)
+    form = _format(settings, dialect, request, refused)
+    if form is not None:
+        body["response_format"] = form
+    return {**body, **settings.extra}
+
+
+def response_parameters(
+    settings: OpenAISettings, dialect: Dialect, request: TargetRequest, refused: frozenset[str]
+) -> dict[str, Any]:
+    """For the responses API. Answers are not kept on the server: chat completions are not either."""
+    body: dict[str, Any] = {"model": settings.model, "store": False, **_sampling(settings, request, refused)}
+    if settings.top_p is not None:
+        body["top_p"] = settings.top_p
+    if settings.max_tokens is not None:
+        body["max_output_tokens"] = settings.max_tokens
+    if settings.reasoning_effort is not None:
+        body["reasoning"] = {"effort": settings.reasoning_effort}
+    if settings.tools:
+        body["tools"] = [_flat(tool) for tool in settings.tools]
+    if settings.tool_choice is not None:
+        body["tool_choice"] = _choice(settings.tool_choice, nested=False)
+    form = _format(settings, dialect, request, refused)
+    if form is not None:
+        body["text"] = {"format": _flat(form)}
+    return {**body, **settings.extra}
+
+
+def refused_by(said: str, sent: frozenset[str]) -> frozenset[str]:
+    """Which of the things that were sent, and could be left out, an error names."""
+    named = {one for one in sent if _NAMED[one].search(said)}
+    return frozenset(one for one in named if one == SCHEMA or _UNKNOWN.search(said))
+
+
+def removable(
+    settings: OpenAISettings, dialect: Dialect, request: TargetRequest, refused: frozenset[str]
+) -> frozenset[str]:
+    """What is in the request's body that this program may leave out, or call otherwise."""
+    there = {
+        TEMPERATURE: request.temperature is not None and not reasons(settings.model),
+        SCHEMA: request.schema is not None and dialect.strict_schemas,
+        LIMIT_NAME: settings.max_tokens is not None and settings.api == "chat",
+    }
+    return frozenset(one for one, is_there in there.items() if is_there) - refused
+
+
+def _sampling(settings: OpenAISettings, request: TargetRequest, refused: frozenset[str]) -> dict[str, float]:
+    if request.temperature is None:
+        return {} if settings.temperature is None else {"temperature": settings.temperature}
+    left_out = TEMPERATURE in refused or reasons(settings.model)
+    return {} if left_out else {"temperature": request.temperature}
+
+
+def _limit_name(settings: OpenAISettings, dialect: Dialect, refused: frozenset[str]) -> str:
+    newer = dialect.completion_tokens or reasons(settings.model)
+    return "max_completion_tokens" if newer is (LIMIT_NAME not in refused) else "max_tokens"
+
+
+def _format(
+    settings: OpenAISettings, dialect: Dialect, request: TargetRequest, refused: frozenset[str]
+) -> JsonObject | None:
+    """What form the answer must have: the request's schema where it can be promised, else what the target says."""
+    if request.schema is not None:
+        return _schema(request.schema) if dialect.strict_schemas and SCHEMA not in refused else None
+    said = settings.response_format
+    if isinstance(said, str):
+        return {"type": "json_object" if said == "json" else said}
+    if not isinstance(said, Mapping):
+        return None
+    return said if said.get("type") in _FORMATS else _schema(said)
+
+
+def _schema(schema: JsonObject) -> JsonObject:
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "strict": _is_closed(schema), "schema": schema},
+    }
+
+
+def _is_closed(schema: Json) -> bool:
+    """Whether every object of a schema is closed and needs all of its properties, as strict mode wants."""
+    if isinstance(schema, list | tuple):
+        return all(map(_is_closed, schema))
+    if not isinstance(schema, Mapping):
+        return True
+    properties = schema.get("properties")
+    if schema.get("type") == "object" or isinstance(properties, Mapping):
+        named = set(properties) if isinstance(properties, Mapping) else set()
+        required = schema.get("required")
+        if schema.get("additionalProperties") is not False or set(required or ()) != named:  # type: ignore[arg-type]
+            return False
+    return all(map(_is_closed, schema.values()))
+
+
+def _choice(choice: Json, *, nested: bool) -> Json:
+    if isinstance(choice, str):
+        if choice in _CHOICES:
+            return choice
+        choice = {"type": "function", "function": {"name": choice}}
+    return _nested(choice) if nested else _flat(choice)
+
+
+_OUTSIDE = frozenset({"type", "cache_control"})
+
+
+def _nested(tool: Json) -> Json:
+    """A function as chat completions take it: `{type: function, function: {name, …}}`."""
+    if not isinstance(tool, Mapping) or "function" in tool or "name" not in tool:
+        return tool
+    return {"type": "function", "function": {key: value for key, value in tool.items() if key not in _OUTSIDE}}
+
+
+def _flat(tool: Json) -> Json:
+    """A function, or a schema, as the responses API takes it: `{type: function, name, …}`."""
+    if not isinstance(tool, Mapping):
+        return tool
+    kind = str(tool.get("type", "function"))
+    inner = tool.get(kind)
+    if not isinstance(inner, Mapping):
+        return tool
+    return {"type": kind, **inner, **{key: value for key, value in tool.items() if key not in ("type", kind)}}

@@ -1,0 +1,171 @@
+"""Replies of OpenAI's APIs → answers. Read as plain JSON: what servers leave out or add must not matter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agentv.model.message import Message, messages_from_json
+from agentv.model.response import CallFailure, Failure, TargetResponse, TokenUsage
+from agentv.model.values import Json, JsonObject
+from agentv.targets.answers import fault_of
+from agentv.targets.statuses import failure_of, shown
+
+FILTERED = "content_filter"
+REFUSAL = "refusal"
+_PASSING = frozenset({"server_error", "rate_limit_exceeded", "overloaded", "timeout"})
+
+
+def bad_answer(message: str) -> CallFailure:
+    """A reply that is not what the API promises. Mostly something in between broke, so another try may help."""
+    return CallFailure("bad-answer", message, retryable=True)
+
+
+def filtered() -> CallFailure:
+    """The content filter let nothing through."""
+    return CallFailure("refused", "the provider's content filter refused this, and no text came back")
+
+
+def chat_answer(body: JsonObject) -> TargetResponse | Failure:
+    """Of chat completions. Cost and rate limits are for the caller to add."""
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(first, Mapping) or not isinstance(first.get("message"), Mapping):
+        what = "no choices" if choices == [] else "no message"
+        return reported_error(body) or bad_answer(f"the reply holds {what}, so there is no answer in it")
+    message: Any = first["message"]
+    said, refusal = _text(message.get("content")), message.get("refusal")
+    finish = first.get("finish_reason")
+    calls = message.get("tool_calls") or ()
+    if isinstance(message.get("function_call"), Mapping):  # how tools were called before 2024
+        calls = [message["function_call"]]
+    if not said and isinstance(refusal, str) and refusal:
+        said, finish = refusal, REFUSAL
+    return _answer(said, calls, finish if isinstance(finish, str) else None, _usage_of(body), body)
+
+
+def response_answer(body: JsonObject) -> TargetResponse | Failure:
+    """Of the responses API: the texts and the calls among its output items."""
+    output = body.get("output")
+    if body.get("status") == "failed" or not isinstance(output, list):
+        return reported_error(body) or bad_answer("the reply holds no output, so there is no answer in it")
+    texts, refusals, calls = [], [], []
+    for item in output:
+        if not isinstance(item, Mapping):
+            continue
+        if item.get("type") == "function_call":
+            calls.append({"id": item.get("call_id"), "name": item.get("name"), "arguments": item.get("arguments")})
+        for part in _parts(item):
+            if part.get("type") == REFUSAL:
+                refusals.append(str(part.get(REFUSAL, "")))
+            elif part.get("type") == "output_text":
+                texts.append(str(part.get("text", "")))
+    finish = _finish(body)
+    if not output and finish != FILTERED:
+        return reported_error(body) or bad_answer("the reply holds no output, so there is no answer in it")
+    said = "".join(texts)
+    if not said and refusals:
+        said, finish = "".join(refusals), REFUSAL
+    return _answer(said, calls, finish, _usage_of(body), body)
+
+
+def _parts(item: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    content = item.get("content")
+    if item.get("type") == "message" and isinstance(content, list):
+        yield from (part for part in content if isinstance(part, Mapping))
+
+
+def _finish(body: JsonObject) -> str | None:
+    """Why a response ended: the reason where it is incomplete, else its status."""
+    details, status = body.get("incomplete_details"), body.get("status")
+    reason = details.get("reason") if isinstance(details, Mapping) else None
+    return reason if isinstance(reason, str) else status if isinstance(status, str) else None
+
+
+def _answer(
+    said: str, calls: Any, finish: str | None, usage: TokenUsage | None, body: JsonObject
+) -> TargetResponse | Failure:
+    if not said and not calls and finish == FILTERED:
+        return filtered()
+    messages: tuple[Message, ...] = ()
+    if calls:
+        row: Any = {"role": "assistant", "content": said, "tool_calls": calls}
+        messages = messages_from_json([row])
+    model = body.get("model")
+    return fault_of(said) or TargetResponse(
+        said or None,
+        messages,
+        usage,
+        finish_reason=finish,
+        metadata={"model": model} if isinstance(model, str) else {},
+    )
+
+
+def _text(content: Json) -> str:
+    """Text, or the texts of a list of parts, as some servers give them."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    texts = (part.get("text") for part in content if isinstance(part, Mapping))
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def reported_error(body: JsonObject) -> CallFailure | None:
+    """An error that comes with status 200, as gateways send it; None where the reply tells of none."""
+    error = body.get("error")
+    if not error:
+        return None
+    inner = error if isinstance(error, Mapping) else {"message": str(error)}
+    code, message = inner.get("code"), str(inner.get("message") or inner)
+    if isinstance(code, int) and 400 <= code < 600:
+        return failure_of(code, message, {})
+    return CallFailure("target-error", shown(message), retryable=code in _PASSING)
+
+
+def _usage_of(body: JsonObject) -> TokenUsage | None:
+    """Tokens under the names of either API."""
+    usage = body.get("usage")
+    if not isinstance(usage, Mapping):
+        return None
+    sent = _count(usage, "prompt_tokens", "input_tokens")
+    made = _count(usage, "completion_tokens", "output_tokens")
+    total = _count(usage, "total_tokens")
+    if sent is None and made is None and total is None:
+        return None
+    before, after = (
+        _object(usage, "prompt_tokens_details", "input_tokens_details"),
+        _object(usage, "completion_tokens_details", "output_tokens_details"),
+    )
+    return TokenUsage(
+        input=sent,
+        output=made,
+        total=(sent or 0) + (made or 0) if total is None else total,
+        cached=_count(before, "cached_tokens"),
+        reasoning=_count(after, "reasoning_tokens"),
+    )
+
+
+def usage_of_embeddings(body: JsonObject) -> TokenUsage | None:
+    """Tokens of a call for vectors, which has no output."""
+    found = _usage_of(body)
+    return found and TokenUsage(input=found.input, total=found.total)
+
+
+def cost_in(body: JsonObject) -> float | None:
+    """US dollars that the server itself says the call took (OpenRouter: `usage.cost`)."""
+    usage = body.get("usage")
+    cost = usage.get("cost") if isinstance(usage, Mapping) else None
+    known = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
+    return float(cost) if known and isinstance(cost, int | float) else None
+
+
+def _object(row: Mapping[str, Json], *names: str) -> Mapping[str, Json]:
+    found = next((row[name] for name in names if isinstance(row.get(name), Mapping)), None)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _count(row: Mapping[str, Json], *names: str) -> int | None:
+    found = next((row[name] for name in names if row.get(name) is not None), None)
+    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None

@@ -1,0 +1,120 @@
+"""What the providers that speak OpenAI's API are told, alike for all of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlsplit
+
+from agentv.model.suite import TargetSpec
+from agentv.model.values import Json, JsonObject
+from agentv.ports import Executor, Target
+from agentv.registry.fields import Between, Doc, Fault, Nonempty, Text, Verbatim
+from agentv.registry.types import ProviderSettings
+from agentv.targets.http import is_url
+from agentv.targets.openai_api.dialect import Dialect
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104  # as people write it, not bound to
+_NOT_IN_RESPONSES = ("seed", "stop", "frequency_penalty", "presence_penalty")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAISettings(ProviderSettings):
+    """Base of the settings of all that speaks OpenAI's API."""
+
+    short: ClassVar[str | None] = "model"
+
+    model: Annotated[Text, Nonempty(), Doc("the model, by the provider's name")]
+    base_url: Annotated[Text | None, Doc("where the API is")] = None
+    api_key: Annotated[Text | None, Doc("the key")] = None
+    api: Annotated[Literal["chat", "responses"], Doc("which API: `chat` (chat completions) or `responses`")] = "chat"
+    system: Annotated[Text | None, Doc("a system message before all others")] = None
+    temperature: Annotated[float | None, Between(0, 2), Doc("how much chance there is in the answer")] = None
+    max_tokens: Annotated[int | None, Between(1), Doc("tokens that an answer may have, reasoning included")] = None
+    top_p: Annotated[float | None, Between(0, 1), Doc("the share of likely tokens that is drawn from")] = None
+    frequency_penalty: Annotated[float | None, Between(-2, 2), Doc("how much repetition is avoided")] = None
+    presence_penalty: Annotated[float | None, Between(-2, 2), Doc("how much new topics are preferred")] = None
+    seed: Annotated[int | None, Doc("makes answers repeatable, as far as the server can")] = None
+    stop: Annotated[tuple[Text, ...] | None, Doc("texts at which the answer ends")] = None
+    reasoning_effort: Annotated[Text | None, Doc("of models that reason: `minimal`, `low`, `medium`, `high`, …")] = None
+    tools: Annotated[
+        tuple[Json, ...],
+        Verbatim(),
+        Doc("tools that the model may call, in OpenAI's form; calls stand in the transcript"),
+    ] = ()
+    tool_choice: Annotated[
+        Json, Verbatim(), Doc("`auto`, `none`, `required`, the name of a tool, or an object of the API")
+    ] = None
+    response_format: Annotated[
+        Json, Verbatim(), Doc("`json_object`, a JSON Schema that the answer obeys, or an object of the API")
+    ] = None
+    strict_schemas: Annotated[
+        bool | None,
+        Doc("ask for verdicts as JSON Schema; by default where the server is known to keep to it, else as text"),
+    ] = None
+    embedding_model: Annotated[Text | None, Doc("the model that `similar` asks for vectors")] = None
+    headers: Annotated[Mapping[str, Text], Doc("further HTTP headers")] = field(default_factory=dict)
+    extra: Annotated[JsonObject, Verbatim(), Doc("further keys of the request's body, as the API wants them")] = field(
+        default_factory=dict
+    )
+
+    def dialect(self) -> Dialect:
+        """The server that is meant, and what it wants."""
+        raise NotImplementedError
+
+    def faults(self) -> Iterable[Fault]:
+        """A URL that is none; what the API has no word for."""
+        if self.base_url is not None and not is_url(self.dialect().base_url):
+            yield Fault(("base_url",), "'base_url' must begin with http:// or https:// and name a host")
+        for name in _NOT_IN_RESPONSES if self.api == "responses" else ():
+            if getattr(self, name) is not None:
+                yield Fault((name,), f"the responses API takes no '{name}'", hint="leave it out, or write api: chat")
+        for place, tool in enumerate(self.tools):
+            if not isinstance(tool, Mapping):
+                yield Fault(("tools", place), "a tool is an object: {type: function, function: {name, parameters}}")
+        if self.response_format is not None and not isinstance(self.response_format, str | Mapping):
+            message = "'response_format' must be json_object, a JSON Schema, or an object of the API"
+            yield Fault(("response_format",), message)
+        if self.stop is not None and not self.stop:
+            yield Fault(("stop",), "'stop' is empty", "missing-value")
+
+    def spares(self) -> Collection[str]:
+        """A server on this machine mostly wants no key."""
+        return ("api_key",) if host_of(self.dialect().base_url) in _LOOPBACK else ()
+
+    def endpoint(self) -> str | None:
+        """The server, and which key is used there: a short hash of it."""
+        dialect = self.dialect()
+        key = hashlib.sha256((dialect.api_key or "").encode()).hexdigest()[:8]
+        return f"{dialect.name} {without_userinfo(dialect.base_url)} {key}"
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target with one client of the SDK, which opens connections as it is asked."""
+        import openai  # noqa: F401  # most of a second that must not count as the first answer's
+
+        from agentv.targets.openai_api.target import OpenAITarget
+
+        del executor
+        return OpenAITarget(self, spec)
+
+
+def host_of(url: str) -> str:
+    """The host of a URL; empty where there is none."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def without_userinfo(url: str) -> str:
+    """A URL without the name and the password that may stand before its host."""
+    beginning, found, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{beginning}{found}{host.rpartition('@')[2]}{slash}{path}"
+
+
+def secrets_of(*texts: str | None) -> tuple[str, ...]:
+    """Those of the texts that are there."""
+    return tuple(text for text in texts if text)

@@ -1,0 +1,164 @@
+"""A server that speaks OpenAI's API, connected: answers and vectors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agentv.model.response import CallFailure, Embeddings, Failure, TargetResponse, TokenUsage
+from agentv.model.suite import TargetSpec
+from agentv.model.values import JsonObject
+from agentv.ports import TargetRequest
+from agentv.targets.openai_api.client import ModelClient, Refused, Reply
+from agentv.targets.openai_api.messages import chat_messages, response_items, with_system
+from agentv.targets.openai_api.parameters import SCHEMA, chat_parameters, refused_by, removable, response_parameters
+from agentv.targets.openai_api.replies import chat_answer, cost_in, response_answer
+from agentv.targets.openai_api.settings import OpenAISettings
+from agentv.targets.openai_api.vectors import Batches, vectors_of
+from agentv.targets.prices import cost_of, unpriced
+from agentv.targets.statuses import limits_of
+
+_LEARNING = frozenset({400, 422, 501})
+"""Statuses with which servers refuse a part of a request that they do not know."""
+
+
+class OpenAITarget:
+    """One client, for answers and for vectors.
+
+    Attributes:
+        notes: warnings that a run should tell once, such as that the price of the model is not known.
+    """
+
+    def __init__(self, settings: OpenAISettings, spec: TargetSpec) -> None:
+        self._settings = settings
+        self._dialect = settings.dialect()
+        self._spec = spec
+        self._client = ModelClient(self._dialect, settings.headers, frozenset(spec.retry.status_codes))
+        self._refused: frozenset[str] = frozenset()
+        self.notes: tuple[str, ...] = ()
+
+    async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
+        """Ask once; again, at once, only where the server refuses a part that can be left out (see `parameters`)."""
+        messages = self._messages(request)
+        if isinstance(messages, Failure):
+            return messages
+        try:
+            async with asyncio.timeout(request.timeout_s):
+                reply = await self._asked(request, messages)
+        except TimeoutError:
+            return _too_late(request.timeout_s)
+        return reply if isinstance(reply, Failure) else self._read(reply)
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        await self._client.close()
+
+    def _messages(self, request: TargetRequest) -> list[Any] | Failure:
+        made = chat_messages if self._settings.api == "chat" else response_items
+        said = with_system(self._settings.system, request.messages, request.prompt)
+        return made(said, by_url=self._dialect.fetches_pictures)
+
+    async def _asked(self, request: TargetRequest, messages: list[Any]) -> Reply | Failure:
+        refused = self._refused
+        while True:
+            reply = await self._client.post(*self._call(request, messages, refused))
+            if not (isinstance(reply, Refused) and reply.status in _LEARNING):
+                self._refused |= refused  # it went well without, or at least no worse
+                return reply
+            more = self._left_out(reply, request, refused)
+            if not more:
+                return reply
+            refused |= more
+
+    def _call(
+        self, request: TargetRequest, messages: list[Any], refused: frozenset[str]
+    ) -> tuple[str, Mapping[str, Any]]:
+        """The path and the body."""
+        if self._settings.api == "chat":
+            parameters = chat_parameters(self._settings, self._dialect, request, refused)
+            return "/chat/completions", {"messages": messages, **parameters}
+        parameters = response_parameters(self._settings, self._dialect, request, refused)
+        return "/responses", {"input": messages, **parameters}
+
+    def _left_out(self, reply: Refused, request: TargetRequest, refused: frozenset[str]) -> frozenset[str]:
+        """What to leave out next: what the error names, else a schema, of which some servers only say 'bad request'."""
+        sent = removable(self._settings, self._dialect, request, refused)
+        return refused_by(reply.about, sent) or sent & {SCHEMA}
+
+    def _read(self, reply: Reply) -> TargetResponse | Failure:
+        limits = limits_of(reply.headers)
+        read = chat_answer if self._settings.api == "chat" else response_answer
+        found = read(reply.body)
+        if isinstance(found, Failure):
+            return replace(found, limits=limits) if isinstance(found, CallFailure) and limits is not None else found
+        if found.output is None and not found.messages and not self._spec.allow_empty and _cut(found.finish_reason):
+            return _all_spent(found.token_usage)
+        return replace(found, cost_usd=self._cost(reply.body, found.token_usage), limits=limits)
+
+    def _cost(self, body: JsonObject, usage: TokenUsage | None, model: str | None = None) -> float | None:
+        """What the server says, else by the price list: under the name of the model that answered, else the asked."""
+        said = cost_in(body)
+        prices = self._dialect.prices
+        if said is not None or prices is None:
+            return said
+        asked = model or self._settings.model
+        names = dict.fromkeys(name for name in (body.get("model"), asked) if isinstance(name, str))
+        found = next((cost for name in names if (cost := cost_of(prices, name, usage)) is not None), None)
+        if found is None and usage is not None and not self.notes:
+            self.notes = (unpriced(self._spec.name, asked),)
+        return found
+
+    async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
+        """The vectors of the texts, in their order, by as many calls as it takes.
+
+        Args:
+            texts: none of them empty, which the APIs refuse.
+            timeout_s: seconds for all of it.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._embedded(texts)
+        except TimeoutError:
+            return _too_late(timeout_s)
+
+    async def _embedded(self, texts: Sequence[str]) -> Embeddings | Failure:
+        found = Embeddings(())
+        model = self._dialect.embedding_model
+        for batch in Batches(texts, packed=self._dialect.packed_vectors):
+            form = "base64" if self._dialect.packed_vectors else "float"
+            body = {"model": model, "input": list(batch), "encoding_format": form}
+            reply = await self._client.post("/embeddings", body)
+            if isinstance(reply, Failure):
+                return reply
+            more = vectors_of(reply.body, len(batch))
+            if isinstance(more, Failure):
+                return more
+            cost = self._cost(reply.body, more.token_usage, model)
+            found = _joined(found, replace(more, cost_usd=cost))
+        if len({len(vector) for vector in found.vectors}) > 1:
+            return CallFailure("bad-answer", "the vectors are not all of one length", retryable=True)
+        return found
+
+
+def _joined(one: Embeddings, more: Embeddings) -> Embeddings:
+    if not one.vectors:
+        return more
+    usage = one.token_usage + more.token_usage if one.token_usage and more.token_usage else None
+    cost = None if one.cost_usd is None or more.cost_usd is None else one.cost_usd + more.cost_usd
+    return Embeddings(one.vectors + more.vectors, usage, cost)
+
+
+def _too_late(timeout_s: float) -> CallFailure:
+    return CallFailure("timeout", f"no reply within {timeout_s:g} s", retryable=True)
+
+
+def _cut(finish: str | None) -> bool:
+    return finish in ("length", "max_output_tokens")
+
+
+def _all_spent(usage: TokenUsage | None) -> CallFailure:
+    """Models that reason may spend all the tokens that they have before they say a word."""
+    spent = f" {usage.reasoning} of its tokens went into reasoning;" if usage and usage.reasoning else ""
+    return CallFailure("empty-output", f"the model reached its limit before it answered;{spent} raise 'max_tokens'")

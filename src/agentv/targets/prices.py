@@ -1,0 +1,39 @@
+"""What calls of model APIs cost, in US dollars, by the price list that `genai-prices` ships. Nothing is fetched."""
+
+from __future__ import annotations
+
+from agentv.model.response import TokenUsage
+
+
+def cost_of(provider: str, model: str, usage: TokenUsage | None, *, cache_written: int = 0) -> float | None:
+    """The price of a call in US dollars; None where the price or the tokens are not known, never 0 for that.
+
+    Args:
+        provider: as the price list calls it (`openai`, `azure`, `anthropic`, `google` or `gemini`, `openrouter`,
+            `groq`, …), or the URL of an API, by which it knows most of them.
+        model: as the provider calls it; dated names count as the model that they are of.
+        usage: tokens of the call. `input` counts those that were read from a cache as well, as OpenAI counts;
+            `output` counts those of the reasoning.
+        cache_written: how many tokens of `input` were written to a cache, where that is billed apart (Anthropic).
+    """
+    if usage is None or usage.input is None:
+        return None
+    from genai_prices import Usage, calc_price  # a third of a second, at the first answer of a model
+
+    asked = Usage(
+        input_tokens=usage.input,
+        output_tokens=usage.output or 0,
+        cache_read_tokens=min(usage.cached or 0, usage.input) or None,
+        cache_write_tokens=cache_written or None,
+    )
+    try:
+        if "://" in provider:
+            return float(calc_price(asked, model, provider_api_url=provider).total_price)
+        return float(calc_price(asked, model, provider_id=provider).total_price)
+    except (LookupError, ValueError):  # no such provider or model; counts that contradict each other
+        return None
+
+
+def unpriced(target: str, model: str) -> str:
+    """The warning, once a run, that the cost of a target is not known."""
+    return f"no price is known for model '{model}' of target '{target}', so its cost counts as unknown"

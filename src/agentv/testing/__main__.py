@@ -1,0 +1,51 @@
+"""`python -m agentv.testing`: a model provider to try things on, without a key."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from threading import Event
+
+import click
+
+from agentv.testing.calls import ModelCall
+from agentv.testing.routes import ADDRESSES
+from agentv.testing.script import Told
+from agentv.testing.server import STATS, ModelServer
+from agentv.testing.steps import Answer
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0 takes a free one.")
+@click.option("--delay-ms", type=click.FloatRange(0), default=0.0, help="Milliseconds before each answer.")
+@click.option("--rate", type=click.FloatRange(0, min_open=True), help="Requests a second that pass; others get 429.")
+@click.option("--text", help="What every answer says. Without it: the text of the call's last message.")
+def main(port: int, delay_ms: float, rate: float | None, text: str | None) -> None:
+    """Speak the protocols of OpenAI, Anthropic, Gemini, Azure and Ollama on 127.0.0.1, until Ctrl-C."""
+    reply: Told = _echo if text is None else Answer(text)
+    server = ModelServer(reply, rate=rate, delay_s=delay_ms / 1000, keep=0)
+    try:
+        server.start(port)
+    except OSError as error:
+        raise click.ClickException(f"cannot listen at port {port}: {error.strerror or error}") from error
+    for name in ADDRESSES:
+        click.echo(f"{name:<9} {getattr(server, name)}")
+    click.echo(f"stats     {server.openai.removesuffix(ADDRESSES['openai'])}{STATS}")
+    sys.stdout.flush()  # whoever starts it in a pipe waits for the addresses
+    _wait_for_the_end()
+    server.stop()
+
+
+def _echo(call: ModelCall) -> str:
+    return call.prompt
+
+
+def _wait_for_the_end() -> None:
+    ended = Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    ended.wait()
+
+
+if __name__ == "__main__":
+    main(prog_name="python -m agentv.testing")

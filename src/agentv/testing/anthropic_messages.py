@@ -1,0 +1,129 @@
+"""Anthropic's messages, whole and streamed, and its errors (https://docs.anthropic.com/en/api/messages)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from agentv.model.response import TokenUsage
+from agentv.model.values import JsonObject
+from agentv.testing.calls import ModelCall
+from agentv.testing.rate import Left
+from agentv.testing.replies import Operation, Provider, Said, event, words
+from agentv.testing.steps import Answer, ContentFilter, usage_in
+
+_ERRORS = {
+    400: ("invalid_request_error", "Invalid request."),
+    401: ("authentication_error", "invalid x-api-key"),
+    402: ("billing_error", "Your credit balance is too low to access the Anthropic API."),
+    403: ("permission_error", "Your API key does not have permission to use the specified resource."),
+    404: ("not_found_error", "model: {model}"),
+    413: ("request_too_large", "Request exceeds the maximum size"),
+    429: ("rate_limit_error", "This request would exceed your organization's rate limit."),
+    504: ("timeout_error", "The request timed out while processing."),
+    529: ("overloaded_error", "Overloaded"),
+}
+
+
+def message_body(call: ModelCall, said: Said, number: int) -> JsonObject:
+    """The object `message`."""
+    usage = usage_in(said)
+    return {
+        "id": f"msg_{number}",
+        "type": "message",
+        "role": "assistant",
+        "model": call.model,
+        "content": list(_blocks(said, number)),
+        "stop_reason": _stop_reason(said),
+        "stop_sequence": None,
+        "usage": usage_of(usage or TokenUsage()),
+    }
+
+
+def _blocks(said: Said, number: int) -> Iterator[dict[str, Any]]:
+    if not isinstance(said, Answer):
+        return
+    text = said.text if said.refusal is None else said.refusal
+    if text or not said.tool_calls:
+        yield {"type": "text", "text": text, "citations": None}
+    for place, one in enumerate(said.tool_calls):
+        identity = one.id or f"toolu_{number}_{place}"
+        yield {"type": "tool_use", "id": identity, "name": one.name, "input": dict(one.arguments)}
+
+
+def _stop_reason(said: Said) -> str:
+    if isinstance(said, ContentFilter):
+        return "refusal"
+    if not isinstance(said, Answer):
+        return "end_turn"
+    usual = "refusal" if said.refusal is not None else "tool_use" if said.tool_calls else "end_turn"
+    return said.finish_reason or usual
+
+
+def usage_of(usage: TokenUsage) -> dict[str, Any]:
+    """`usage`: Anthropic counts cached tokens beside `input_tokens`, not in them."""
+    cached = usage.cached or 0
+    return {
+        "input_tokens": max(0, (usage.input or 0) - cached),
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": cached,
+        "output_tokens": usage.output or 0,
+        "output_tokens_details": {"thinking_tokens": usage.reasoning or 0},
+        "service_tier": "standard",
+    }
+
+
+def message_events(call: ModelCall, body: JsonObject) -> Iterator[bytes]:
+    """The same message as its events, from `message_start` to `message_stop`."""
+    del call
+    whole: dict[str, Any] = dict(body)
+    started = {**whole["usage"], "output_tokens": 1}
+    yield _event("message_start", message={**whole, "content": [], "stop_reason": None, "usage": started})
+    for index, block in enumerate(whole["content"]):
+        yield from _block_events(index, block)
+        yield _event("ping")
+    delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    yield _event("message_delta", delta=delta, usage=whole["usage"])
+    yield _event("message_stop")
+
+
+def _block_events(index: int, block: dict[str, Any]) -> Iterator[bytes]:
+    if block["type"] == "text":
+        empty, deltas = {**block, "text": ""}, [{"type": "text_delta", "text": word} for word in words(block["text"])]
+    else:
+        empty = {**block, "input": {}}
+        pieces = words(json.dumps(block["input"]))
+        deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+    yield _event("content_block_start", index=index, content_block=empty)
+    for delta in deltas:
+        yield _event("content_block_delta", index=index, delta=delta)
+    yield _event("content_block_stop", index=index)
+
+
+def _event(kind: str, **data: Any) -> bytes:
+    return event({"type": kind, **data}, kind)
+
+
+def anthropic_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:
+    """`{"type": "error", "error": {"type", "message"}, "request_id"}`."""
+    del wait_s  # Anthropic says it in headers
+    unknown = ("invalid_request_error", "Invalid request.") if status < 500 else ("api_error", "Internal server error")
+    kind, usual = _ERRORS.get(status, unknown)
+    error = {"type": kind, "message": message or usual.format(model=call.model)}
+    return {"type": "error", "error": error, "request_id": "req_0"}
+
+
+def rate_headers(left: Left) -> dict[str, str]:
+    """`anthropic-ratelimit-requests-*`; the reset is a time of day (RFC 3339), when the limit is full again."""
+    reset = datetime.now(UTC) + timedelta(seconds=left.full_s)
+    return {
+        "anthropic-ratelimit-requests-limit": str(left.limit),
+        "anthropic-ratelimit-requests-remaining": str(left.remaining),
+        "anthropic-ratelimit-requests-reset": reset.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+    }
+
+
+MESSAGES = Operation("messages", message_body, message_events)
+ANTHROPIC = Provider("anthropic", anthropic_error, rate_headers)

@@ -1,0 +1,117 @@
+"""Gemini's content generation, whole and streamed, and its errors (https://ai.google.dev/api/generate-content)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from agentv.model.response import TokenUsage
+from agentv.model.values import JsonObject
+from agentv.testing.calls import ModelCall
+from agentv.testing.rate import Left
+from agentv.testing.replies import EVENTS, JSON, Operation, Provider, Said, encoded, words
+from agentv.testing.steps import Answer, ContentFilter, usage_in
+
+_ERRORS = {
+    400: ("INVALID_ARGUMENT", "API key not valid. Please pass a valid API key."),
+    401: ("UNAUTHENTICATED", "Request had invalid authentication credentials."),
+    403: ("PERMISSION_DENIED", "The caller does not have permission"),
+    404: ("NOT_FOUND", "models/{model} is not found for API version v1beta."),
+    429: ("RESOURCE_EXHAUSTED", "Resource has been exhausted (e.g. check quota)."),
+    499: ("CANCELLED", "The operation was cancelled."),
+    500: ("INTERNAL", "An internal error has occurred. Please retry."),
+    503: ("UNAVAILABLE", "The model is overloaded. Please try again later."),
+    504: ("DEADLINE_EXCEEDED", "The request took too long to process."),
+}
+
+
+def generated_body(call: ModelCall, said: Said, number: int) -> JsonObject:
+    """A `GenerateContentResponse`."""
+    body: dict[str, Any] = {"modelVersion": call.model, "responseId": f"response-{number}"}
+    if isinstance(said, ContentFilter):
+        body["promptFeedback"] = {"blockReason": "SAFETY"}
+    elif isinstance(said, Answer):
+        content = {"parts": list(_parts(said)), "role": "model"}
+        body["candidates"] = [{"content": content, "finishReason": said.finish_reason or "STOP", "index": 0}]
+    usage = usage_in(said)
+    if usage is not None:
+        body["usageMetadata"] = usage_of(usage)
+    return body
+
+
+def _parts(said: Answer) -> Iterator[dict[str, Any]]:
+    text = said.text if said.refusal is None else said.refusal
+    if text or not said.tool_calls:
+        yield {"text": text}
+    for one in said.tool_calls:
+        identity = {} if one.id is None else {"id": one.id}
+        yield {"functionCall": {"name": one.name, "args": dict(one.arguments), **identity}}
+
+
+def usage_of(usage: TokenUsage) -> dict[str, Any]:
+    """`usageMetadata`: Gemini counts the tokens of thoughts beside the candidates', not in them."""
+    prompt, output, thoughts = usage.input or 0, usage.output or 0, usage.reasoning or 0
+    counts = {
+        "promptTokenCount": prompt,
+        "candidatesTokenCount": max(0, output - thoughts),
+        "totalTokenCount": usage.total if usage.total is not None else prompt + output,
+    }
+    optional = {"cachedContentTokenCount": usage.cached, "thoughtsTokenCount": thoughts}
+    return {**counts, **{name: count for name, count in optional.items() if count}}  # a count of 0 is left out
+
+
+def generated_events(call: ModelCall, body: JsonObject) -> Iterator[bytes]:
+    """The same answer in parts: server-sent events with `alt=sse`, else the elements of one JSON array."""
+    parts = [encoded(part) for part in _partial(body)]
+    if call.query.get("alt") == "sse":
+        yield from (b"data: " + part + b"\r\n\r\n" for part in parts)
+        return
+    yield from ((b",\r\n" if place else b"[") + part for place, part in enumerate(parts))
+    yield b"]"
+
+
+def _partial(body: JsonObject) -> Iterator[dict[str, Any]]:
+    whole: dict[str, Any] = dict(body)
+    if not whole.get("candidates"):
+        yield whole
+        return
+    candidate = whole["candidates"][0]
+    pieces = [piece for part in candidate["content"]["parts"] for piece in _pieces(part)]
+    head = {key: value for key, value in whole.items() if key != "usageMetadata"}
+    for piece in pieces[:-1]:
+        yield {**head, "candidates": [{"content": {"parts": [piece], "role": "model"}, "index": 0}]}
+    yield {**whole, "candidates": [{**candidate, "content": {"parts": pieces[-1:], "role": "model"}}]}
+
+
+def _pieces(part: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"text": word} for word in words(part["text"])] or [part] if "text" in part else [part]
+
+
+def gemini_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:
+    """`{"error": {"code", "message", "status", "details"}}`; how long to wait stands in the details."""
+    name, usual = _ERRORS.get(
+        status, ("INVALID_ARGUMENT", "Invalid request.") if status < 500 else ("UNKNOWN", "Error")
+    )
+    error: dict[str, Any] = {"code": status, "message": message or usual.format(model=call.model), "status": name}
+    if status == 400 and not message:
+        info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
+        error["details"] = [{**info, "domain": "googleapis.com"}]
+    if wait_s is not None:
+        delay = f"{wait_s:.3f}".rstrip("0").rstrip(".")
+        error["details"] = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{delay}s"}]
+    return {"error": error}
+
+
+def stream_type(call: ModelCall) -> str:
+    """Of a stream: events with `alt=sse`, else JSON."""
+    return EVENTS if call.query.get("alt") == "sse" else JSON
+
+
+def no_headers(left: Left) -> dict[str, str]:
+    """Gemini tells nothing of its limits in headers."""
+    del left
+    return {}
+
+
+GENERATE = Operation("generate", generated_body, generated_events, stream_type)
+GEMINI = Provider("gemini", gemini_error, no_headers, bad_key=400)

@@ -1,0 +1,54 @@
+"""A rate limit as a token bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a rate limit still allows.
+
+    Attributes:
+        allowed: whether the request that asked may pass.
+        limit: requests that pass at once when nothing was used.
+        remaining: requests that may pass now.
+        next_s: seconds until the next one may.
+        full_s: seconds until the limit is full again.
+    """
+
+    allowed: bool
+    limit: int
+    remaining: int
+    next_s: float
+    full_s: float
+
+
+class TokenBucket:
+    """Lets `rate` requests a second pass, and at once as many as one second brings, at least one."""
+
+    def __init__(self, rate: float, clock: Callable[[], float]) -> None:
+        if not rate > 0:
+            raise ValueError(f"rate must be above 0 requests a second, found {rate}")
+        self._rate = rate
+        self._clock = clock
+        self._limit = max(1, int(rate))
+        self._tokens = float(self._limit)
+        self._at = clock()
+
+    def take(self) -> Left:
+        """Ask for one request; a refused one takes nothing."""
+        now = self._clock()
+        self._tokens = min(self._limit, self._tokens + (now - self._at) * self._rate)
+        self._at = now
+        allowed = self._tokens >= 1 - 1e-9  # a caller that waited just as long as it was told is let in
+        if allowed:
+            self._tokens = max(0.0, self._tokens - 1)
+        return Left(
+            allowed=allowed,
+            limit=self._limit,
+            remaining=int(self._tokens),
+            next_s=max(0.0, 1 - self._tokens) / self._rate,
+            full_s=(self._limit - self._tokens) / self._rate,
+        )

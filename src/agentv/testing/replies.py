@@ -1,0 +1,99 @@
+"""A reply as bytes, and what every protocol can say: the waist between protocols and the server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from agentv.model.values import Json, JsonObject
+from agentv.testing.calls import ModelCall
+from agentv.testing.rate import Left
+from agentv.testing.steps import Answer, ContentFilter, EmptyChoices
+
+JSON = "application/json"
+EVENTS = "text/event-stream"
+
+Said: TypeAlias = "Answer | EmptyChoices | ContentFilter"
+"""What a protocol puts into a reply of status 200."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What goes over the wire.
+
+    Attributes:
+        pieces: the body; a stream's events one by one, else one piece.
+        streamed: the pieces are sent one by one, without a length.
+    """
+
+    status: int
+    pieces: tuple[bytes, ...]
+    content_type: str = JSON
+    headers: Mapping[str, str] = field(default_factory=dict)
+    streamed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One thing that a provider's API does, as pure functions.
+
+    Attributes:
+        name: as in `ModelCall.operation`.
+        body: (call, what is said, number of the call) → the reply's JSON.
+        events: (call, the reply's JSON) → the pieces of the same as a stream, where the operation has streams.
+        stream_type: the content type of a stream that a call asks for.
+    """
+
+    name: str
+    body: Callable[[ModelCall, Said, int], JsonObject]
+    events: Callable[[ModelCall, JsonObject], Iterable[bytes]] | None = None
+    stream_type: Callable[[ModelCall], str] = lambda _call: EVENTS
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """How a provider refuses, alike in all that it does.
+
+    Attributes:
+        name: as in `ModelCall.protocol`.
+        error: (call, status, message or "", seconds to wait) → the JSON of an error.
+        rate_headers: what is left → the headers that tell so.
+        bad_key: the status for a key that it does not know.
+        filter_status: the status of a reply of the content filter; 200 where it is an answer without text.
+    """
+
+    name: str
+    error: Callable[[ModelCall, int, str, float | None], JsonObject]
+    rate_headers: Callable[[Left], Mapping[str, str]]
+    bad_key: int = 401
+    filter_status: int = 200
+
+
+def encoded(value: Json) -> bytes:
+    """JSON as the providers send it."""
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+def event(data: Json, name: str | None = None) -> bytes:
+    """One server-sent event."""
+    head = b"" if name is None else b"event: " + name.encode() + b"\n"
+    return head + b"data: " + encoded(data) + b"\n\n"
+
+
+def said_in(operation: Operation, call: ModelCall, said: Said, number: int) -> Reply:
+    """The reply of status 200, as a stream where the call asks for one."""
+    body = operation.body(call, said, number)
+    headers = said.headers if isinstance(said, Answer) else {}
+    if call.stream and operation.events is not None:
+        return Reply(200, tuple(operation.events(call, body)), operation.stream_type(call), headers, streamed=True)
+    return Reply(200, (encoded(body),), headers=headers)
+
+
+def words(text: str) -> list[str]:
+    """A text in the pieces that a stream brings: words with the white space before them."""
+    pieces: list[str] = []
+    for word in text.split(" "):
+        pieces.append(f" {word}" if pieces else word)
+    return pieces if text else []

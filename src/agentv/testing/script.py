@@ -1,0 +1,57 @@
+"""What a server was told to reply, as a function from calls to steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from agentv.testing.calls import ModelCall
+from agentv.testing.steps import STEPS, Answer, Status, Step
+
+Told: TypeAlias = "str | Step | Sequence[str | Step] | Callable[[ModelCall], str | Step]"
+
+
+def script_of(told: Told) -> Callable[[ModelCall], Step]:
+    """The function to ask for each call, one call at a time.
+
+    Raises:
+        ValueError: a sequence holds nothing.
+        TypeError: something is neither a text nor a step.
+    """
+    if not isinstance(told, str):
+        if callable(told):
+            return lambda call: _asked(told, call)
+        if isinstance(told, Sequence):
+            return _InOrder(told).next
+    step = _step(told)
+    return lambda _call: step
+
+
+def _step(told: str | Step) -> Step:
+    if isinstance(told, str):
+        return Answer(told)
+    if isinstance(told, STEPS):
+        return told
+    raise TypeError(f"a reply must be a text or a step such as Answer(…) or Status(429), found {told!r}")
+
+
+def _asked(function: Callable[[ModelCall], str | Step], call: ModelCall) -> Step:
+    try:
+        return _step(function(call))
+    except Exception as error:  # noqa: BLE001  # a user's function; the caller is told
+        return Status(500, f"the reply function raised {type(error).__name__}: {error}")
+
+
+class _InOrder:
+    """Each call gets the next step; when they are used up, the last."""
+
+    def __init__(self, steps: Sequence[str | Step]) -> None:
+        if not steps:
+            raise ValueError("a ModelServer needs at least one step to reply with")
+        self._steps = tuple(map(_step, steps))
+        self._next = 0
+
+    def next(self, _call: ModelCall) -> Step:
+        step = self._steps[min(self._next, len(self._steps) - 1)]
+        self._next += 1
+        return step

@@ -1,0 +1,254 @@
+"""`ModelServer`: the providers' protocols on loopback, in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from agentv.model.values import JsonObject
+from agentv.testing.calls import ModelCall, text_of
+from agentv.testing.delivery import deliver
+from agentv.testing.keys import key_in
+from agentv.testing.listings import listing_of
+from agentv.testing.plan import over_limit, refusal, reply_of
+from agentv.testing.rate import TokenBucket
+from agentv.testing.replies import Provider, Reply, encoded
+from agentv.testing.routes import ADDRESSES, Route, provider_of, route_of
+from agentv.testing.running import Running
+from agentv.testing.script import Told, script_of
+from agentv.testing.steps import Answer, Status, Step
+
+if TYPE_CHECKING:
+    from aiohttp.web import Request, StreamResponse
+
+STATS = "/stats"
+"""Where a GET tells in JSON what came in: `requests`, `most_at_once`, `statuses`."""
+
+
+class ModelServer:
+    """A model provider for tests: it answers as it is told, and misbehaves as it is told.
+
+    `with ModelServer("hello") as server:` serves while the block runs; `async with` as well. Give `server.openai` (or
+    `anthropic`, `gemini`, `azure`, `ollama`) to an SDK or a target as its base URL.
+
+    Args:
+        reply: what the calls get. A text or a step: all of them. A sequence of them: one each, in their order, and
+            the last one again and again. A function of the call: what it returns; one that raises is an error 500
+            that tells so. It is called on the server's thread.
+        rate: requests a second that pass; those beyond get 429 with `Retry-After`. All requests carry the provider's
+            rate headers.
+        delay_s: seconds before each reply of a step.
+        keys: the API keys that are accepted; any other gets the provider's error. None accepts all, and none.
+        clock: seconds, never going back; what `rate` and `ModelCall.at` go by.
+        keep: how many of the latest calls `calls` keeps; None keeps all.
+    """
+
+    def __init__(
+        self,
+        reply: Told = "",
+        *,
+        rate: float | None = None,
+        delay_s: float = 0.0,
+        keys: Collection[str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        keep: int | None = None,
+    ) -> None:
+        self._told = script_of(reply)
+        self._bucket = None if rate is None else TokenBucket(rate, clock)
+        self._delay_s = delay_s
+        self._keys = None if keys is None else frozenset(keys)
+        self._clock = clock
+        self._seen = _Seen(keep)
+        self._running: Running | None = None
+
+    @property
+    def openai(self) -> str:
+        """`http://127.0.0.1:PORT/openai/v1`: chat completions, responses, embeddings, models."""
+        return self._address("openai")
+
+    @property
+    def anthropic(self) -> str:
+        """`http://127.0.0.1:PORT/anthropic`: `/v1/messages`, `/v1/models`."""
+        return self._address("anthropic")
+
+    @property
+    def gemini(self) -> str:
+        """`http://127.0.0.1:PORT/gemini`: `/v1beta/models/MODEL:generateContent` and its like."""
+        return self._address("gemini")
+
+    @property
+    def azure(self) -> str:
+        """`http://127.0.0.1:PORT/azure`: `/openai/deployments/NAME/…` and `/openai/v1/…`."""
+        return self._address("azure")
+
+    @property
+    def ollama(self) -> str:
+        """`http://127.0.0.1:PORT/ollama`: `/v1/…` in OpenAI's protocol, `/api/…` in Ollama's own."""
+        return self._address("ollama")
+
+    @property
+    def calls(self) -> list[ModelCall]:
+        """The requests to models so far, those that were refused for their key or the rate limit too."""
+        return list(self._seen.calls)
+
+    @property
+    def statuses(self) -> Mapping[int, int]:
+        """How many replies of each status began."""
+        return dict(self._seen.statuses)
+
+    @property
+    def most_at_once(self) -> int:
+        """The largest number of requests that waited for their reply at the same time."""
+        return self._seen.most
+
+    def start(self, port: int = 0) -> Self:
+        """Serve until `stop`.
+
+        Args:
+            port: to listen at on 127.0.0.1; 0 takes a free one.
+
+        Raises:
+            OSError: the port is taken.
+            RuntimeError: the server runs already.
+        """
+        if self._running is not None:
+            raise RuntimeError("this ModelServer runs already; make another one")
+        self._running = Running(self._handle, port)
+        return self
+
+    def stop(self) -> None:
+        """End all that hangs, and give the port back. Nothing happens where it does not run."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.stop()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        return await asyncio.to_thread(self.start)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.stop)
+
+    def _address(self, protocol: str) -> str:
+        if self._running is None:
+            raise RuntimeError("a ModelServer has addresses while it runs: `with ModelServer(…) as server:`")
+        return f"http://127.0.0.1:{self._running.port}{ADDRESSES[protocol]}"
+
+    async def _handle(self, request: Request) -> StreamResponse:
+        route = route_of(request.path) if request.method == "POST" else None
+        if route is None:
+            return await self._no_call(request)
+        body = _object(await request.read())
+        if body is None:
+            return await self._told_off(request, 400, "The body is no JSON object.")
+        call = self._call(request, route, body)
+        number = self._seen.arrived(call)
+        try:
+            return await self._reply(request, route, call, number)
+        finally:
+            self._seen.left()
+
+    def _call(self, request: Request, route: Route, body: JsonObject) -> ModelCall:
+        return ModelCall(
+            protocol=route.provider.name,
+            operation=route.operation.name,
+            path=request.path,
+            model=route.model or str(body.get("model", "")),
+            text=text_of(body),
+            body=body,
+            headers=_lower(request.headers),
+            query={name: value for name, value in request.query.items() if name != "key"},
+            at=self._clock(),
+        )
+
+    async def _reply(self, request: Request, route: Route, call: ModelCall, number: int) -> StreamResponse:
+        if not self._accepted(request, route.provider):
+            return await self._send(request, refusal(route.provider, call, Status(route.provider.bad_key)))
+        left = None if self._bucket is None else self._bucket.take()
+        headers = {} if left is None else route.provider.rate_headers(left)
+        if left is not None and not left.allowed:
+            return await self._send(request, over_limit(route.provider, call, left), headers=headers)
+        step = self._told(call)
+        delay = self._delay_s + (step.delay_s if isinstance(step, Answer) else 0.0)
+        if delay > 0:
+            await asyncio.sleep(delay)
+        return await self._send(request, reply_of(route, call, step, number), step, headers)
+
+    async def _send(
+        self, request: Request, reply: Reply, step: Step | None = None, headers: Mapping[str, str] | None = None
+    ) -> StreamResponse:
+        self._seen.statuses[reply.status] += 1
+        return await deliver(request, reply, step, headers or {})
+
+    def _accepted(self, request: Request, provider: Provider) -> bool:
+        return self._keys is None or key_in(provider.name, _lower(request.headers), request.query) in self._keys
+
+    async def _no_call(self, request: Request) -> StreamResponse:
+        """What takes no step: lists of models, this server's own counts, and paths that no provider has."""
+        provider = provider_of(request.path)
+        if request.path == STATS and request.method == "GET":
+            return await deliver(request, Reply(200, (encoded(self._seen.counts()),)), None, {})
+        listed = listing_of(request.path) if request.method == "GET" else None
+        if listed is None:
+            return await self._told_off(request, 404, f"Unknown request URL: {request.method} {request.path}")
+        if not self._accepted(request, provider):
+            return await self._told_off(request, provider.bad_key, "")
+        return await deliver(request, Reply(200, (encoded(listed),)), None, {})
+
+    async def _told_off(self, request: Request, status: int, message: str) -> StreamResponse:
+        call = ModelCall("", "", request.path, "", "", {}, {}, {}, self._clock())
+        return await deliver(request, refusal(provider_of(request.path), call, Status(status, message)), None, {})
+
+
+class _Seen:
+    """What has come in so far; written on the server's thread alone."""
+
+    def __init__(self, keep: int | None) -> None:
+        self.calls: deque[ModelCall] = deque(maxlen=keep)
+        self.number = 0
+        self.statuses: Counter[int] = Counter()
+        self.most = 0
+        self._here = 0
+
+    def arrived(self, call: ModelCall) -> int:
+        """The number of the call, from 1."""
+        self.calls.append(call)
+        self.number += 1
+        self._here += 1
+        self.most = max(self.most, self._here)
+        return self.number
+
+    def left(self) -> None:
+        """A call has got all that it gets."""
+        self._here -= 1
+
+    def counts(self) -> JsonObject:
+        """What `GET /stats` tells."""
+        statuses = {str(status): count for status, count in sorted(self.statuses.items())}
+        return {"requests": self.number, "most_at_once": self.most, "statuses": statuses}
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def _object(raw: bytes) -> JsonObject | None:
+    try:
+        body = json.loads(raw)
+    except ValueError:
+        return None
+    return body if isinstance(body, dict) else None

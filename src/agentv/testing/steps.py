@@ -1,0 +1,133 @@
+"""What a `ModelServer` does with a call: an answer, an error of the provider, or a fault of the network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
+
+from agentv.model.message import ToolCall
+from agentv.model.response import TokenUsage
+
+DEFAULT_USAGE = TokenUsage(input=10, output=5, total=15, cached=0, reasoning=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The model answers.
+
+    Attributes:
+        text: what it says. Calls that ask for embeddings get vectors instead.
+        tool_calls: the tools that it wants called. A call without an `id` gets one.
+        finish_reason: in the provider's own word; without it the one that fits (`stop`, `tool_use`, …).
+        usage: tokens; `input` counts the cached ones too, `output` those of reasoning, as everywhere in agentv.
+            None leaves the usage out of the reply.
+        delay_s: seconds before the reply, on top of the server's own `delay_s`.
+        refusal: the model refuses in these words: a `refusal` where the API knows one, else text.
+        headers: further headers of the reply.
+        vectors: what a call for embeddings gets, one for each text. Without them texts that share words get vectors
+            that are near each other, and the same text always the same vector.
+    """
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str | None = None
+    usage: TokenUsage | None = DEFAULT_USAGE
+    delay_s: float = 0.0
+    refusal: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    vectors: tuple[tuple[float, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The provider replies with an error, in its own shape.
+
+    Attributes:
+        code: of HTTP, such as 429, 500 or 529.
+        message: the error's text; without it the provider's usual one.
+        retry_after: the header `Retry-After`: seconds, or an HTTP date as a datetime or a text.
+        headers: further headers of the reply.
+    """
+
+    code: int
+    message: str = ""
+    retry_after: float | datetime | str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ContentFilter:
+    """The provider's content filter gives no text: a finish reason in most APIs, an error 400 in Azure's."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyChoices:
+    """A reply in the right shape that holds no answer: no choices, no content blocks, no candidates, no vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """Half of the body comes, less than `Content-Length` says; then the connection is closed. A stream is cut too."""
+
+    answer: Answer = Answer("this is cut short")
+
+
+@dataclass(frozen=True, slots=True)
+class MalformedJson:
+    """Status 200 and the right content type, but the body is no JSON. In a stream: its second event is none."""
+
+    answer: Answer = Answer("this is not JSON")
+
+
+@dataclass(frozen=True, slots=True)
+class WrongType:
+    """Status 200 with a page of HTML, as a proxy in between sends it."""
+
+    body: str = "<html><body><h1>Bad Gateway</h1></body></html>"
+    content_type: str = "text/html"
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedConnection:
+    """The connection is closed without a reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowDrip:
+    """The reply begins at once and comes in ten pieces, spread over so many seconds."""
+
+    seconds: float
+    answer: Answer = Answer("this took a while")
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedStream:
+    """Half of a stream's events come, then no more, and not the one that ends it.
+
+    Attributes:
+        silent: the connection stays open and nothing more comes; else the stream ends there, as if all was well.
+        answer: whose first half comes. A call that asked for no stream gets the first half of its body in the same way.
+    """
+
+    silent: bool = False
+    answer: Answer = Answer("this answer stops in its middle")
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """Nothing comes until the caller gives up or the server is stopped."""
+
+
+def usage_in(said: object) -> TokenUsage | None:
+    """The tokens of an answer; the usual ones where there is a reply without an answer."""
+    return said.usage if isinstance(said, Answer) else DEFAULT_USAGE
+
+
+Fault: TypeAlias = "Truncated | MalformedJson | WrongType | ClosedConnection | SlowDrip | StoppedStream | Hang"
+Step: TypeAlias = "Answer | Status | ContentFilter | EmptyChoices | Fault"
+STEPS = (
+    *(Answer, Status, ContentFilter, EmptyChoices),
+    *(Truncated, MalformedJson, WrongType, ClosedConnection, SlowDrip, StoppedStream, Hang),
+)

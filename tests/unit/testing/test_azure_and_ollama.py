@@ -1,0 +1,125 @@
+"""Azure's paths and errors through OpenAI's SDK; Ollama's own API and its OpenAI-compatible one."""
+
+from __future__ import annotations
+
+import json
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import openai
+import pytest
+
+from agentv.testing import Answer, ContentFilter, ModelServer, Status, TokenUsage, ToolCall
+from agentv.testing.vectors import vector_of
+
+HI = [{"role": "user", "content": "Hi"}]
+WEATHER = ToolCall("weather", {"city": "Bern"})
+
+
+@pytest.fixture
+def azure():
+    opened = []
+
+    def connect(told, **options):
+        server = ModelServer(told, **options).start()
+        client = openai.AzureOpenAI(azure_endpoint=server.azure, api_key="k", api_version="2024-10-21", max_retries=0)
+        opened.extend([client.close, server.stop])
+        return server, client
+
+    yield connect
+    for close in opened:
+        close()
+
+
+def post(url, **body):
+    with urlopen(Request(url, json.dumps(body).encode())) as reply:
+        return reply.headers["content-type"], reply.read()
+
+
+def test_azure_asks_deployments(azure):
+    server, client = azure("hello")
+    assert client.chat.completions.create(model="my deployment", messages=HI).choices[0].message.content == "hello"
+    assert client.embeddings.create(model="vectors", input="a").data
+    chat, embed = server.calls
+    assert (chat.protocol, chat.operation, chat.model, chat.query) == (
+        "azure",
+        "chat",
+        "my deployment",
+        {"api-version": "2024-10-21"},
+    )
+    assert (embed.operation, embed.model, embed.headers["api-key"]) == ("embed", "vectors", "k")
+
+
+def test_azures_newer_paths(azure):
+    server, _ = azure("hello")
+    with openai.OpenAI(base_url=f"{server.azure}/openai/v1/", api_key="k") as client:
+        assert client.responses.create(model="d", input="Hi").output_text == "hello"
+        assert client.chat.completions.create(model="d", messages=HI).choices
+        assert client.models.list().data
+    assert [call.protocol for call in server.calls] == ["azure", "azure"]
+
+
+def test_azures_content_filter_is_an_error(azure):
+    _, client = azure(ContentFilter())
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(model="d", messages=HI)
+    assert caught.value.code == "content_filter"
+    assert caught.value.body["innererror"]["code"] == "ResponsibleAIPolicyViolation"
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(401, "401"), (404, "DeploymentNotFound"), (429, "429"), (500, "InternalServerError")]
+)
+def test_azures_errors(azure, status, code):
+    _, client = azure(Status(status, retry_after=3))
+    with pytest.raises(openai.APIStatusError) as caught:
+        client.chat.completions.create(model="d", messages=HI)
+    assert (caught.value.status_code, caught.value.code) == (status, code)
+    assert "retry after 3 seconds" in caught.value.message
+
+
+def test_azure_passes_on_what_the_model_behind_it_says(azure):
+    _, client = azure(Status(400, "max_tokens is too large"))
+    with pytest.raises(openai.BadRequestError, match="max_tokens is too large") as caught:
+        client.chat.completions.create(model="d", messages=HI)
+    assert caught.value.body["type"] == "invalid_request_error"
+
+
+def test_ollama_speaks_openais_protocol():
+    with ModelServer("hello") as server, openai.OpenAI(base_url=f"{server.ollama}/v1", api_key="ollama") as client:
+        assert client.chat.completions.create(model="llama3", messages=HI).choices[0].message.content == "hello"
+        assert client.embeddings.create(model="e", input="a").data
+        assert [model.id for model in client.models.list()] == ["fake-model"]
+    assert [call.protocol for call in server.calls] == ["ollama", "ollama"]
+
+
+def test_ollamas_own_chat_streams_unless_told_otherwise():
+    answer = Answer("one two", tool_calls=(WEATHER,), usage=TokenUsage(input=7, output=3))
+    with ModelServer(answer) as server:
+        kind, raw = post(f"{server.ollama}/api/chat", model="llama3", messages=HI)
+        _, whole = post(f"{server.ollama}/api/chat", model="llama3", messages=HI, stream=False)
+    lines = [json.loads(line) for line in raw.splitlines()]
+    assert kind == "application/x-ndjson"
+    assert [line["message"]["content"] for line in lines] == ["one", " two", ""]
+    assert [line["done"] for line in lines] == [False, False, True]
+    assert (lines[-1]["done_reason"], lines[-1]["prompt_eval_count"], lines[-1]["eval_count"]) == ("stop", 7, 3)
+    message = json.loads(whole)["message"]
+    assert (message["content"], message["tool_calls"][0]["function"]["arguments"]) == ("one two", {"city": "Bern"})
+
+
+def test_ollamas_own_generation_and_vectors():
+    with ModelServer("one two") as server:
+        _, raw = post(f"{server.ollama}/api/generate", model="llama3", system="Be kind", prompt="Hi")
+        _, whole = post(f"{server.ollama}/api/generate", model="llama3", prompt="Hi", stream=False)
+        _, vectors = post(f"{server.ollama}/api/embed", model="e", input=["a cat"])
+    assert [json.loads(line)["response"] for line in raw.splitlines()] == ["one", " two", ""]
+    assert json.loads(whole)["response"] == "one two"
+    assert json.loads(vectors)["embeddings"] == [list(vector_of("a cat"))]
+    assert (server.calls[0].text, server.calls[0].prompt) == ("Be kind\nHi", "Hi")
+
+
+def test_ollamas_own_errors_are_a_text():
+    with ModelServer(Status(404)) as server, pytest.raises(HTTPError) as caught:
+        post(f"{server.ollama}/api/chat", model="llama9", messages=HI)
+    with caught.value as reply:
+        assert json.load(reply) == {"error": 'model "llama9" not found, try pulling it first'}

@@ -1,0 +1,61 @@
+"""`python -m agentv.testing`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+from agentv.testing import ModelServer
+
+COMMAND = [sys.executable, "-m", "agentv.testing", "--port"]
+
+
+@contextmanager
+def by_hand(*options):
+    """The addresses that it prints, by name."""
+    with subprocess.Popen([*COMMAND, "0", *options], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield dict(process.stdout.readline().split() for _ in range(6)), process
+        finally:
+            process.kill()
+
+
+def ask(address, text):
+    body = json.dumps(
+        {"model": "m", "messages": [{"role": "system", "content": "x"}, {"role": "user", "content": text}]}
+    )
+    with urlopen(Request(f"{address}/chat/completions", body.encode())) as reply:
+        return json.load(reply)["choices"][0]["message"]["content"]
+
+
+def test_it_prints_its_addresses_says_what_it_is_asked_and_ends_when_told():
+    with by_hand() as (addresses, process):
+        assert list(addresses) == ["openai", "anthropic", "gemini", "azure", "ollama", "stats"]
+        assert ask(addresses["openai"], "say this") == "say this"
+        with urlopen(addresses["stats"]) as reply:
+            assert json.load(reply)["requests"] == 1
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(5) == 0
+
+
+def test_one_text_for_all_and_a_rate_limit():
+    with by_hand("--text", "always", "--rate", "0.01", "--delay-ms", "1") as (addresses, _):
+        assert ask(addresses["openai"], "say this") == "always"
+        try:
+            ask(addresses["openai"], "more")
+        except HTTPError as error:
+            with error as reply:
+                assert (reply.status, reply.headers["Retry-After"]) == (429, "100")
+
+
+def test_a_port_that_is_taken():
+    with ModelServer("") as server:
+        port = server.openai.split(":")[2].split("/")[0]
+        done = subprocess.run([*COMMAND, port], capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"Error: cannot listen at port {port}: ")

@@ -1,0 +1,133 @@
+"""Rate limits: the bucket without a clock, and what the providers' callers are told."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import anthropic
+import openai
+import pytest
+from google import genai
+from google.genai import errors
+from google.genai.types import HttpOptions
+
+from agentv.testing import ModelServer
+from agentv.testing.openai_errors import span
+from agentv.testing.rate import TokenBucket
+
+HI = [{"role": "user", "content": "Hi"}]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_second_of_requests_passes_at_once_and_then_one_at_a_time():
+    clock = Clock()
+    bucket = TokenBucket(4, clock)
+    assert [bucket.take().allowed for _ in range(5)] == [True] * 4 + [False]
+    clock.now += 0.25
+    assert [bucket.take().allowed for _ in range(2)] == [True, False]
+    clock.now += 60
+    assert [bucket.take().allowed for _ in range(5)] == [True] * 4 + [False]
+
+
+def test_what_is_left_and_when_there_is_more():
+    clock = Clock()
+    bucket = TokenBucket(2, clock)
+    first = bucket.take()
+    assert (first.limit, first.remaining, first.next_s, first.full_s) == (2, 1, 0.0, 0.5)
+    bucket.take()
+    refused = bucket.take()
+    assert (refused.allowed, refused.remaining, refused.next_s, refused.full_s) == (False, 0, 0.5, 1.0)
+
+
+def test_who_waits_as_long_as_told_is_let_in():
+    clock = Clock()
+    bucket = TokenBucket(3, clock)
+    for _ in range(200):
+        left = bucket.take()
+        if not left.allowed:
+            clock.now += left.next_s
+            assert bucket.take().allowed
+
+
+def test_less_than_one_a_second():
+    clock = Clock()
+    bucket = TokenBucket(0.1, clock)
+    assert bucket.take().allowed
+    assert bucket.take().next_s == pytest.approx(10)
+
+
+@pytest.mark.parametrize("rate", [0, -1, float("nan")])
+def test_a_rate_that_lets_nothing_pass_is_refused(rate):
+    with pytest.raises(ValueError, match="rate must be above 0 requests a second"):
+        ModelServer("", rate=rate)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0ms"), (0.1195, "120ms"), (1, "1s"), (59.2, "1m0s"), (360, "6m0s"), (3661, "1h1m1s")]
+)
+def test_spans_are_written_as_openai_does(seconds, text):
+    assert span(seconds) == text
+
+
+def test_openais_callers_see_what_is_left():
+    clock = Clock()
+    with (
+        ModelServer("", rate=2, clock=clock) as server,
+        openai.OpenAI(base_url=server.openai, api_key="k", max_retries=0) as client,
+    ):
+        seen = client.chat.completions.with_raw_response.create(model="m", messages=HI).headers
+        client.chat.completions.create(model="m", messages=HI)
+        with pytest.raises(openai.RateLimitError) as caught:
+            client.chat.completions.create(model="m", messages=HI)
+        clock.now += 0.5
+        client.chat.completions.create(model="m", messages=HI)
+    assert [seen[f"x-ratelimit-{name}-requests"] for name in ("limit", "remaining", "reset")] == ["2", "1", "500ms"]
+    headers = caught.value.response.headers
+    assert [headers[f"x-ratelimit-{name}-requests"] for name in ("limit", "remaining", "reset")] == ["2", "0", "1s"]
+    assert (headers["retry-after"], headers["retry-after-ms"]) == ("1", "500")
+    assert server.statuses == {200: 3, 429: 1}
+    assert [call.at for call in server.calls] == [100.0, 100.0, 100.0, 100.5]
+
+
+def test_anthropics_callers_see_what_is_left():
+    with (
+        ModelServer("", rate=1, clock=Clock()) as server,
+        anthropic.Anthropic(base_url=server.anthropic, api_key="k", max_retries=0) as client,
+    ):
+        client.messages.create(model="c", max_tokens=9, messages=HI)
+        with pytest.raises(anthropic.RateLimitError) as caught:
+            client.messages.create(model="c", max_tokens=9, messages=HI)
+    headers = caught.value.response.headers
+    assert (headers["retry-after"], headers["anthropic-ratelimit-requests-limit"]) == ("1", "1")
+    assert headers["anthropic-ratelimit-requests-remaining"] == "0"
+    reset = headers["anthropic-ratelimit-requests-reset"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", reset)
+    assert abs((datetime.fromisoformat(reset) - datetime.now(UTC)).total_seconds()) < 30
+
+
+def test_geminis_callers_are_told_in_the_body():
+    with ModelServer("", rate=1, clock=Clock()) as server:
+        client = genai.Client(api_key="k", http_options=HttpOptions(base_url=server.gemini))
+        client.models.generate_content(model="g", contents="Hi")
+        with pytest.raises(errors.ClientError) as caught:
+            client.models.generate_content(model="g", contents="Hi")
+        client.close()
+    assert caught.value.status == "RESOURCE_EXHAUSTED"
+    assert caught.value.details["error"]["details"][0]["retryDelay"] == "1s"
+
+
+def test_a_sdk_that_tries_again_gets_through():
+    with (
+        ModelServer("hello", rate=20) as server,
+        openai.OpenAI(base_url=server.openai, api_key="k", max_retries=3) as client,
+    ):
+        for _ in range(21):
+            assert client.chat.completions.create(model="m", messages=HI).choices[0].message.content == "hello"
