@@ -34,7 +34,6 @@ def test_a_judge_that_embeds_stands_in_and_texts_are_embedded_once(tmp_path):
         assert server.calls[0].model == "text-embedding-3-small"
     grades = [one.scores[0].grade for one in found]
     assert [grade.token_usage is not None for grade in grades].count(True) == 1
-    assert sum(grade.cost_usd or 0.0 for grade in grades) > 0
 
 
 def test_an_api_that_refuses_errs_the_grade(tmp_path):
