@@ -76,6 +76,7 @@ FILES: Mapping[str, str] = {
     "not-unicode": "A case holds half of a character, a lone surrogate, which no file and no request can hold.",
     "not-utf-8": "Bytes that must be UTF-8 text are not, in a file or in an answer.",
     "not-yet": "A name is known and not supported yet.",
+    "nothing-to-choose": "Answers are to be compared with each other, and there is one alone.",
     "older-spelling": "A key is an older spelling of another one; both work.",
     "placeholder-in-script": "A placeholder of a command stands where an interpreter would run it as code.",
     "quoted-placeholder": "A placeholder of a command stands inside quotes, though it is quoted already.",

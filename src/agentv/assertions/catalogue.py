@@ -53,6 +53,7 @@ TYPES: dict[str, str] = {
     "trajectory:step-count": "agentv.assertions.trajectory:StepCount",
     "skill-used": "agentv.assertions.trajectory:SkillUsed",
     "llm-rubric": "agentv.assertions.rubric:LlmRubric",
+    "select-best": "agentv.assertions.select_best:SelectBest",
     "script": "agentv.assertions.code:Script",
     "python": "agentv.assertions.code:PythonCode",
     "javascript": "agentv.assertions.javascript_code:JavaScriptCode",
@@ -71,7 +72,6 @@ NOT_YET: frozenset[str] = frozenset(
         "context-faithfulness",
         "context-recall",
         "context-relevance",
-        "select-best",
     }
 )
 """Names that SPEC section 7.2 lists and that are not built yet."""

@@ -166,6 +166,7 @@ class Suite:
         tally: (own repeat, whether it has a target of its own) → how many cases; None: count them.
         files: path → sha256 of every file that was read for this suite.
         links: the cases that hang on others, by id; empty for most suites, which then run in any order.
+        compares: an assertion compares the answers that a case gets from its prompts and targets.
         env: what `{{ env.NAME }}`, targets and scripts of this suite see over the process environment.
     """
 
@@ -190,3 +191,4 @@ class Suite:
     files: Mapping[str, str] = field(default_factory=dict)
     span: Span | None = None
     links: Mapping[str, Link] = field(default_factory=dict)
+    compares: bool = False

@@ -210,8 +210,9 @@ class CaseReader:
         if target is not None and target.judge:
             self.judging.of_cases.setdefault(target.judge, target.name)
         graded = (*entries, *_of_turns(turns)) if turns else entries
+        alone = "in a case with turns, conversation_id or depends_on" if several or _is_linked(authored) else None
         for entry in graded:
-            self.judging.look(entry, target=target, judge=judge)
+            self.judging.look(entry, target=target, judge=judge, alone=alone)
         tags = read_tags(authored.tags, reading)
         depends_on = () if authored.depends_on is None else read_dependencies(authored.depends_on, reading)
         if messages is None or not graded:
@@ -429,6 +430,10 @@ class CaseReader:
             at = case.translated.map.keys["criteria"]
             reading.report.warning("criteria-not-judged", at, "nothing judges these criteria: no assertion reads them")
         check_entries(entries, reading.report)
+
+
+def _is_linked(authored: AuthoredCase) -> bool:
+    return authored.conversation_id is not None or authored.depends_on is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,10 @@ PASTE_EMBEDDER = """name one with 'embedder:' beside the assertion's type, such 
   embedder: local:minishlab/potion-base-8M"""
 
 
+_FEWEST = 2
+"""Answers that can be compared."""
+
+
 def nested(entry: AssertionEntry) -> tuple[AssertionEntry, ...]:
     """The entries inside an entry: those of an assert-set."""
     inner = getattr(entry.assertion, "assert_", ())
@@ -52,17 +56,30 @@ class Judging:
     Attributes:
         named, embedders: the judges, and the targets that embed, that entries name.
         of_cases: judge → a target that a case has for itself, and that names this judge.
+        comparing: the first entry that compares answers of each kind of case: why it cannot, whether it has a target
+            of its own.
     """
 
     named: dict[str, Span | None] = field(default_factory=dict)
     embedders: dict[str, Span | None] = field(default_factory=dict)
     unnamed: Span | None = None
     of_cases: dict[str, str] = field(default_factory=dict)
+    comparing: dict[tuple[str | None, bool], AssertionEntry] = field(default_factory=dict)
     _embedding: dict[tuple[int, int], _Unnamed] = field(default_factory=dict)
     _indifferent: set[type] = field(default_factory=set)
 
-    def look(self, entry: AssertionEntry, *, target: TargetSpec | None, judge: TargetSpec | None) -> None:
-        """One more entry of a case, which may have a target and a judge of its own."""
+    def look(
+        self,
+        entry: AssertionEntry,
+        *,
+        target: TargetSpec | None,
+        judge: TargetSpec | None,
+        alone: str | None = None,
+    ) -> None:
+        """One more entry of a case, which may have a target and a judge of its own.
+
+        `alone`: why its answers can be compared with no others, such as that the case has turns.
+        """
         kind = type(entry.assertion)
         if kind in self._indifferent:
             return
@@ -71,9 +88,11 @@ class Judging:
             return
         inner = nested(entry)
         for child in inner:
-            self.look(child, target=target, judge=judge)
+            self.look(child, target=target, judge=judge, alone=alone or "inside an assert-set")
         if inner:
             return
+        if getattr(kind, "compares", False):
+            self.comparing.setdefault((alone, target is not None), entry)
         if judges(entry) and not _note(entry, "judge", self.named):
             named = judge is not None or bool(target and target.judge)
             self.unnamed = self.unnamed if named else self.unnamed or entry.span
@@ -113,6 +132,25 @@ class Judging:
                     message = f"this needs a target that embeds texts; '{target.name}' does not, {beside}"
                     reading.report.error("no-embedder", one.span, message, notes=PASTE_EMBEDDER.splitlines())
                     break
+
+    def need_rivals(self, suite: Suite, reading: Reading, *, for_run: bool, flagged: bool) -> None:
+        """Report entries that compare answers where there is one alone, or where that is not built.
+
+        Args:
+            suite: with its targets and prompts.
+            reading: of the suite.
+            for_run: the targets are those that will be asked.
+            flagged: they win over those that cases have for themselves.
+        """
+        for (alone, own_target), entry in self.comparing.items():
+            targets = 1 if own_target and not flagged else len(suite.targets)
+            if alone is not None:
+                message = f"'{entry.type}' {alone} is known and not supported yet"
+                reading.report.error("not-yet", entry.span, message)
+            elif for_run and 0 < targets * max(1, len(suite.prompts)) < _FEWEST:
+                message = "there is nothing to choose from: the case gets one answer, from one prompt and one target"
+                hint = "give the suite several 'prompts' or 'targets', or name several with --target"
+                reading.report.error("nothing-to-choose", entry.span, message, hint=hint)
 
     def _warn(self, suite: Suite, chosen: TargetSpec | None, reading: Reading) -> None:
         asked = {target.name for target in suite.targets}

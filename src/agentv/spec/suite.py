@@ -255,6 +255,8 @@ class SuiteReader:
         judges = judging.resolve(suite, book, head.reading, for_run=needed)
         if self.request.for_run and (needed or suite.judge is not None):  # a judge that cannot be read might embed
             judging.need_embedder(suite, judges, head.reading)
+        flagged = bool(self.request.targets) or self.request.given_target is not None
+        judging.need_rivals(suite, head.reading, for_run=self.request.for_run, flagged=flagged)
         if self._report.failed:
             return None
         return replace(
@@ -264,6 +266,7 @@ class SuiteReader:
             links=sources.links,
             generators=tuple(sources.generators),
             judges=judges,
+            compares=bool(judging.comparing),
             secrets=frozenset(self._reading.secrets),
             files=dict(self._disk.digests),
         )
