@@ -69,6 +69,7 @@ FILES: Mapping[str, str] = {
     "nearly-a-column": "A column of a CSV file is a variable, and its name is nearly that of a special column.",
     "nearly-an-assertion": "A text that the answer must equal begins nearly as an assertion type does.",
     "no-api-key": "A target that is to be asked has no API key, neither out of the environment nor of its own.",
+    "no-embedder": "An assertion needs a target that embeds texts, and none is named that does.",
     "no-equivalent": "A part of promptfoo's configuration says something for which agentv has no word (`convert`).",
     "no-judge": "An assertion needs a judge, and none is named anywhere.",
     "no-target": "No target is named, so there is nothing to ask.",
@@ -76,6 +77,7 @@ FILES: Mapping[str, str] = {
     "not-unicode": "A case holds half of a character, a lone surrogate, which no file and no request can hold.",
     "not-utf-8": "Bytes that must be UTF-8 text are not, in a file or in an answer.",
     "not-yet": "A name is known and not supported yet.",
+    "nothing-to-choose": "Answers are to be compared with each other, and there is one alone.",
     "older-spelling": "A key is an older spelling of another one; both work.",
     "placeholder-in-script": "A placeholder of a command stands where an interpreter would run it as code.",
     "quoted-placeholder": "A placeholder of a command stands inside quotes, though it is quoted already.",
@@ -120,7 +122,7 @@ RUNS: Mapping[str, str] = {
     "bad-result": "An assertion's code, or a script, returned what is no verdict.",
     "bad-signature": "A function asks for parameters that it cannot be given.",
     "broken-conversation": "A case was not run, since an earlier one of its conversation has no answer.",
-    "cannot-load": "A file or module of the user's could not be imported, or lacks the function.",
+    "cannot-load": "A file, module or model of the user's could not be loaded, or lacks the function.",
     "cannot-start": "A program could not be started.",
     "connection": "A server could not be reached, or broke off.",
     "dependency-not-passed": "A case was not run, since one that it depends on did not pass.",
@@ -161,7 +163,10 @@ RUNS: Mapping[str, str] = {
     "xml-entities": "The answer is XML that declares entities, which are never expanded.",
     "xml-limit": "The answer holds more pieces of XML than are read.",
 }
-"""Why a trial, or one of its grades, is errored. `judge-X` says that the call of the judge failed with code X."""
+"""Why a trial, or one of its grades, is errored. `judge-X` says that the call of the judge failed with code X.
+
+`embedder-X` says so of the call of the target that embeds.
+"""
 
 CODES: Mapping[str, str] = {**FILES, **RUNS}
 """Slug → what it means, in one sentence."""

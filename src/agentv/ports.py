@@ -11,6 +11,7 @@ from agentv.model.values import EMPTY, Json, JsonObject
 
 if TYPE_CHECKING:
     from agentv.model.assertion import AssertionEntry, Transform
+    from agentv.model.choice import Choice
     from agentv.model.context import AssertionContext
     from agentv.model.grade import Grade
     from agentv.model.message import Message
@@ -95,11 +96,23 @@ class Assertion(Protocol):
         ...
 
 
+class Comparison(Protocol):
+    """An assertion that looks at several answers to one case together (`compares`)."""
+
+    async def choose(self, contexts: Sequence[AssertionContext]) -> Sequence[Grade]:
+        """The grade of each answer, in their order."""
+        ...
+
+
 class Judge(Protocol):
     """A model that grades rubrics."""
 
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
         """Ask the judge about one answer and read its verdict."""
+        ...
+
+    async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Choice | Failure:
+        """Which of several answers is the best by the criteria; asked twice, in opposite orders."""
         ...
 
     async def ask(self, prompt: str) -> TargetResponse | Failure:
@@ -159,6 +172,10 @@ class Services(Protocol):
 
     def judge(self, name: str | None) -> Judge:
         """The judge of that name, or the one in force for this trial."""
+        ...
+
+    def embedder(self, name: str | None) -> Embedder:
+        """The target of that name that embeds texts, or the one that stands in for this trial."""
         ...
 
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:

@@ -169,7 +169,7 @@ def place(tmp_path: Path, server: MisbehavingServer, models: ModelServer) -> Pla
 
 
 def test_every_provider_is_held_to_this():
-    assert {name.partition(",")[0] for name in ECHOING} == set(PROVIDERS)
+    assert {name.partition(",")[0] for name in ECHOING} == set(PROVIDERS) - {"local"}  # it embeds and answers nothing
 
 
 @pytest.mark.parametrize("name", PROVIDERS)

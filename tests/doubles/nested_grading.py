@@ -13,6 +13,7 @@ from agentv.model.context import AssertionContext
 from agentv.model.grade import Grade
 from agentv.model.message import Message
 from agentv.model.trial import Score
+from doubles.embedding import CountingEmbedder
 
 
 class Stopped:
@@ -23,10 +24,13 @@ class Stopped:
 
 
 class Nesting:
-    """The part of a run's services that sets ask for."""
+    """The part of a run's services that sets and similarities ask for."""
 
     async def grade(self, entries: Any, context: AssertionContext) -> tuple[Score, ...]:
         return await grade_entries(entries, context, Stopped())  # type: ignore[arg-type]
+
+    def embedder(self, name: str | None) -> CountingEmbedder:
+        return CountingEmbedder()
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ WRONG_FILES = {
     "threshold above one": one_case("contains: hello", more="threshold: 80\n"),
     "missing template": one_case("include: nowhere"),
     "unknown target": one_case("contains: hello", target="nobody"),
-    "a type that is not built yet": one_case("type: select-best"),
+    "a type that is not built yet": one_case("type: meteor"),
     "a provider that is not built yet": one_case("contains: hello", target="claude-code:opus"),
     "a key that is not built yet": one_case("contains: hello", more="triggering: [hi]\n"),
     "undefined variable": "target: echo\ntests:\n  - {id: a, input: '{{ x }}', assert: [contains: hello]}\n",

@@ -22,7 +22,7 @@ from agentv.model.grade import Grade
 from agentv.model.response import Failure
 from agentv.model.trial import Score
 from agentv.model.values import Json
-from agentv.ports import Clock, Executor, JavaScriptHost, Judge
+from agentv.ports import Clock, Embedder, Executor, JavaScriptHost, Judge
 from agentv.spec.load import load_assertion
 
 
@@ -41,6 +41,14 @@ class LoneServices:
             LookupError: always.
         """
         raise LookupError(f"'agentv assert' has no judge{f' {name!r}' if name else ''}; use 'agentv eval'")
+
+    def embedder(self, name: str | None) -> Embedder:
+        """None.
+
+        Raises:
+            LookupError: always.
+        """
+        raise LookupError(f"'agentv assert' has nothing that embeds{f' {name!r}' if name else ''}; use 'agentv eval'")
 
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
         """Grade a nested list."""

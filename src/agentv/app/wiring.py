@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from agentv.assertions.catalogue import registry as assertion_registry
+from agentv.engine.embeddings import Remembering
 from agentv.engine.services import World
 from agentv.engine.traffic import Traffic
 from agentv.foreign.threads import DaemonThreads
@@ -16,7 +17,7 @@ from agentv.model.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.response import Failure
 from agentv.model.suite import DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
 from agentv.model.values import JsonObject
-from agentv.ports import Judge, Store, Target
+from agentv.ports import Embedder, Judge, Store, Target
 from agentv.registry.types import Checkouts, CustomTypes, Discovered
 from agentv.spec.files import nearest_in_agentv
 from agentv.spec.suite import Registries
@@ -111,6 +112,7 @@ class Connections:
         self._javascript: dict[int, LazyJavaScript] = {}
         self._targets: dict[int, Target] = {}
         self._judges: dict[tuple[int, int], Judge] = {}
+        self._embedders: dict[int, Remembering] = {}
         self._kept: list[object] = []  # alive, so that their ids stay their own
 
     def target(self, spec: TargetSpec) -> Target:
@@ -144,10 +146,24 @@ class Connections:
             self._judges[key] = found
         return found
 
+    def embedder(self, spec: TargetSpec) -> Embedder:
+        """What embeds texts through a spec's target, each text once.
+
+        Raises:
+            LookupError: it does not, which loading should have found.
+        """
+        found = self._embedders.get(id(spec))
+        if found is None:
+            target = self.target(spec)
+            if not isinstance(target, Embedder):
+                raise LookupError(f"'{spec.name}' does not embed")
+            found = self._embedders[id(spec)] = Remembering(target)
+        return found
+
     def world(self, store: Store) -> World:
         """What the engine reaches."""
-        clock = SystemClock()
-        return World(self.target, self.judge, self.executor, self.javascript, store, clock, self.traffic)
+        ports = (self.target, self.judge, self.executor, self.javascript, store, SystemClock())
+        return World(*ports, traffic=self.traffic, embedder=self.embedder)
 
     async def close(self) -> None:
         """Let go of every connection, process and thread."""

@@ -27,6 +27,7 @@ TYPES: dict[str, str] = {
     "rouge-n": "agentv.assertions.similarity:RougeN",
     "bleu": "agentv.assertions.similarity:Bleu",
     "gleu": "agentv.assertions.similarity:Gleu",
+    "similar": "agentv.assertions.embeddings:Similar",
     "is-json": "agentv.assertions.format:IsJson",
     "contains-json": "agentv.assertions.format:ContainsJson",
     "json-schema": "agentv.assertions.format:JsonSchema",
@@ -44,6 +45,13 @@ TYPES: dict[str, str] = {
     "token-usage": "agentv.assertions.cost:TokenUsageWithin",
     "execution-metrics": "agentv.assertions.cost:ExecutionMetrics",
     "finish-reason": "agentv.assertions.cost:FinishReason",
+    "tool-trajectory": "agentv.assertions.tool_calls:ToolTrajectory",
+    "tool-call-f1": "agentv.assertions.tool_calls:ToolCallF1",
+    "trajectory:tool-used": "agentv.assertions.trajectory:ToolUsed",
+    "trajectory:tool-sequence": "agentv.assertions.trajectory:ToolSequence",
+    "trajectory:tool-args-match": "agentv.assertions.trajectory:ToolArgsMatch",
+    "trajectory:step-count": "agentv.assertions.trajectory:StepCount",
+    "skill-used": "agentv.assertions.trajectory:SkillUsed",
     "llm-rubric": "agentv.assertions.rubric:LlmRubric",
     "factuality": "agentv.assertions.judged:Factuality",
     "closed-qa": "agentv.assertions.judged:ClosedQa",
@@ -52,6 +60,7 @@ TYPES: dict[str, str] = {
     "context-faithfulness": "agentv.assertions.retrieval:ContextFaithfulness",
     "context-recall": "agentv.assertions.retrieval:ContextRecall",
     "context-relevance": "agentv.assertions.retrieval:ContextRelevance",
+    "select-best": "agentv.assertions.select_best:SelectBest",
     "script": "agentv.assertions.code:Script",
     "python": "agentv.assertions.code:PythonCode",
     "javascript": "agentv.assertions.javascript_code:JavaScriptCode",
@@ -63,15 +72,6 @@ TYPES: dict[str, str] = {
 NOT_YET: frozenset[str] = frozenset(
     {
         "meteor",
-        "tool-trajectory",
-        "trajectory:tool-used",
-        "trajectory:tool-sequence",
-        "trajectory:tool-args-match",
-        "trajectory:step-count",
-        "skill-used",
-        "tool-call-f1",
-        "similar",
-        "select-best",
     }
 )
 """Names that SPEC section 7.2 lists and that are not built yet."""

@@ -150,13 +150,13 @@ class ExecutionMetrics(_Bounds):
         Measure(
             "max_tool_calls",
             "tool calls",
-            lambda context: context.trace_summary.tool_calls if context.messages else None,
+            lambda context: None if context.tool_calls is None else len(context.tool_calls),
             _number,
         ),
         Measure(
             "max_llm_calls",
             "model calls",
-            lambda context: context.trace_summary.llm_call_count if context.messages else None,
+            lambda context: None if context.tool_calls is None else context.trace_summary.llm_call_count,
             _number,
         ),
         Measure("max_tokens", "tokens", _total, _number),

@@ -127,7 +127,8 @@ class _Talk:
         """What the assertions of the case see: the last answer, the transcript, and what all of it took."""
         context = context_of(self.trial, self._summed(), 0.0, self.world)
         begin = len(self.trial.history) if self._several else len(self.asked)
-        return replace(context, input=self.asked, messages=tuple(self.spoken[begin:]))
+        told = all(answer.messages for answer in self.answers)
+        return replace(context, input=self.asked, messages=tuple(self.spoken[begin:]), has_transcript=told)
 
     def _summed(self) -> TargetResponse:
         """The last answer, with what all of them took."""

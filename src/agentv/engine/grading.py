@@ -58,8 +58,13 @@ async def _reshaped(entry: AssertionEntry, context: AssertionContext) -> Grade:
     return given if isinstance(given, Grade) else await given
 
 
+def limit_of(entry: AssertionEntry) -> Limit:
+    """How long a grade may take."""
+    return Limit(entry.settings.timeout_s or getattr(entry.assertion, "timeout_s", None) or CODE_TIMEOUT_S)
+
+
 async def _in_time(entry: AssertionEntry, given: Awaitable[Grade]) -> Grade:
-    limit = Limit(entry.settings.timeout_s or getattr(entry.assertion, "timeout_s", None) or CODE_TIMEOUT_S)
+    limit = limit_of(entry)
     grade = await in_time(given, limit, code="assertion-raised", what=entry.type, missing="grade")
     if isinstance(grade, Failure):
         grade = Grade.errored(grade.code, grade.message)

@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import NamedTuple
 
 from agentv.engine.conversation import transcript_of
@@ -74,6 +75,12 @@ class Order:
             self._changed.clear()
             await self._changed.wait()
         return None
+
+    def rivals(self, number: int) -> list[Trial]:
+        """The next trials, which were promised to go with the one that was just taken; nothing waits for those."""
+        found = list(islice(self._trials, number))
+        self._running += len(found)
+        return found
 
     def finish(self, result: TrialResult) -> None:
         """A trial that was taken has ended."""
@@ -180,10 +187,11 @@ def standing(plan: Plan, rows: Container[str]) -> Iterator[str]:
     A trial of a conversation is done if those before it are too: asked again, they may tell it something else.
     """
     open_spots: set[Spot] = set()
+    # where answers are compared, the choice among all of them stands or none does
     for trial in plan:
         link = trial.suite.links.get(trial.case.id) if trial.suite.links else None
         reopened = link is not None and link.follows is not None and _spot(trial, link.follows) in open_spots
-        if trial.key in rows and not reopened:
+        if trial.key in rows and not reopened and all(rival in rows for rival in trial.rivals):
             yield trial.key
         elif trial.case.conversation_id is not None:
             open_spots.add(_spot(trial, trial.case.id))

@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from agentv.model.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
@@ -49,20 +50,40 @@ class Plan:
 
     def __iter__(self) -> Iterator[Trial]:
         """A fresh pass."""
-        for suite, case, target in self.pairs():
-            yield from self.samples(suite, case, target)
+        for suite in self.suites:
+            if suite.compares:
+                yield from self._compared(suite)
+            else:
+                for case, target in self._pairs(suite):
+                    yield from self.samples(suite, case, target)
+
+    def _compared(self, suite: Suite) -> Iterator[Trial]:
+        """The trials of a suite whose cases compare answers: those that are compared stand side by side."""
+        for _, variants in groupby(self._pairs(suite), key=lambda pair: pair[0].id):
+            samples = [list(self.samples(suite, case, target)) for case, target in variants]
+            for rivals in zip(*samples, strict=True):
+                keys = tuple(trial.key for trial in rivals) if compares(rivals[0].case) else ()
+                yield from (replace(trial, rivals=keys) for trial in rivals)
 
     def pairs(self) -> Iterator[tuple[Suite, Case, TargetSpec]]:
         """Every case with every target that it runs on."""
         for suite in self.suites:
-            for position, target in enumerate(suite.targets or (None,)):
-                for case in self._cases(suite):
-                    own = None if self.settings.flagged_targets else case.target
-                    if own is not None and position > 0:
-                        continue  # a case with a target of its own runs on that one alone, once
-                    chosen = own or target
-                    if chosen is not None:
-                        yield suite, case, chosen
+            yield from ((suite, case, target) for case, target in self._pairs(suite))
+
+    def _pairs(self, suite: Suite) -> Iterator[tuple[Case, TargetSpec]]:
+        """One target after the other; where answers are compared, one case after the other."""
+        targets = suite.targets or (None,)
+        if suite.compares:
+            pairs = ((place, case, target) for case in self._cases(suite) for place, target in enumerate(targets))
+        else:
+            pairs = ((place, case, target) for place, target in enumerate(targets) for case in self._cases(suite))
+        for place, case, target in pairs:
+            own = None if self.settings.flagged_targets else case.target
+            if own is not None and place > 0:
+                continue  # a case with a target of its own runs on that one alone, once
+            chosen = own or target
+            if chosen is not None:
+                yield case, chosen
 
     def counts(self) -> tuple[int, int]:
         """How many cases (on their targets) and how many trials there are."""
@@ -142,6 +163,11 @@ class Plan:
         yield replace(first, key=f"{key}-1")
         for sample in range(2, first.repeat + 1):
             yield replace(first, sample=sample, key=f"{key}-{sample}")
+
+
+def compares(case: Case) -> bool:
+    """Whether answers to a case are compared with each other."""
+    return any(getattr(entry.assertion, "compares", False) for entry in case.assertions)
 
 
 def _with_needed(chosen: Iterable[str], suite: Suite) -> set[str]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
+from itertools import islice
 from typing import Literal
 
 from agentv.engine.conversation import is_conversation, run_conversation
 from agentv.engine.order import Order
+from agentv.engine.rivals import graded_rivals
 from agentv.engine.services import World
 from agentv.engine.stops import is_interrupted, is_stopped
-from agentv.engine.trial import not_run, run_trial
+from agentv.engine.trial import Answered, answer_of, not_run, run_trial
 from agentv.model.events import Event, RunFinished, RunInterrupted, RunStarted, TargetStopped, TrialFinished
 from agentv.model.response import CallFailure
 from agentv.model.trial import Trial, TrialResult
@@ -119,8 +122,7 @@ class Run:
         for turns, trial in enumerate(self._trials, 1):
             if self._is_stopped():
                 return
-            result = await self._ran(trial)
-            if result is not None:
+            for result in await self._ran(trial):
                 self._note(result)
             if turns % TURN == 0:
                 await asyncio.sleep(0)
@@ -131,11 +133,12 @@ class Run:
         """As `_work`, where some trials wait for others."""
         try:
             while (trial := await order.take()) is not None and not self._is_stopped():
-                result = await self._ran(trial)
-                if result is None:
+                results = await self._ran(trial)
+                if not results:
                     break
-                order.finish(result)
-                self._note(result)
+                for result in results:
+                    order.finish(result)
+                    self._note(result)
                 self._note_skipped(order)
                 await asyncio.sleep(0)
         finally:
@@ -150,7 +153,41 @@ class Run:
     def _is_stopped(self) -> bool:
         return self._stopped is not None
 
-    async def _ran(self, trial: Trial) -> TrialResult | None:
+    async def _ran(self, trial: Trial) -> Sequence[TrialResult]:
+        """What became of a trial, and of those that it is compared with; nothing where it was interrupted."""
+        if trial.rivals:
+            return await self._ran_together(trial)
+        result = await self._ran_alone(trial)
+        return () if result is None else (result,)
+
+    async def _ran_together(self, first: Trial) -> Sequence[TrialResult]:
+        """What became of trials whose answers are compared. An interrupted one takes the others along."""
+        more = len(first.rivals) - 1
+        trials = [first, *(islice(self._trials, more) if self._order is None else self._order.rivals(more))]
+        answered: list[Answered | TrialResult] = []
+        self._running += len(trials)
+        try:
+            for trial in trials:
+                one = None if self._is_stopped() and answered else await self._answered(trial)
+                if one is None:
+                    return ()
+                answered.append(one)
+            results = await graded_rivals(answered, self._world)
+        finally:
+            self._running -= len(trials)
+        settled = [self._settled(result.trial, result) for result in results]
+        return [result for result in settled if result is not None] if None not in settled else ()
+
+    async def _answered(self, trial: Trial) -> Answered | TrialResult | None:
+        world = self._world
+        why = world.traffic.stops.why_not(trial) if world.traffic.stops.any else None
+        if why is not None:
+            return not_run(trial, why, world)
+        async with self._limit(trial):
+            answered = await answer_of(trial, world)
+        return self._settled(trial, answered) if isinstance(answered, TrialResult) else answered
+
+    async def _ran_alone(self, trial: Trial) -> TrialResult | None:
         """What became of a trial; None where it was interrupted, so that it counts as not begun."""
         world = self._world
         why = world.traffic.stops.why_not(trial) if world.traffic.stops.any else None
@@ -161,7 +198,11 @@ class Run:
             result = await self._limited(trial)
         finally:
             self._running -= 1
-        error = result.error
+        return self._settled(trial, result)
+
+    def _settled(self, trial: Trial, result: TrialResult) -> TrialResult | None:
+        """The result as it counts: a call that could not be made is none; None where it was interrupted."""
+        world, error = self._world, result.error
         if error is None:
             return result
         if is_interrupted(error):
@@ -177,9 +218,15 @@ class Run:
         run = run_conversation if is_conversation(trial) else run_trial
         if at_once is None:
             return await run(trial, self._world)
-        limit = self._limits.setdefault(trial.target.name, asyncio.Semaphore(at_once))
-        async with limit:
+        async with self._limit(trial):
             return await run(trial, self._world)
+
+    def _limit(self, trial: Trial) -> AbstractAsyncContextManager[None]:
+        """One of the calls that the trial's target may get at once."""
+        at_once = trial.target.workers
+        if at_once is None:
+            return nullcontext()
+        return self._limits.setdefault(trial.target.name, asyncio.Semaphore(at_once))
 
     def _note(self, result: TrialResult) -> None:
         self._finished.append(result)

@@ -11,10 +11,14 @@ from agentv.engine.transform import value_of
 from agentv.model.assertion import AssertionEntry, Transform
 from agentv.model.context import AssertionContext
 from agentv.model.response import Failure
-from agentv.model.suite import Suite, TargetSpec
+from agentv.model.suite import Suite, TargetSpec, embeds
 from agentv.model.trial import Score, Trial
 from agentv.model.values import Json
-from agentv.ports import Clock, Executor, JavaScriptHost, Judge, Store, Target
+from agentv.ports import Clock, Embedder, Executor, JavaScriptHost, Judge, Store, Target
+
+
+def _no_embedder(spec: TargetSpec) -> Embedder:
+    raise LookupError(f"'{spec.name}' does not embed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,7 @@ class World:
         judge: the judge that asks a spec's target, in the environment of a suite.
         javascript: the JavaScript runtime in the environment of a suite.
         traffic: through which `connect` and `judge` ask; it keeps time, tries again, and knows who is stopped.
+        embedder: what embeds texts through a spec's target; the same one at every call.
     """
 
     connect: Callable[[TargetSpec], Target]
@@ -35,6 +40,7 @@ class World:
     store: Store
     clock: Clock
     traffic: Traffic = field(default_factory=Traffic)
+    embedder: Callable[[TargetSpec], Embedder] = _no_embedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,19 @@ class TrialServices:
         if spec is None:
             raise LookupError("no judge is named")
         return self.world.judge(spec, self.trial.suite)
+
+    def embedder(self, name: str | None) -> Embedder:
+        """The embedder of that name, or the first of the trial's target and its judge that embeds.
+
+        Raises:
+            LookupError: there is none, which loading should have found.
+        """
+        trial = self.trial
+        candidates = (trial.suite.judges.get(name),) if name else (trial.target, trial.judge)
+        for spec in candidates:
+            if spec is not None and embeds(spec):
+                return self.world.embedder(spec)
+        raise LookupError("no target that embeds is named")
 
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
         """Grade a list, one entry after the other."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 
@@ -20,8 +20,31 @@ from agentv.ports import TargetRequest
 EMPTY = Failure("empty-output", "the target answered with nothing; `allow_empty: true` would accept that")
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A trial whose answer is there and not graded yet; `measured_ms` is how long it took."""
+
+    trial: Trial
+    world: World
+    answer: TargetResponse
+    measured_ms: float
+    context: AssertionContext
+
+    def result(self, scores: tuple[Score, ...]) -> TrialResult:
+        """The result with these scores."""
+        return result_of(self.trial, self.world, self.measured_ms, self.answer, scores)
+
+
 async def run_trial(trial: Trial, world: World) -> TrialResult:
     """The result of one trial. Nothing that a target, a judge or an assertion does is raised from here."""
+    answered = await answer_of(trial, world)
+    if isinstance(answered, TrialResult):
+        return answered
+    return answered.result(await grade_entries(trial.case.assertions, answered.context, world.clock))
+
+
+async def answer_of(trial: Trial, world: World) -> Answered | TrialResult:
+    """The answer to a trial, kept; its errored result where there is none."""
     clock = world.clock
     started = clock.monotonic()
     answer = await ask(trial, world, trial.case.input)
@@ -31,8 +54,7 @@ async def run_trial(trial: Trial, world: World) -> TrialResult:
     world.store.answer(trial.key, answer)
     if is_empty(answer, trial):
         return result_of(trial, world, measured, answer, (), error=EMPTY)
-    scores = await grade_entries(trial.case.assertions, context_of(trial, answer, measured, world), clock)
-    return result_of(trial, world, measured, answer, scores)
+    return Answered(trial, world, answer, measured, context_of(trial, answer, measured, world))
 
 
 def is_empty(answer: TargetResponse, trial: Trial) -> bool:
@@ -62,6 +84,7 @@ def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, world: 
         env=trial.suite.env,
         threshold=trial.threshold,
         response_metadata=answer.metadata,
+        has_transcript=bool(answer.messages),
         _services=TrialServices(world, trial),
     )
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 
+from agentv.judge.choice import ChoiceQuestion, Chosen, choice_questions, joined
 from agentv.judge.question import Question
 from agentv.judge.reply import read_reply
 from agentv.judge.schemas import schema_of
@@ -15,6 +16,7 @@ from agentv.judge.shapes import Reading, UnreadableError, speakable
 from agentv.judge.sharing import SharedCalls
 from agentv.judge.votes import Spent, outcome_of
 from agentv.judge.written import question_of
+from agentv.model.choice import Choice
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Check
 from agentv.model.message import Message, prompt_text
@@ -73,6 +75,41 @@ class TargetJudge:
         if response.output is None or not response.output.strip():
             return Failure("judge-empty-output", f"judge '{self.name}' answered nothing")
         return replace(response, output=speakable(response.output))
+
+    async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Choice | Failure:
+        """The best of several answers, asked for in two orders; a JudgeFailure where one of them gives no choice."""
+        questions = choice_questions(criteria, contexts)
+        first, second = await asyncio.gather(*(self._chosen(question, contexts[0]) for question in questions))
+        if isinstance(first, JudgeFailure):
+            return first
+        return second if isinstance(second, JudgeFailure) else joined(first, second)
+
+    async def _chosen(self, question: ChoiceQuestion, context: AssertionContext) -> Chosen | JudgeFailure:
+        spent, reply, problem, messages = Spent(), "", "", question.messages
+        for attempt in range(1, _REQUESTS + 1):
+            request = TargetRequest(
+                case_id=context.case_id,
+                prompt=prompt_text(messages),
+                messages=messages,
+                vars=context.vars,
+                metadata=context.metadata,
+                attempt=attempt,
+                timeout_s=self._timeout_s,
+                env=self._env,
+                temperature=0.0,
+                schema=question.schema,
+            )
+            response = await self._send(request)
+            if isinstance(response, Failure):
+                return self._failed(response, reply, spent)
+            spent, reply = spent.and_for(response), speakable(response.output or "")
+            try:
+                best, reason = question.read(reply)
+            except UnreadableError as error:
+                problem, messages = str(error), question.again(reply, str(error))
+            else:
+                return Chosen(best, reason, spent.token_usage, spent.cost_usd)
+        return self._unreadable(reply, problem, spent)
 
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
         """The verdict on the context's answer, the median one of all votes; a JudgeFailure where there is none.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from agentv.model.message import Message, attached_files, prompt_text
+from agentv.model.message import Message, ToolCall, attached_files, prompt_text
 from agentv.model.response import TokenUsage
 from agentv.model.values import EMPTY, Json, JsonObject
 
@@ -48,6 +48,8 @@ class AssertionContext:
         config: the keys of the entry that the type itself does not know (custom assertions, scripts).
         token_usage, cost_usd, duration_ms: of the target's call; None where unknown.
         workspace_path: directory in which an agent worked; None for all others.
+        has_transcript: the target reported `messages` itself; else they are its answer alone, and nobody knows what it
+            did before it gave it.
         services: judge, threads and the like; for the types that ask or run something.
     """
 
@@ -68,6 +70,7 @@ class AssertionContext:
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     threshold: float = 0.8
     response_metadata: JsonObject = field(default=EMPTY)
+    has_transcript: bool = True
     _services: Services | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -97,6 +100,13 @@ class AssertionContext:
         if not self.expected_output:
             return None
         return "\n\n".join(message.text for message in self.expected_output)
+
+    @cached_property
+    def tool_calls(self) -> tuple[ToolCall, ...] | None:
+        """The calls of tools in the transcript, in their order; None where there is no transcript."""
+        if not self.messages or not self.has_transcript:
+            return None
+        return tuple(call for message in self.messages for call in message.tool_calls)
 
     @cached_property
     def trace_summary(self) -> TraceSummary:

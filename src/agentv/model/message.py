@@ -43,11 +43,17 @@ Content: TypeAlias = "str | JsonObject | tuple[Block, ...]"
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool that an assistant's message asks for."""
+    """A call of a tool that an assistant's message asks for; `duration_ms` is how long the tool took, where known."""
 
     name: str
     arguments: JsonObject
     id: str | None = None
+    duration_ms: float | None = None
+
+    def as_json(self) -> dict[str, Json]:
+        """The call as it goes over the wire."""
+        plain: dict[str, Json] = {"id": self.id, "name": self.name, "arguments": self.arguments}
+        return plain if self.duration_ms is None else {**plain, "duration_ms": self.duration_ms}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +81,7 @@ class Message:
         if self.name is not None:
             plain["name"] = self.name
         if self.tool_calls:
-            plain["tool_calls"] = [
-                {"id": call.id, "name": call.name, "arguments": call.arguments} for call in self.tool_calls
-            ]
+            plain["tool_calls"] = [call.as_json() for call in self.tool_calls]
         return plain
 
 
@@ -175,11 +179,12 @@ def _calls_from_json(calls: Json) -> Iterator[ToolCall]:
         arguments = source.get("arguments", source.get("input", source.get("args")))
         if isinstance(arguments, str):
             arguments = _parsed(arguments)
-        name, identity = source.get("name", source.get("tool")), call.get("id")
+        name, identity, took = source.get("name", source.get("tool")), call.get("id"), call.get("duration_ms")
         yield ToolCall(
             name=str(name or ""),
             arguments=arguments if isinstance(arguments, Mapping) else {},
             id=identity if isinstance(identity, str) else None,
+            duration_ms=float(took) if isinstance(took, int | float) and not isinstance(took, bool) else None,
         )
 
 

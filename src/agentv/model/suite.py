@@ -105,6 +105,11 @@ class TargetSpec:
         return tuple(one for one in self.variables if one.missing)
 
 
+def embeds(spec: TargetSpec) -> bool:
+    """Whether a target's API turns texts into vectors."""
+    return bool(getattr(spec.settings, "embeds", False))
+
+
 @dataclass(frozen=True, slots=True)
 class RunSettings:
     """The suite's `run:` block. None: not said, so the next level decides."""
@@ -183,11 +188,12 @@ class Suite:
         judge: the suite's own judge.
         forced_judge: the one of the command line, which wins over all.
         default_judge: the project's, where nothing else names one.
-        judges: those that assertions name, and those that targets name, by their names.
+        judges: those that assertions name, and those that targets name, by their names; what embeds for them, too.
         secrets: values out of its targets and judges that must never be written.
         tally: (own repeat, whether it has a target of its own) → how many cases; None: count them.
         files: path → sha256 of every file that was read for this suite.
         links: the cases that hang on others, by id; empty for most suites, which then run in any order.
+        compares: an assertion compares the answers that a case gets from its prompts and targets.
         env: what `{{ env.NAME }}`, targets and scripts of this suite see over the process environment.
     """
 
@@ -212,3 +218,4 @@ class Suite:
     files: Mapping[str, str] = field(default_factory=dict)
     span: Span | None = None
     links: Mapping[str, Link] = field(default_factory=dict)
+    compares: bool = False

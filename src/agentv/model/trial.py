@@ -28,6 +28,8 @@ class Trial:
         repeat: how many samples its case gets on this target.
         aggregate: how the verdicts of those samples become the case's.
         history: the transcript of the earlier cases of its conversation.
+        rivals: the keys of all trials, its own among them, whose answers are compared with its own; they follow each
+            other in a plan.
     """
 
     suite: Suite
@@ -41,6 +43,7 @@ class Trial:
     repeat: int = 1
     aggregate: Aggregate = "mean"
     history: tuple[Message, ...] = ()
+    rivals: tuple[str, ...] = ()
 
     def judge_called(self, name: str | None) -> TargetSpec | None:
         """The judge of that name, or the trial's own; the command line's wins over both. None: there is none."""

@@ -58,6 +58,11 @@ class ExistingDirectory:
 
 
 @dataclass(frozen=True, slots=True)
+class NameOrDirectory:
+    """Marks text that is a name, unless it begins with `./`, `../`, `/` or `~/`: then it is an ExistingDirectory."""
+
+
+@dataclass(frozen=True, slots=True)
 class Secret:
     """Marks text that must never be written anywhere."""
 
@@ -220,7 +225,9 @@ class DeclaredAssertion(Declared):
     """Base of the options of an assertion type.
 
     Attributes:
-        needs_judge: a judge must be named somewhere.
+        needs_judge: a judge must be named somewhere; its option `judge` may name it.
+        needs_embedder: a target that embeds texts must be known; its option `embedder` may name it.
+        compares: it is a Comparison: the answers from all prompts and targets are graded together.
         timeout_s: seconds that a grade may take where the entry says nothing; None: it cannot take long.
         of_text_alone: the answer's text decides, at once and with nothing else asked, so that loading can try it.
     """
@@ -228,6 +235,8 @@ class DeclaredAssertion(Declared):
     __slots__ = ()
 
     needs_judge: ClassVar[bool] = False
+    needs_embedder: ClassVar[bool] = False
+    compares: ClassVar[bool] = False
     timeout_s: ClassVar[float | None] = None
     of_text_alone: ClassVar[bool] = False
 

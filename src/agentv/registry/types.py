@@ -56,11 +56,15 @@ class ProviderSettings(Declared):
 
     Attributes:
         finds_keys: a library finds keys in the environment by itself, so every variable that looks like one is secret.
+        embeds: what it connects to is an Embedder.
+        answers: it can be asked, as a system under test and as a judge are.
     """
 
     __slots__ = ()
 
     finds_keys: ClassVar[bool] = False
+    embeds: ClassVar[bool] = False
+    answers: ClassVar[bool] = True
 
     def spares(self) -> Collection[str]:
         """Of the settings that only the environment could give still, those that are not needed as the others are.

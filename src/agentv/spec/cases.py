@@ -212,8 +212,9 @@ class CaseReader:
         target = self._book.inline(authored.target, reading) if authored.target is not None else None
         judge = self._book.inline(authored.judge, reading) if authored.judge is not None else None
         graded = (*entries, *_of_turns(turns)) if turns else entries
+        alone = "in a case with turns, conversation_id or depends_on" if several or _is_linked(authored) else None
         for entry in graded:
-            self.judging.look(entry, case_names_one=judge is not None or bool(target and target.judge))
+            self.judging.look(entry, target=target, judge=judge, alone=alone)
         if known and reference is not None and not need_nothing(graded):
             check_needs(entries, Facts(authored.id, variables, bool(reference), turns or ()), reading.report)
         if target is not None or judge is not None:
@@ -444,6 +445,10 @@ class CaseReader:
             at = case.translated.map.keys["criteria"]
             reading.report.warning("criteria-not-judged", at, "nothing judges these criteria: no assertion reads them")
         check_entries(entries, reading.report)
+
+
+def _is_linked(authored: AuthoredCase) -> bool:
+    return authored.conversation_id is not None or authored.depends_on is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ MARKED: Mapping[type, Schema] = {
     declared.AsWritten: TEXT,
     declared.ExistingFile: _WORD,
     declared.ExistingDirectory: _WORD,
+    declared.NameOrDirectory: _WORD,
 }
 _VERBATIM = (declared.Verbatim, declared.CallTimeTemplate)
 _SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})

@@ -150,6 +150,19 @@ def _read_path(*, directory: bool) -> Read:
     return read
 
 
+_PLACES = ("./", "../", "/", "~/")
+
+
+def _read_name_or_directory(node: Node, reading: Reading, key: str) -> Any:
+    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+        return refuse(node, reading, key, "a name, or the path of a directory")
+    text = node.value.strip()
+    if not text.startswith(_PLACES):
+        return text
+    found = Path(text).expanduser() if text.startswith(("/", "~")) else None
+    return str(found) if found is not None and found.is_dir() else _read_path(directory=True)(node, reading, key)
+
+
 _PATH_LIKE = re.compile(r"(?:\.{0,2}/)?(?:[^\s{}<>|*?\"']+/)*[^\s{}<>|*?\"'/]+\.[A-Za-z0-9]{1,8}")
 
 
@@ -370,6 +383,7 @@ MARKED: dict[type, Kind] = {
     declared.AsWritten: TEXT,
     declared.ExistingFile: FILE,
     declared.ExistingDirectory: Kind("the path of a directory", value_is(str), _read_path(directory=True)),
+    declared.NameOrDirectory: Kind("a name, or the path of a directory", value_is(str), _read_name_or_directory),
     AsNode: NODE,
 }
 """Marker on an annotation → how its value is read, whatever the type."""

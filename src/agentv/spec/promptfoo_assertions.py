@@ -11,14 +11,16 @@ from agentv.spec.promptfoo_tables import (
     ABSENT,
     ASSERTION_KEYS,
     LISTS,
+    MEASURES,
     NOT_CONVERTED,
     OWN_THRESHOLD,
     RENAMED,
     SAME,
     SCHEMAS,
     THRESHOLDS,
+    USED,
 )
-from agentv.spec.promptfoo_targets import judge_of
+from agentv.spec.promptfoo_targets import embedder_of, judge_of
 
 UNCONVERTED = "unconverted"
 """The key under which stands what would be read as something else here, were it left alone."""
@@ -75,8 +77,9 @@ def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
         if key == "threshold":
             items["threshold" if ours in OWN_THRESHOLD else "min_score"] = item
         elif key == "provider":
-            judge = judge_of(item, source)
-            items["judge" if judge is not None else key] = judge or item
+            option, asked = ("embedder", embedder_of) if ours == "similar" else ("judge", judge_of)
+            found = asked(item, source)
+            items[option if found is not None else key] = found or item
         elif key == "contextTransform" and isinstance(item, Scalar) and _MEMBER.fullmatch(item.text):
             items["context_transform"] = text_node(f"${item.text.removeprefix('output')}", item.at)
         elif key in NOT_CONVERTED:
@@ -87,15 +90,40 @@ def _converted(node: MapNode, kind: Scalar, ours: str, source: Source) -> Node:
                 source.tell(node.keys[key], f"'{key}' of '{ours}' has no equivalent")
             items[ASSERTION_KEYS.get(key, key)] = item
     items["type"] = kind
-    if ours in THRESHOLDS:
-        items.setdefault("threshold", Scalar(THRESHOLDS[ours], str(THRESHOLDS[ours]), node.at))
+    _as_promptfoo_measures(items, node, kind, ours)
     value = items.get("value")
     if value is not None:
-        found = _value(value, ours, source)
-        if found is None:
+        written = _value(value, ours, source)
+        if written is None:
             return mapping(node, {UNCONVERTED: node})
-        items["value"] = found
+        items["value"] = written
+    if ours in USED:
+        _as_promptfoo_counts(items, kind, ours)
     return mapping(node, items)
+
+
+def _as_promptfoo_measures(items: dict[str, Node], node: MapNode, kind: Scalar, ours: str) -> None:
+    """What is another there where nothing is said: the threshold, and how embeddings are compared."""
+    if ours in THRESHOLDS:
+        items.setdefault("threshold", Scalar(THRESHOLDS[ours], str(THRESHOLDS[ours]), node.at))
+    measure = MEASURES.get(_name(node))
+    if measure is not None:
+        items["measure"] = text_node(measure, kind.at)
+
+
+def _name(node: MapNode) -> str:
+    """Its type as promptfoo names it, without what inverts it."""
+    kind = node.get("type")
+    return kind.text.removeprefix("not-") if isinstance(kind, Scalar) else ""
+
+
+def _as_promptfoo_counts(items: dict[str, Node], kind: Scalar, ours: str) -> None:
+    """What is meant there and not here: a negated list forbids each of its names, a skill's `max` allows none."""
+    value = items.get("value")
+    if isinstance(value, ListNode) and kind.text != ours:
+        items["match"] = text_node("any", kind.at)
+    if isinstance(value, MapNode) and ours == "skill-used" and "max" in value.items and "min" not in value.items:
+        items["value"] = mapping(value, {**value.items, "min": Scalar(0, "0", value.at)})
 
 
 def _value(node: Node, ours: str, source: Source) -> Node | None:

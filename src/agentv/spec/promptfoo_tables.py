@@ -63,6 +63,8 @@ RENAMED: Mapping[str, str] = {
     "model-graded-closedqa": "closed-qa",
     "model-graded-factuality": "factuality",
     "similar:cosine": "similar",
+    "similar:dot": "similar",
+    "similar:euclidean": "similar",
 }
 
 ABSENT: Mapping[str, str] = {
@@ -82,8 +84,6 @@ ABSENT: Mapping[str, str] = {
     "pi": "judge the answer with llm-rubric",
     "ruby": "call the program from an assertion of type script",
     "search-rubric": "judge the answer with llm-rubric",
-    "similar:dot": "use similar, which compares by the cosine",
-    "similar:euclidean": "use similar, which compares by the cosine",
     "trace-error-spans": "check the steps with tool-trajectory or execution-metrics",
     "trace-span-count": "check the steps with tool-trajectory or execution-metrics",
     "trace-span-duration": "bound the time with latency or execution-metrics",
@@ -120,6 +120,12 @@ THRESHOLDS: Mapping[str, float] = dict.fromkeys(
     ("answer-relevance", "context-faithfulness", "context-recall", "context-relevance"), 0.5
 )
 """Thresholds of theirs that are others than ours, where an assertion gives none."""
+
+MEASURES: Mapping[str, str] = {"similar:dot": "dot", "similar:euclidean": "euclidean"}
+"""Type that names how embeddings are compared → our `measure`."""
+
+USED = frozenset({"skill-used", "trajectory:tool-used"})
+"""Types that look for names among those that were used."""
 
 SCHEMAS = frozenset({"contains-json", "is-json"})
 """Types whose value is a JSON Schema or the path of one."""
@@ -192,6 +198,19 @@ RESPONSES: Mapping[str, str] = {
     "openai:responses:": "openai:",
 }
 """The same of those that mean the responses API."""
+
+EMBEDDERS: Mapping[str, str] = {
+    "azure:embedding:": "azure:",
+    "azure:embeddings:": "azure:",
+    "google:embedding:": "gemini:",
+    "litellm:embedding:": "litellm:",
+    "litellm:embeddings:": "litellm:",
+    "ollama:embedding:": "ollama:",
+    "ollama:embeddings:": "ollama:",
+    "openai:embedding:": "openai:",
+    "openai:embeddings:": "openai:",
+}
+"""What the id of a provider of embeddings begins with → what ours does."""
 
 ALIKE = frozenset({"echo"})
 """Providers of the same name."""

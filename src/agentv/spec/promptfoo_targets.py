@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar
 from agentv.spec.promptfoo_source import Source, mapping, text_node
-from agentv.spec.promptfoo_tables import ALIKE, OTHER_APIS, PROVIDERS, RESPONSES, THROUGH_LITELLM
+from agentv.spec.promptfoo_tables import ALIKE, EMBEDDERS, OTHER_APIS, PROVIDERS, RESPONSES, THROUGH_LITELLM
 from agentv.spec.spellings import SETTINGS
 
 _EXEC = "exec:"
@@ -31,6 +31,16 @@ def judge_of(node: Node, source: Source) -> Node | None:
         if isinstance(found, str):
             return text_node(found, node.at)
     source.tell(node, "this provider of a judge has no equivalent", "name a target, or write provider:model")
+    return None
+
+
+def embedder_of(node: Node, source: Source) -> Node | None:
+    """The target that embeds, for a `provider` of an assertion; None where it has no equivalent, which is told."""
+    if isinstance(node, Scalar):
+        beginning = next((one for one in EMBEDDERS if node.text.startswith(one)), None)
+        if beginning is not None:
+            return text_node(EMBEDDERS[beginning] + node.text.removeprefix(beginning), node.at)
+    source.tell(node, "this provider of embeddings has no equivalent", "name a target that embeds, under 'embedder'")
     return None
 
 

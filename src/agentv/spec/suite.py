@@ -258,8 +258,13 @@ class SuiteReader:
         head.targets.need(head.targets_node, suite.span, head.reading, untargeted=untargeted)
         head.cases.zero.close(*head.threshold, self._report)
         needed = self.request.for_run and "judge" not in self._meant
-        judges = head.cases.judging.resolve(suite, book, head.reading, for_run=needed)
-        asked = (*self._asked(head), *head.cases.judging.used(suite, judges))
+        judging = head.cases.judging
+        judges = judging.resolve(suite, book, head.reading, for_run=needed)
+        if self.request.for_run and (needed or suite.judge is not None):  # a judge that cannot be read might embed
+            judging.need_embedder(suite, judges, head.reading)
+        flagged = bool(self.request.targets) or self.request.given_target is not None
+        judging.need_rivals(suite, head.reading, for_run=self.request.for_run, flagged=flagged)
+        asked = (*self._asked(head), *judging.used(suite, judges))
         report_missing(asked, head.reading, asks=self.request.for_run and self.request.asks)
         if self._report.failed:
             return None
@@ -270,6 +275,7 @@ class SuiteReader:
             links=sources.links,
             generators=tuple(sources.generators),
             judges=judges,
+            compares=bool(judging.comparing),
             secrets=frozenset(self._reading.secrets),
             files=dict(self._disk.digests),
         )

@@ -21,6 +21,7 @@ PROVIDERS = {
     "anthropic": "agentv.targets.anthropic:Anthropic",
     "gemini": "agentv.targets.gemini:Gemini",
     "litellm": "agentv.targets.litellm:LiteLLM",
+    "local": "agentv.targets.local:Local",
 }
 """Name → place of the settings, imported when the name is first looked up."""
 

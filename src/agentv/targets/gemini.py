@@ -58,6 +58,7 @@ class Gemini(ProviderSettings):
     """Asks a Gemini model of Google."""
 
     short: ClassVar[str | None] = "model"
+    embeds: ClassVar[bool] = True
 
     model: Annotated[Text, Nonempty(), Doc("the model, such as `gemini-3.8-flash`")]
     api_key: Annotated[

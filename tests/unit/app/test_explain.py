@@ -66,7 +66,7 @@ WITHOUT_RIGHT_FILES = {
 CAUSES = {"broken-conversation": ["empty-output"]}
 """Codes of trials that end so because others of the example did → the codes of those, which are told first."""
 
-FOR_RUN = {"no-target", "no-judge"}
+FOR_RUN = {"no-target", "no-judge", "no-embedder", "nothing-to-choose"}
 """Codes of files that matter only where something runs."""
 
 

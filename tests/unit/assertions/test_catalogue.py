@@ -10,7 +10,20 @@ from agentv.assertions.catalogue import NOT_YET, TYPES, registry
 from agentv.registry.fields import DeclaredAssertion, Doc
 from agentv.spec.decode import shape_of
 
-FAMILIES = ("text", "similarity", "format", "xml_text", "html_text", "sql", "data", "cost", "structure")
+FAMILIES = (
+    "text",
+    "similarity",
+    "format",
+    "xml_text",
+    "html_text",
+    "sql",
+    "data",
+    "cost",
+    "structure",
+    "tool_calls",
+    "trajectory",
+    "embeddings",
+)
 OURS = [name for name, place in TYPES.items() if place.split(":")[0].rpartition(".")[2] in FAMILIES]
 OURS += ["javascript", "webhook"]
 
@@ -62,8 +75,8 @@ def test_no_name_is_negated_already():
 def test_what_is_not_there():
     found = registry()
     assert found.find("contians") is None
-    assert found.find("select-best") is None
-    assert "select-best" in found.not_yet
+    assert found.find("meteor") is None
+    assert "meteor" in found.not_yet
     assert list(found) == list(TYPES)
 
 

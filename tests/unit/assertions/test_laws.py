@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agentv.assertions.catalogue import TYPES
 from agentv.assertions.cost import Cost, ExecutionMetrics, FinishReason, Latency, TokenUsageWithin
 from agentv.assertions.data import Field, FieldAccuracy, JsonMatch
+from agentv.assertions.embeddings import Similar
 from agentv.assertions.evidence import LIMIT
 from agentv.assertions.format import ContainsJson, IsJson, IsRefusal, JsonSchema
 from agentv.assertions.html_text import ContainsHtml, IsHtml
@@ -31,6 +32,18 @@ from agentv.assertions.text import (
     Regex,
     StartsWith,
     WordCount,
+)
+from agentv.assertions.tool_calls import ExpectedCall, ToolCallF1, ToolTrajectory
+from agentv.assertions.trajectory import (
+    Arguments,
+    Counted,
+    SkillUsed,
+    StepBounds,
+    StepCount,
+    Steps,
+    ToolArgsMatch,
+    ToolSequence,
+    ToolUsed,
 )
 from agentv.assertions.xml_text import ContainsXml, IsXml
 from agentv.model.message import Message, ToolCall
@@ -110,6 +123,38 @@ OPTIONS = {
     "finish-reason": st.builds(FinishReason, st.sampled_from(["stop", "length", ("stop", "tool_use")])),
 }
 
+tools = st.sampled_from(["search", "add", "s*", "?dd", "skill"])
+several = st.lists(tools, min_size=1, max_size=3).map(tuple)
+used = tools | several | st.builds(Counted, tools, st.just(1), st.just(2) | st.none())
+arguments = st.dictionaries(st.sampled_from(["a", "skill"]), scalars, max_size=2)
+expected = st.builds(
+    ExpectedCall, tools, st.none() | st.just("any") | arguments, max_duration_ms=st.none() | st.just(5.0)
+)
+OPTIONS |= {
+    "similar": st.builds(Similar, st.none() | solid | lists, marks, st.sampled_from(["cosine", "dot", "euclidean"])),
+    "tool-trajectory": st.builds(
+        ToolTrajectory,
+        st.sampled_from(["any_order", "in_order", "exact", "subset", "superset"]),
+        expected=st.lists(expected, min_size=1, max_size=3).map(tuple),
+        args_match=st.sampled_from(["exact", "superset", "subset", "ignore", ("a",)]),
+    ),
+    "tool-call-f1": st.builds(ToolCallF1, tools | several, marks),
+    "trajectory:tool-used": st.builds(ToolUsed, used) | st.builds(ToolUsed, several, st.just("any")),
+    "skill-used": st.builds(SkillUsed, used) | st.builds(SkillUsed, several, st.just("any")),
+    "trajectory:tool-sequence": st.builds(
+        ToolSequence, several | st.builds(Steps, several, st.sampled_from(["exact", "in_order"]))
+    ),
+    "trajectory:tool-args-match": st.builds(
+        ToolArgsMatch,
+        st.builds(
+            Arguments, tools, arguments, st.sampled_from(["partial", "exact"]), st.none() | arguments, st.none() | tools
+        ),
+    ),
+    "trajectory:step-count": st.builds(
+        StepCount, st.builds(StepBounds, counts, st.none() | counts, st.sampled_from([None, "tool", "message"]))
+    ),
+}
+
 plain = st.one_of(*(st.tuples(st.just(name), options) for name, options in OPTIONS.items()))
 
 
@@ -138,7 +183,9 @@ sets = one_level | two_levels | set_of(plain | two_levels)
 OPTIONS["assert-set"] = sets.map(lambda pair: pair[1])
 
 usages = st.none() | st.builds(TokenUsage, input=st.none() | counts, output=counts, total=st.none() | counts)
-calls = st.lists(st.just(ToolCall("search", {})), max_size=3).map(tuple)
+calls = st.lists(
+    st.builds(ToolCall, tools, arguments, duration_ms=st.none() | st.sampled_from([1.0, 9.0])), max_size=3
+).map(tuple)
 answers = st.builds(
     answer,
     st.none() | texts | objects.map(json.dumps),
@@ -154,6 +201,7 @@ answers = st.builds(
 
 def test_every_type_of_these_families_is_held_to_the_laws():
     families = ("text", "similarity", "format", "xml_text", "html_text", "sql", "data", "cost", "structure")
+    families = (*families, "tool_calls", "trajectory", "embeddings")
     ours = {name for name, place in TYPES.items() if place.split(":")[0].rpartition(".")[2] in families}
     assert OPTIONS.keys() == ours
 

@@ -85,3 +85,70 @@ def test_a_target_that_judges_itself_is_a_warning(tmp_path, head, warned):
 def test_a_judge_that_nobody_asks_is_no_warning(tmp_path):
     text = "target: judy\njudge: judy\ntests:\n  - {id: a, input: x, assert: [{contains: x}]}\n"
     assert found_in(tmp_path, text, BOOK) == []
+
+
+def embedding(case="{id: a, input: x, assert: [{similar: y}]}"):
+    return f"tests:\n  - {case}\n"
+
+
+EMBEDDING = {
+    ".agentv/targets.yaml": """targets:
+  - {name: agent, provider: echo}
+  - {name: judged, provider: echo, judge: "local:some/model"}
+  - {name: near, provider: "local:some/model"}
+"""
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("target: agent\n" + embedding(), 3),
+        ("target: agent\njudge: mock:yes\n" + embedding(), 4),
+        ("targets: [judged, agent]\n" + embedding(), 3),
+        ("target: judged\n" + embedding("{id: a, input: x, target: agent, assert: [{similar: y}]}"), 3),
+        ("target: agent\n" + embedding("{id: a, input: x, assert: [{type: similar, value: y, embedder: agent}]}"), 3),
+        ("target: agent\n" + embedding("{id: a, input: x, assert: [{assert-set: [{similar: y}]}]}"), 3),
+        ("target: agent\n" + embedding("{id: a, turns: [{input: x, assert: [{similar: y}]}]}"), 3),
+    ],
+)
+def test_no_target_embeds(tmp_path, text, line):
+    assert found_in(tmp_path, text, EMBEDDING) == [("no-embedder", line)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "target: judged\n" + embedding(),
+        "target: agent\njudge: near\n" + embedding(),
+        "target: agent\n" + embedding("{id: a, input: x, judge: near, assert: [{similar: y}]}"),
+        "target: agent\n" + embedding("{id: a, input: x, target: judged, assert: [{similar: y}]}"),
+        "target: agent\n" + embedding("{id: a, input: x, assert: [{type: similar, value: y, embedder: near}]}"),
+        "target: agent\n" + embedding("{id: a, input: x, assert: [{type: similar, value: y, provider: 'local:x'}]}"),
+    ],
+)
+def test_a_target_embeds(tmp_path, text):
+    assert found_in(tmp_path, text, EMBEDDING) == []
+
+
+def test_an_embedder_is_known_by_its_name(tmp_path):
+    text = "target: agent\n" + embedding("{id: a, input: x, assert: [{type: similar, value: y, embedder: near}]}")
+    assert suite_of(tmp_path, text, EMBEDDING).judges["near"].provider == "local"
+
+
+def test_validate_needs_no_embedder_and_knows_those_that_are_none(tmp_path):
+    assert found_in(tmp_path, "target: agent\n" + embedding(), EMBEDDING, for_run=False) == []
+    text = "target: agent\n" + embedding("{id: a, input: x, assert: [{type: similar, value: y, embedder: agent}]}")
+    assert found_in(tmp_path, text, EMBEDDING, for_run=False) == [("no-embedder", 3)]
+
+
+@pytest.mark.parametrize(
+    ("head", "case"),
+    [
+        ("target: near\n", "{id: a, input: x, assert: [{contains: y}]}"),
+        ("target: agent\njudge: near\n", "{id: a, input: x, assert: [Is kind]}"),
+        ("target: agent\n", "{id: a, input: x, assert: [{type: llm-rubric, value: y, judge: near}]}"),
+    ],
+)
+def test_what_only_embeds_is_neither_asked_nor_judges(tmp_path, head, case):
+    assert [code for code, _ in found_in(tmp_path, head + embedding(case), EMBEDDING)] == ["bad-value"]

@@ -359,3 +359,34 @@ def test_the_settings_of_a_model_keep_their_meaning(tmp_path: Path) -> None:
             "max_tokens": 9,
         }
     ]
+
+
+def test_a_negated_list_of_tools_forbids_each_of_them(tmp_path: Path) -> None:
+    text = "{type: not-trajectory:tool-used, value: [a, b]}, {type: trajectory:tool-used, value: [a, b]}"
+    text += ", {type: skill-used, value: {name: pdf, max: 2}}, {type: not-skill-used, value: pdf}"
+    found, told = entries(text, tmp_path)
+    assert told == []
+    assert found == [
+        {"type": "not-trajectory:tool-used", "value": ["a", "b"], "match": "any"},
+        {"type": "trajectory:tool-used", "value": ["a", "b"]},
+        {"type": "skill-used", "value": {"name": "pdf", "max": 2, "min": 0}},
+        {"type": "not-skill-used", "value": "pdf"},
+    ]
+
+
+def test_similarities_keep_their_measure_and_their_provider(tmp_path: Path) -> None:
+    text = "{type: similar, value: a, threshold: 0.8, provider: 'openai:embedding:text-embedding-3-small'}"
+    text += ", {type: not-similar:dot, value: [a, b]}, {type: similar:euclidean, value: a, threshold: 2}"
+    found, told = entries(text, tmp_path)
+    assert told == []
+    assert found == [
+        {"type": "similar", "value": "a", "threshold": 0.8, "embedder": "openai:text-embedding-3-small"},
+        {"type": "not-similar", "value": ["a", "b"], "measure": "dot"},
+        {"type": "similar", "value": "a", "threshold": 2, "measure": "euclidean"},
+    ]
+
+
+def test_a_provider_of_embeddings_that_is_unknown_is_told(tmp_path: Path) -> None:
+    found, told = entries("{type: similar, value: a, provider: 'huggingface:sentence-similarity:x'}", tmp_path)
+    assert told == ["this provider of embeddings has no equivalent"]
+    assert found[0]["provider"] == "huggingface:sentence-similarity:x"

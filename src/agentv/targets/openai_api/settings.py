@@ -24,6 +24,7 @@ class OpenAISettings(ProviderSettings):
     """Base of the settings of all that speaks OpenAI's API."""
 
     short: ClassVar[str | None] = "model"
+    embeds: ClassVar[bool] = True
 
     model: Annotated[Text, Nonempty(), Doc("the model, by the provider's name")]
     base_url: Annotated[Text | None, Doc("where the API is")] = None

@@ -1,0 +1,135 @@
+"""Choosing the best of several answers: the question, twice with the answers in opposite orders, and its replies.
+
+A judge tends to prefer what it reads first, or last: L. Zheng et al., Judging LLM-as-a-Judge with MT-Bench and Chatbot
+Arena, 2023, section 3.3, who ask in both orders and take a choice that changes with the order for a tie.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from agentv.judge.excerpt import Excerpt
+from agentv.judge.fence import Fence
+from agentv.judge.question import built_in
+from agentv.judge.shapes import UnreadableError
+from agentv.model.choice import Choice
+from agentv.model.context import AssertionContext
+from agentv.model.message import Message
+from agentv.model.response import TokenUsage
+from agentv.model.rubric import MAX_CHARS
+from agentv.model.values import Json, JsonObject
+
+LONGEST = 20_000
+"""Characters of a reply that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceQuestion:
+    """One question: the answers in one order.
+
+    Attributes:
+        places: id of an answer in this question → its place among all answers. The ids are new for each question, so
+            that no answer can name itself.
+    """
+
+    messages: tuple[Message, ...]
+    places: dict[str, int]
+
+    @property
+    def schema(self) -> JsonObject:
+        """What the reply must obey."""
+        properties: dict[str, Json] = {
+            "reason": {"type": "string"},
+            "best": {"type": "string", "enum": list(self.places)},
+        }
+        required: list[Json] = list(properties)
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+    def again(self, reply: str, problem: str) -> tuple[Message, ...]:
+        """The request that follows an unreadable reply."""
+        request = f'Your reply cannot be used: {problem}. Reply with {{"reason": "…", "best": "ID"}} and nothing else.'
+        said = (Message("assistant", reply),) if reply.strip() else ()
+        return (*self.messages, *said, Message("user", request))
+
+    def read(self, reply: str) -> tuple[int, str | None]:
+        """The place of the answer that is chosen, and why.
+
+        Raises:
+            UnreadableError: there is no choice, one of no answer, or several that differ.
+        """
+        if len(reply) > LONGEST:
+            raise UnreadableError(f"it is {len(reply):,} characters long")
+        rows = [row for row in _objects(reply) if "best" in row]
+        if not rows:
+            raise UnreadableError("it holds no JSON object with the key 'best'")
+        chosen = {f"{row['best']}" for row in rows}
+        if not chosen <= self.places.keys():
+            raise UnreadableError(f"'best' must be one of {', '.join(self.places)}")
+        if len(chosen) > 1:
+            raise UnreadableError("it holds several choices that disagree")
+        reason = rows[-1].get("reason")
+        return self.places[chosen.pop()], reason if isinstance(reason, str) and reason.strip() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The choice in one order, and what it took."""
+
+    best: int
+    reason: str | None
+    token_usage: TokenUsage | None = None
+    cost_usd: float | None = None
+
+
+def joined(one: Chosen, other: Chosen) -> Choice:
+    """Both orders together."""
+    usages = [each.token_usage for each in (one, other) if each.token_usage is not None]
+    costs = [each.cost_usd for each in (one, other) if each.cost_usd is not None]
+    return Choice(
+        best=(one.best, other.best),
+        reasons=(one.reason, other.reason),
+        token_usage=sum(usages[1:], start=usages[0]) if usages else None,
+        cost_usd=sum(costs) if costs else None,
+    )
+
+
+def choice_questions(criteria: str, contexts: Sequence[AssertionContext]) -> tuple[ChoiceQuestion, ChoiceQuestion]:
+    """The question which answer is best, in an order that the case's id determines, and in the opposite one."""
+    order = list(range(len(contexts)))
+    random.Random(contexts[0].case_id).shuffle(order)  # noqa: S311  # the same at each run, which is the point
+    return _question(criteria, contexts, order), _question(criteria, contexts, order[::-1])
+
+
+def _question(criteria: str, contexts: Sequence[AssertionContext], order: Sequence[int]) -> ChoiceQuestion:
+    fence = Fence.new()
+    places: dict[str, int] = {}
+    while len(places) < len(order):
+        places.setdefault(secrets.token_hex(4), order[len(places)])
+    shown = "\n\n".join(
+        fence.around(f"answer-{name}", Excerpt.of(contexts[at].output or "", MAX_CHARS).text)
+        for name, at in places.items()
+    )
+    rules = built_in("choice").replace("{{ token }}", fence.token).replace("{{ ids }}", ", ".join(places))
+    task = (
+        f"The task:\n{fence.around('task', contexts[0].prompt)}\n\nThe criteria:\n{criteria}\n\nThe answers:\n{shown}"
+    )
+    return ChoiceQuestion((Message("system", rules), Message("user", task)), places)
+
+
+def _objects(text: str) -> Iterator[JsonObject]:
+    decoder, start = json.JSONDecoder(), text.find("{")
+    while start >= 0:
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except RecursionError:
+            raise UnreadableError("its objects are nested too deep") from None
+        except ValueError:
+            end = start + 1
+        else:
+            if isinstance(value, dict):
+                yield value
+        start = text.find("{", end)

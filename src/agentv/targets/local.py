@@ -1,0 +1,98 @@
+"""`local`: embeddings on this machine, by a static model of model2vec's. It embeds and does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from agentv.model.response import Embeddings, Failure, TargetResponse
+from agentv.model.suite import TargetSpec
+from agentv.ports import Executor, Target, TargetRequest
+from agentv.registry.extras import missing_extra
+from agentv.registry.fields import Doc, Fault, NameOrDirectory, Nonempty
+from agentv.registry.types import ProviderSettings
+
+if TYPE_CHECKING:
+    from model2vec import StaticModel
+
+
+@dataclass(frozen=True, slots=True)
+class Local(ProviderSettings):
+    """Embeds texts on this machine, for `similar` and the like; it answers nothing."""
+
+    model: Annotated[
+        str,
+        NameOrDirectory(),
+        Nonempty(),
+        Doc("a directory (./, ../ or / in front) that holds a model2vec model, or its name at Hugging Face"),
+    ]
+
+    short: ClassVar[str | None] = "model"
+    embeds: ClassVar[bool] = True
+    answers: ClassVar[bool] = False
+
+    def faults(self) -> Iterable[Fault]:
+        """The library that is not installed."""
+        missing = missing_extra("model2vec", "embeddings", "texts are embedded")
+        return [missing] if missing is not None else []
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A model that is loaded when it is first asked."""
+        return LocalEmbedder(self.model, spec.name, executor)
+
+
+class LocalEmbedder:
+    """A connected `local` target."""
+
+    def __init__(self, model: str, name: str, executor: Executor) -> None:
+        self._place = model
+        self._name = name
+        self._executor = executor
+        self._loading = asyncio.Lock()
+        self._model: StaticModel | Failure | None = None
+
+    def answer(self, request: TargetRequest) -> TargetResponse | Failure:
+        """A failure: it only embeds."""
+        del request
+        return Failure("bad-answer", f"'{self._name}' embeds texts and answers nothing")
+
+    async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
+        """The vectors of the texts. The model is loaded once, at the first call; it costs nothing."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                async with self._loading:
+                    if self._model is None:
+                        self._model = await self._executor.call(lambda: _loaded(self._place))
+                model = self._model
+                if isinstance(model, Failure):
+                    return model
+                return await self._executor.call(lambda: _embedded(model, texts))
+        except TimeoutError:
+            return Failure("timeout", f"'{self._name}' embedded nothing within {timeout_s:g} s", retryable=True)
+
+    async def close(self) -> None:
+        """Forget the model."""
+        self._model = None
+
+
+def _loaded(place: str) -> StaticModel | Failure:
+    from agentv.foreign.guard import attempt
+
+    def load(path: str) -> StaticModel:
+        from model2vec import StaticModel
+
+        return StaticModel.from_pretrained(path, force_download=False)
+
+    return attempt(load, place, "cannot-load", f"the model '{place}'")
+
+
+def _embedded(model: StaticModel, texts: Sequence[str]) -> Embeddings | Failure:
+    from agentv.foreign.guard import attempt
+
+    def encode(some: list[str]) -> Embeddings:
+        rows = model.encode(some, use_multiprocessing=False)
+        return Embeddings(tuple(tuple(float(number) for number in row) for row in rows), cost_usd=0.0)
+
+    return attempt(encode, list(texts), "bad-answer", "the local model")

@@ -1,0 +1,53 @@
+"""Embeddings in a test: a model of a few words, saved to a directory, and an embedder that counts its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from agentv.model.response import Embeddings, Failure, TokenUsage
+
+WORDS: Mapping[str, tuple[float, ...]] = {
+    "[UNK]": (0.0, 0.0, 1.0),
+    "hello": (1.0, 0.0, 0.0),
+    "hi": (0.9, 0.1, 0.0),
+    "goodbye": (0.0, 1.0, 0.0),
+    "bye": (0.1, 0.9, 0.0),
+    "never": (-1.0, 0.0, 0.0),
+}
+
+
+def saved_model(directory: Path) -> Path:
+    """A model2vec model that knows WORDS."""
+    import numpy as np
+    from model2vec import StaticModel
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({word: place for place, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    vectors = np.array(list(WORDS.values()), dtype=np.float32)
+    StaticModel(vectors, tokenizer, normalize=True).save_pretrained(directory)
+    return directory
+
+
+def of_words(text: str) -> tuple[float, ...]:
+    """The sum of what its words mean."""
+    rows = [WORDS.get(word, WORDS["[UNK]"]) for word in text.lower().split()] or [WORDS["[UNK]"]]
+    return tuple(map(sum, zip(*rows, strict=True)))
+
+
+class CountingEmbedder:
+    """Embeds by words, or as told, and keeps what it was asked."""
+
+    def __init__(self, reply: Callable[[Sequence[str]], Embeddings | Failure] | None = None) -> None:
+        self.asked: list[list[str]] = []
+        self._reply = reply
+
+    async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
+        self.asked.append(list(texts))
+        if self._reply is not None:
+            return self._reply(texts)
+        return Embeddings(
+            tuple(of_words(text) for text in texts), TokenUsage(input=len(texts), total=len(texts)), 0.001
+        )

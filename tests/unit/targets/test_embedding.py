@@ -1,0 +1,45 @@
+"""`similar` through a model API, from the eval file to the row."""
+
+from agentv.sdk import evaluate
+from agentv.testing import ModelServer, Status
+
+SUITE = """target: "mock:The refund takes five days"
+judge:
+  name: api
+  provider: openai
+  model: gpt-5-mini
+  embedding_model: text-embedding-3-small
+  base_url: "{url}"
+  api_key: sk-test-key-1234
+default_test:
+  assert: [{{type: similar, value: The refund takes five days}}]
+tests:
+  - {{id: a, input: x}}
+  - {{id: b, input: y}}
+  - {{id: c, input: z}}
+"""
+
+
+def results(tmp_path, server):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "suite.eval.yaml").write_text(SUITE.format(url=server.openai))
+    return evaluate(str(tmp_path / "suite.eval.yaml")).results
+
+
+def test_a_judge_that_embeds_stands_in_and_texts_are_embedded_once(tmp_path):
+    with ModelServer("hello") as server:
+        found = results(tmp_path, server)
+        assert [one.status for one in found] == ["passed"] * 3
+        assert [call.operation for call in server.calls] == ["embed"]
+        assert server.calls[0].model == "text-embedding-3-small"
+    grades = [one.scores[0].grade for one in found]
+    assert [grade.token_usage is not None for grade in grades].count(True) == 1
+
+
+def test_an_api_that_refuses_errs_the_grade(tmp_path):
+    with ModelServer(Status(401, "no such key")) as server:
+        found = results(tmp_path, server)
+    assert {one.status for one in found} <= {"errored", "skipped"}
+    error = found[0].scores[0].grade.error
+    assert error.code == "embedder-http-status"
+    assert "sk-test-key-1234" not in error.message

@@ -1,0 +1,87 @@
+import asyncio
+import math
+
+import pytest
+
+from agentv.foreign.threads import DaemonThreads
+from agentv.model.response import Embeddings, Failure
+from agentv.ports import Embedder
+from agentv.registry import extras
+from agentv.sdk import evaluate
+from agentv.targets.local import Local
+from doubles.asking import answers, request, spec_of
+from doubles.embedding import saved_model
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return str(saved_model(tmp_path_factory.mktemp("model")))
+
+
+def embedded(place, *texts, times=1):
+    async def ask():
+        threads = DaemonThreads()
+        target = Local(place).connect(spec_of(Local(place)), threads)
+        assert isinstance(target, Embedder)
+        try:
+            return (await asyncio.gather(*(target.embed(texts, 30.0) for _ in range(times))))[-1]
+        finally:
+            await target.close()
+            await threads.aclose()
+
+    return asyncio.run(ask())
+
+
+def test_texts_are_embedded_in_their_order(model):
+    found = embedded(model, "hello", "Goodbye", "hello hello", times=3)
+    assert isinstance(found, Embeddings)
+    hello, goodbye, again = found.vectors
+    assert hello == pytest.approx((1.0, 0.0, 0.0), abs=1e-4)
+    assert goodbye == pytest.approx((0.0, 1.0, 0.0), abs=1e-4)
+    assert math.dist(hello, again) < 1e-4
+    assert (found.cost_usd, found.token_usage) == (0.0, None)
+    assert all(type(number) is float for number in hello)
+
+
+def test_a_directory_without_a_model_is_told(tmp_path):
+    found = embedded(str(tmp_path), "hello")
+    assert isinstance(found, Failure)
+    assert found.code == "cannot-load"
+    assert str(tmp_path) in found.message
+
+
+def test_it_answers_nothing(model):
+    [found] = answers(Local(model), request("hello"))
+    assert isinstance(found, Failure)
+    assert found.code == "bad-answer"
+
+
+def test_a_missing_library_is_told_when_the_file_is_loaded(monkeypatch):
+    monkeypatch.setattr(extras, "_is_installed", lambda module: False)
+    [fault] = Local("x").faults()
+    assert (fault.code, fault.hint) == ("missing-extra", "pip install 'agentv[embeddings]'")
+
+
+def test_answers_are_compared_by_a_model_beside_the_eval_file(tmp_path):
+    saved_model(tmp_path / "model")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "suite.eval.yaml").write_text(
+        """target: echo
+default_test:
+  assert:
+    - type: similar
+      value: hello
+      embedder: local:./model
+tests:
+  - {id: near, input: hi}
+  - {id: far, input: goodbye}
+  - {id: same, input: hello, expected_output: HELLO, assert: [{type: similar, embedder: local:./model, threshold: 1}]}
+"""
+    )
+    outcome = evaluate(str(tmp_path / "suite.eval.yaml"))
+    assert {one.trial.case.id: one.status for one in outcome.results} == {
+        "near": "passed",
+        "far": "failed",
+        "same": "passed",
+    }
+    assert {one.judge_cost_usd for one in outcome.results} == {0.0}
