@@ -119,7 +119,7 @@ def _fact(variable: Variable) -> KeyFact:
 
 def _marks(name: str, found: Inventory) -> Iterator[str]:
     if name == found.default_target:
-        yield "default"
+        yield "default target"
     if name == found.default_judge:
         yield "default judge"
     for entry in found.entries:
