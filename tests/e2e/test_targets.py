@@ -18,7 +18,7 @@ BOOK = """targets:
     provider: anthropic:claude-sonnet-5
     base_url: {url}
     api_key: ${{{{ TEAM_KEY }}}}
-    judge: haiku
+    judge_target: haiku
   - name: agent
     provider: cli
     command: "true {{PROMPT}}"

@@ -123,7 +123,7 @@ def _marks(name: str, found: Inventory) -> Iterator[str]:
     if name == found.default_judge:
         yield "default judge"
     for entry in found.entries:
-        if entry.spec is not None and entry.spec.judge == name:
+        if entry.judge == name:
             yield f"judge of {entry.name}"
 
 
