@@ -138,6 +138,8 @@ PROVIDERS: Mapping[str, str] = {
     "azureopenai:chat:": "azure:",
     "azureopenai:embedding:": "azure:",
     "azureopenai:embeddings:": "azure:",
+    "google:embedding:": "gemini:",
+    "google:embeddings:": "gemini:",
     "google:": "gemini:",
     "litellm:": "litellm:",
     "ollama:chat:": "ollama:",
@@ -149,6 +151,34 @@ PROVIDERS: Mapping[str, str] = {
     "openrouter:": "openrouter:",
 }
 """What a provider's id begins with → what ours does; the first that fits."""
+
+OTHER_APIS = (
+    "anthropic:claude-agent-sdk",
+    "anthropic:claude-code",
+    "anthropic:completion:",
+    "google:image:",
+    "google:interactions:",
+    "google:live:",
+    "google:video:",
+    "litellm:embedding:",
+    "litellm:embeddings:",
+)
+"""What ids begin with that look like those above, and mean another API than a model's answers."""
+
+THROUGH_LITELLM: Mapping[str, str] = {
+    "bedrock:": "bedrock/",
+    "cerebras:": "cerebras/",
+    "cohere:": "cohere/",
+    "deepseek:": "deepseek/",
+    "fireworks:": "fireworks_ai/",
+    "groq:": "groq/",
+    "mistral:": "mistral/",
+    "perplexity:": "perplexity/",
+    "togetherai:": "together_ai/",
+    "vertex:": "vertex_ai/",
+    "xai:": "xai/",
+}
+"""What the id of a provider without a target of its own begins with → how LiteLLM calls its models."""
 
 RESPONSES: Mapping[str, str] = {
     "azure:responses:": "azure:",

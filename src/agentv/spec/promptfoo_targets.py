@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar
 from agentv.spec.promptfoo_source import Source, mapping, text_node
-from agentv.spec.promptfoo_tables import ALIKE, PROVIDERS, RESPONSES
+from agentv.spec.promptfoo_tables import ALIKE, OTHER_APIS, PROVIDERS, RESPONSES, THROUGH_LITELLM
 from agentv.spec.spellings import SETTINGS
 
 _EXEC = "exec:"
@@ -38,7 +38,7 @@ def _named(identity: str) -> str | None:
     """Our `provider:model` for an id of theirs."""
     if identity in ALIKE or _MODEL.match(identity):
         return identity
-    return _renamed(identity, PROVIDERS)
+    return None if identity.startswith(OTHER_APIS) else _renamed(identity, PROVIDERS)
 
 
 def _renamed(identity: str, beginnings: Mapping[str, str]) -> str | None:
@@ -104,8 +104,13 @@ def _of(identity: str, items: Mapping[str, Node], node: Node, source: Source) ->
         made = {"provider": text_node(name, node.at), **_of_model(settings)}
     else:
         source.tell(node, f"the provider '{identity}' has no equivalent", _instead(identity))
-        return None
+        return text_node(f"unconverted:{identity}", node.at) if _reads_as_ours(identity) else None
     return _with_rest(made, items, node, source)
+
+
+def _reads_as_ours(identity: str) -> bool:
+    """Whether one of our providers would take an id for a model of its own."""
+    return identity.partition(":")[0] in {ours.partition(":")[0] for ours in PROVIDERS.values()}
 
 
 def _with_rest(made: dict[str, Node], items: Mapping[str, Node], node: Node, source: Source) -> Node:
@@ -131,6 +136,9 @@ def _instead(identity: str) -> str:
         return "write a target with provider: python and function: file.py:name; it takes a prompt and returns a text"
     if identity.startswith(_CODE):
         return "call it as a command: a target with provider: cli"
+    model = _renamed(identity, THROUGH_LITELLM)
+    if model is not None:
+        return f"write litellm:{model}, with the model as LiteLLM calls it; pip install 'agentv[litellm]'"
     return "'agentv targets' and the reference list the providers; any program is reached with provider: cli"
 
 

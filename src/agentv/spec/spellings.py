@@ -236,7 +236,9 @@ SETTINGS = {
     "stop_sequences": "stop",
     "systemPrompt": "system",
     "system_prompt": "system",
+    "systemInstruction": "system",
     "passthrough": "extra",
+    "extra_body": "extra",
 }
 """Older spellings among a provider's own settings: AgentV's, promptfoo's, and those of the providers' SDKs."""
 

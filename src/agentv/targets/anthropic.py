@@ -30,6 +30,7 @@ from agentv.targets.model_calls import (
     not_readable,
     url_faults,
 )
+from agentv.targets.once import timed
 from agentv.targets.statuses import failure_of, limits_of
 
 if TYPE_CHECKING:
@@ -137,7 +138,8 @@ class Anthropic(ProviderSettings):
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a client of its own, whose connections are opened by its calls."""
-        import anthropic  # noqa: F401  # a second that must not count as the first answer's
+        import anthropic  # noqa: F401  # a second and more that must not count as the first answer's
+        import genai_prices  # noqa: F401  # which would hold up the answers
 
         del executor
         return _Anthropic(self, frozenset(spec.retry.status_codes))
@@ -163,7 +165,9 @@ class _Anthropic:
         older ones a schema: a refused one is left out, at once and in all later calls. What the settings say is sent
         as it stands, and refused by the API in its own words.
         """
-        return self._ask(request)
+        if self._settings.api_key:
+            self._opened()  # before the clock runs: it takes its time to be made
+        return timed(self._ask(request))
 
     async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
         if not self._settings.api_key:

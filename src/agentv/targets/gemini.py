@@ -33,6 +33,7 @@ from agentv.targets.model_calls import (
     not_readable,
     url_faults,
 )
+from agentv.targets.once import timed
 from agentv.targets.statuses import limits_of
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ class Gemini(ProviderSettings):
     safety: Annotated[Mapping[str, Text], Doc("category → threshold: `{HARM_CATEGORY_HARASSMENT: BLOCK_NONE}`")] = (
         field(default_factory=dict)
     )
-    embedding_model: Annotated[Text, Doc("the model that `similar` asks for vectors")] = EMBEDDING_MODEL
+    embedding_model: Annotated[
+        Text | None, Doc(f"the model that `similar` asks for vectors; `{EMBEDDING_MODEL}`, or `model` if it makes them")
+    ] = None
     headers: Annotated[Mapping[str, Text], Doc("further HTTP headers")] = field(default_factory=dict)
     extra: Annotated[
         Mapping[str, Json], Verbatim(), Doc("further keys of the request's body, as the API wants them")
@@ -107,6 +110,7 @@ class Gemini(ProviderSettings):
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a client of its own, whose connections are opened by its calls."""
+        import genai_prices  # noqa: F401  # which would hold up the answers
         from google import genai  # noqa: F401  # most of a second that must not count as the first answer's
 
         del executor
@@ -127,7 +131,9 @@ class _Gemini:
 
     def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
         """Ask the model. A schema that a judge asks for is left out once the model has refused one."""
-        return self._ask(request)
+        if self._settings.api_key:
+            self._opened()  # before the clock runs: it takes its time to be made
+        return timed(self._ask(request))
 
     async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
         made = conversation(request.messages or (Message("user", request.prompt),), self._settings.model)
@@ -164,7 +170,7 @@ class _Gemini:
         return await self._in_time(lambda: self._embedded(texts), timeout_s)
 
     async def _embedded(self, texts: Sequence[str]) -> Embeddings | Failure:
-        model = self._settings.embedding_model
+        model = self._settings.embedding_model or _embedding_model(self._settings.model)
         config: Any = {"task_type": "SEMANTIC_SIMILARITY"} if model.endswith(EMBEDDING_MODEL) else {}
         found: list[Sequence[float] | None] = []
         for begin in range(0, len(texts), _TEXTS_AT_ONCE):
@@ -249,6 +255,11 @@ def _always(settings: Gemini) -> dict[str, Any]:
     }
     given = {name: one for name, one in config.items() if one is not None}
     return {**given, "automatic_function_calling": {"disable": True}, "should_return_http_response": True}
+
+
+def _embedding_model(model: str) -> str:
+    """`gemini:gemini-embedding-001` is asked as it is named."""
+    return model if "embedding" in model else EMBEDDING_MODEL
 
 
 def _as_json(schema: Mapping[str, Json] | None) -> dict[str, Any]:

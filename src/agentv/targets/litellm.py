@@ -28,6 +28,7 @@ from agentv.targets.model_calls import (
     not_readable,
     url_faults,
 )
+from agentv.targets.once import timed
 from agentv.targets.openai_api.messages import chat_messages, with_system
 from agentv.targets.openai_api.replies import chat_answer, filtered
 from agentv.targets.prices import cost_of
@@ -100,6 +101,8 @@ class LiteLLM(ProviderSettings):
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a pool of connections of its own, for those providers that LiteLLM asks over aiohttp."""
+        import genai_prices  # noqa: F401  # which would hold up the answers
+
         library()  # more than two seconds that must not count as the first answer's
 
         del executor
@@ -124,7 +127,7 @@ class _LiteLLM:
 
     def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
         """Ask the model. A temperature or a schema that a judge asks for is left out once the model has refused it."""
-        return self._ask(request)
+        return timed(self._ask(request))
 
     async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
         said = with_system(self._settings.system, request.messages, request.prompt)

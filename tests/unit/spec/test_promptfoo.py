@@ -154,6 +154,14 @@ def test_providers_become_targets(tmp_path: Path) -> None:
         ("azure:embedding:vectors", "azure:vectors"),
         ("ollama:chat:llama3.3:70b", "ollama:llama3.3:70b"),
         ("openrouter:meta-llama/llama-4", "openrouter:meta-llama/llama-4"),
+        ("anthropic:messages:claude-haiku-4-5", "anthropic:claude-haiku-4-5"),
+        ("google:gemini-3.8-flash", "gemini:gemini-3.8-flash"),
+        ("google:embedding:gemini-embedding-001", "gemini:gemini-embedding-001"),
+        ("litellm:mistral/mistral-small", "litellm:mistral/mistral-small"),
+        (
+            {"id": "google:m", "config": {"maxOutputTokens": 5, "topP": 0.5, "stopSequences": ["END"]}},
+            {"provider": "gemini:m", "max_tokens": 5, "top_p": 0.5, "stop": ["END"]},
+        ),
         (
             {"id": "azure:responses:d", "config": {"apiVersion": "v", "max_output_tokens": 5, "passthrough": {"a": 1}}},
             {"provider": "azure:d", "api": "responses", "api_version": "v", "max_tokens": 5, "extra": {"a": 1}},
@@ -172,6 +180,29 @@ def test_a_model_is_named_as_ours(theirs: Any, ours: Any, tmp_path: Path) -> Non
     text = f"prompts: hi\nproviders: [{json.dumps(theirs)}]\ntests: [{{assert: [{{type: contains, value: a}}]}}]\n"
     document, _ = converted(text, tmp_path)
     assert document.get("target", document.get("targets")) in (ours, [ours])
+
+
+@pytest.mark.parametrize(
+    ("theirs", "instead"),
+    [
+        ("vertex:gemini-3.8-pro", "write litellm:vertex_ai/gemini-3.8-pro, "),
+        ("bedrock:anthropic.claude-haiku-4-5", "write litellm:bedrock/anthropic.claude-haiku-4-5, "),
+        ("google:live:gemini-live", "any program is reached with provider: cli"),
+        ("openai:image:dall-e-3", "any program is reached with provider: cli"),
+        ("anthropic:claude-agent-sdk", "any program is reached with provider: cli"),
+    ],
+)
+def test_a_model_that_is_reached_otherwise_is_told_and_how(theirs: str, instead: str, tmp_path: Path) -> None:
+    path = tmp_path / "promptfooconfig.yaml"
+    path.write_text(
+        f"prompts: [hi]\nproviders: [{json.dumps(theirs)}]\ntests: [{{assert: [{{type: contains, value: a}}]}}]\n"
+    )
+    found = from_promptfoo(path, None)
+    assert found is not None
+    (told,) = found.left
+    assert told.message == f"the provider '{theirs}' has no equivalent"
+    assert instead in str(told.hint)
+    assert any(one.severity == "error" for one in validate((str(found.path),), {}))
 
 
 def test_every_type_is_in_one_table() -> None:

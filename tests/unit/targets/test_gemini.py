@@ -75,9 +75,9 @@ def of(*messages: Message, model: str = "gemini-2.5-flash") -> dict:
     return sent(request(messages=messages), model)
 
 
-def embedded(server: ModelServer, texts: list[str], **others: object):
+def embedded(server: ModelServer, texts: list[str], model: str = "gemini-2.5-flash", **others: object):
     async def embed():
-        one = settings(server, **others)
+        one = settings(server, model, **others)
         target = one.connect(spec_of(one), DaemonThreads())
         assert isinstance(target, Embedder)
         try:
@@ -383,7 +383,9 @@ def test_a_newer_model_of_vectors_gives_one_for_each_text_too():
     with ModelServer("yes") as server:
         found = embedded(server, ["one", "two"], embedding_model="gemini-embedding-2")
         assert server.calls[0].model == "gemini-embedding-2"
-    assert len(found.vectors) == 2
+        assert len(found.vectors) == 2
+        embedded(server, ["one"], model="gemini-embedding-3")
+        assert server.calls[-1].model == "gemini-embedding-3"  # by its name it makes vectors, and no answers
 
 
 @pytest.mark.parametrize(

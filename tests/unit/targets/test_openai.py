@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -156,6 +157,18 @@ def test_what_takes_too_long_is_given_up(step):
 def test_a_reply_that_comes_slowly_is_read_to_its_end():
     with ModelServer(SlowDrip(0.1, Answer("slowly"))) as server:
         assert answer(openai(server)).output == "slowly"
+
+
+def test_the_time_of_an_answer_is_that_of_its_call_alone():
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
+        "from agentv.testing import ModelServer; from agentv.targets.openai import OpenAI\n"
+        "from doubles.asking import answer\n"
+        "with ModelServer('hi', delay_s=0.05) as server:\n"
+        "    print(answer(OpenAI('gpt-4o', server.openai, 'k')).duration_ms)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 50 <= float(done.stdout) < 700  # the SDK alone takes most of a second to load
 
 
 def test_a_hundred_calls_wait_for_no_connection():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from agentv.foreign.excerpts import head
@@ -38,10 +39,11 @@ _HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A JSON object that a server sent, and the headers beside it."""
+    """A JSON object that a server sent, the headers beside it, and the milliseconds until it was there."""
 
     body: JsonObject
     headers: Mapping[str, str]
+    duration_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +72,9 @@ class ModelClient:
         import httpx
         from openai import APIConnectionError, APIStatusError, OpenAIError
 
+        client, started = self.opened(), perf_counter()
         try:
-            response = await self._opened().post(
+            response = await client.post(
                 path,
                 cast_to=httpx.Response,
                 body=body,
@@ -85,9 +88,10 @@ class ModelClient:
             return bad_answer(self._shown(str(error)))
         except (TypeError, ValueError) as error:
             return Failure("bad-body", f"the request cannot be written as JSON: {self._shown(str(error))}")
-        return self._read(response.content, response.headers)
+        return self._read(response.content, response.headers, (perf_counter() - started) * 1000)
 
-    def _opened(self) -> AsyncOpenAI:
+    def opened(self) -> AsyncOpenAI:
+        """The client; it takes its time to be made, which must not count as an answer's."""
         if self._client is None:
             self._client = client_of(self.dialect)
         return self._client
@@ -98,7 +102,7 @@ class ModelClient:
         if client is not None:
             await client.close()
 
-    def _read(self, content: bytes, headers: Mapping[str, str]) -> Reply | Failure:
+    def _read(self, content: bytes, headers: Mapping[str, str], duration_ms: float) -> Reply | Failure:
         try:
             body = json.loads(content)
         except (ValueError, RecursionError):
@@ -106,7 +110,7 @@ class ModelClient:
             return bad_answer(f"the reply is not JSON ({kind}): {self._shown(head(content, 200)) or 'no body'}")
         if not isinstance(body, dict):
             return bad_answer(f"the reply is no JSON object: {self._shown(head(content, 200))}")
-        return Reply(body, headers)
+        return Reply(body, headers, duration_ms)
 
     def _refused(self, error: APIStatusError) -> Failure:
         status, headers = error.status_code, error.response.headers

@@ -14,6 +14,7 @@ from agentv.targets.statuses import failure_of, shown
 
 FILTERED = "content_filter"
 REFUSAL = "refusal"
+_ABSURD = 10**12  # tokens that no call has
 _PASSING = frozenset({"server_error", "rate_limit_exceeded", "overloaded", "timeout"})
 
 
@@ -91,7 +92,7 @@ def _answer(
     messages: tuple[Message, ...] = ()
     if calls:
         row: Any = {"role": "assistant", "content": said, "tool_calls": calls}
-        messages = messages_from_json([row])
+        messages = tuple(one for one in messages_from_json([row]) if one.tool_calls)
     model = body.get("model")
     return fault_of(said) or TargetResponse(
         said or None,
@@ -121,7 +122,7 @@ def reported_error(body: JsonObject) -> CallFailure | None:
     code, message = inner.get("code"), str(inner.get("message") or inner)
     if isinstance(code, int) and 400 <= code < 600:
         return failure_of(code, message, {})
-    return CallFailure("target-error", shown(message), retryable=code in _PASSING)
+    return CallFailure("target-error", shown(message), retryable=str(code) in _PASSING)
 
 
 def _usage_of(body: JsonObject) -> TokenUsage | None:
@@ -168,4 +169,4 @@ def _object(row: Mapping[str, Json], *names: str) -> Mapping[str, Json]:
 
 def _count(row: Mapping[str, Json], *names: str) -> int | None:
     found = next((row[name] for name in names if row.get(name) is not None), None)
-    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
+    return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found < _ABSURD else None

@@ -89,9 +89,10 @@ class OpenAISettings(ProviderSettings):
         return endpoint_of(dialect.name, dialect.base_url, dialect.api_key)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target with one client of the SDK, which opens connections as it is asked."""
-        import openai  # noqa: F401  # most of a second that must not count as the first answer's
+        """A target with one client of the SDK, which opens connections as it is asked.
 
+        The SDK and the price list are read here: that takes a second, in which no answer could be received.
+        """
         from agentv.targets.openai_api.target import OpenAITarget
 
         del executor

@@ -34,6 +34,9 @@ class OpenAITarget:
         self._spec = spec
         self._client = ModelClient(self._dialect, settings.headers, frozenset(spec.retry.status_codes))
         self._refused: frozenset[str] = frozenset()
+        self._client.opened()
+        if self._dialect.prices is not None:
+            import genai_prices  # noqa: F401  # now, since it would hold up the answers
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask once; again, at once, only where the server refuses a part that can be left out (see `parameters`)."""
@@ -93,7 +96,9 @@ class OpenAITarget:
             return replace(found, limits=limits) if isinstance(found, CallFailure) and limits is not None else found
         if found.output is None and not found.messages and not self._spec.allow_empty and _cut(found.finish_reason):
             return _all_spent(found.token_usage)
-        return replace(found, cost_usd=self._cost(reply.body, found.token_usage), limits=limits)
+        return replace(
+            found, cost_usd=self._cost(reply.body, found.token_usage), limits=limits, duration_ms=reply.duration_ms
+        )
 
     def _cost(self, body: JsonObject, usage: TokenUsage | None, model: str | None = None) -> float | None:
         """What the server says, else by the price list: under the name of the model that answered, else the asked."""

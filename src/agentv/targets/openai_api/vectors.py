@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import binascii
+import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,13 +55,13 @@ def vectors_of(body: JsonObject, wanted: int) -> Embeddings | Failure:
     if len(rows) != wanted:
         error: CallFailure | None = reported_error(body)
         return error or bad_answer(f"{len(rows)} vectors came back for {wanted} texts")
-    places: Any = {row.get("index", place): row.get("embedding") for place, row in enumerate(rows)}
     try:
+        places: Any = {row.get("index", place): row.get("embedding") for place, row in enumerate(rows)}
         vectors = tuple(_vector(places[place]) for place in range(wanted))
-    except (KeyError, TypeError, ValueError, binascii.Error):
+    except (ArithmeticError, KeyError, TypeError, ValueError):
         return bad_answer("the reply holds vectors that cannot be read")
-    if not all(vectors):
-        return bad_answer("the reply holds an empty vector")
+    if not all(vectors) or not all(math.isfinite(sum(vector)) for vector in vectors):
+        return bad_answer("the reply holds a vector that is empty, or a number that is none")
     return Embeddings(vectors, usage_of_embeddings(body))
 
 
