@@ -18,7 +18,7 @@ BOOK = """targets:
     provider: anthropic:claude-sonnet-5
     base_url: {url}
     api_key: ${{{{ TEAM_KEY }}}}
-    judge: haiku
+    judge_target: haiku
   - name: agent
     provider: cli
     command: "true {{PROMPT}}"
@@ -51,7 +51,7 @@ def test_what_is_configured_and_which_keys_are_set(project, server):
     ]
     assert found["sonnet"]["keys"] == [{"names": ["TEAM_KEY"], "found": None, "needed": True}]
     assert (found["sonnet"]["provider"], found["sonnet"]["model"]) == ("anthropic", "claude-sonnet-5")
-    assert found["haiku"]["marks"] == ["default"]
+    assert found["haiku"]["marks"] == ["default target", "judge of sonnet"]
     assert found["haiku"]["source"] == ".agentv/targets.yaml:2"
     shown = project.run("targets").stdout
     assert "TEAM_KEY not set" in shown

@@ -119,11 +119,11 @@ def _fact(variable: Variable) -> KeyFact:
 
 def _marks(name: str, found: Inventory) -> Iterator[str]:
     if name == found.default_target:
-        yield "default"
+        yield "default target"
     if name == found.default_judge:
         yield "default judge"
     for entry in found.entries:
-        if entry.spec is not None and entry.spec.judge == name:
+        if entry.judge == name:
             yield f"judge of {entry.name}"
 
 

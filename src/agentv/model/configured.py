@@ -45,7 +45,7 @@ class ListedTarget:
     Attributes:
         model: of a model API.
         place: absolute path of the file that it stands in, and its line; None for one of the command line.
-        marks: what it is to the project: `default`, `judge`, `judge of NAME`.
+        marks: what it is to the project: `default target`, `default judge`, `judge of NAME`.
         keys: the variables that it takes something from.
         written: a secret of it stands in the file itself.
         finds_keys: its library looks for a key by itself.

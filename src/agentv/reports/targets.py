@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _STYLES = {"ok": "green", "set": "green", "failed": "red", "not set": "red", "dim": "dim", "untried": "dim"}
+_WHOLE = frozenset({"NAME", "TARGET", "CHECK", "KEY"})
+"""Columns whose texts are not broken as long as there is room."""
+
 Cell = tuple[str, str | None]
 """Text and the name of its style."""
 
@@ -43,8 +46,10 @@ def render_targets(listing: TargetsListing, *, here: str, width: int = 100, colo
 
 def _draw(console: Console, listing: TargetsListing, here: str) -> None:
     if listing.targets:
-        _table(console, *_targets(listing.targets, here))
-        for line in _wrongs(listing.targets):
+        if listing.file and any(one.place for one in listing.targets):
+            console.print(_text(f"targets of {shown_from(listing.file, here)}", "dim"))
+        _table(console, *_targets(listing, here))
+        for line in (*_roles(listing.targets), *_wrongs(listing.targets)):
             console.print(_text(*line))
         console.print()
     else:
@@ -58,23 +63,39 @@ def _draw(console: Console, listing: TargetsListing, here: str) -> None:
         console.print(_text(note, None), soft_wrap=False)
 
 
-def _targets(targets: Sequence[ListedTarget], here: str) -> tuple[tuple[str, ...], Iterator[list[Cell]]]:
+def _targets(listing: TargetsListing, here: str) -> tuple[tuple[str, ...], Iterator[list[Cell]]]:
     """Headings and rows; a column that says nothing of any target is left out."""
+    targets = listing.targets
     columns: dict[str, list[Cell]] = {
         "NAME": [(one.name, None) for one in targets],
-        "PROVIDER": [(one.provider, None) for one in targets],
-        "MODEL": [(one.model or "", None) for one in targets],
+        "WHAT IT IS": [(_what(one), None) for one in targets],
         "KEY": [_keys(one) for one in targets],
         "CHECK": [_check(one.check) for one in targets],
-        "ROLE": [(", ".join(one.marks), "dim") for one in targets],
-        "WHERE": [_where(one, here) for one in targets],
+        "LINE": [_where(one, listing.file, here) for one in targets],
     }
     kept = {name: cells for name, cells in columns.items() if any(text for text, _ in cells)}
     return tuple(kept), (list(row) for row in zip(*kept.values(), strict=True))
 
 
-def _where(target: ListedTarget, here: str) -> Cell:
-    return (f"{shown_from(target.place[0], here)}:{target.place[1]}" if target.place else "", "dim")
+def _what(target: ListedTarget) -> str:
+    """`openai:gpt-5-mini`; nothing where the name says it."""
+    what = f"{target.provider}:{target.model}" if target.model else target.provider
+    return "" if what == target.name else what
+
+
+def _where(target: ListedTarget, file: str | None, here: str) -> Cell:
+    if target.place is None:
+        return ("", None)
+    path, line = target.place
+    return (str(line) if path == file else f"{shown_from(path, here)}:{line}", "dim")
+
+
+def _roles(targets: Iterable[ListedTarget]) -> Iterator[Cell]:
+    """What some are to the project, below the table."""
+    roles = [f"{one_line(one.name)} is the {mark}" for one in targets for mark in one.marks]
+    if roles:
+        yield "", None
+        yield "; ".join(roles), None
 
 
 def _keys(target: ListedTarget) -> Cell:
@@ -103,7 +124,7 @@ def _check(check: CheckOutcome | None) -> Cell:
         return ("", None)
     if check.state == "ok":
         return (f"ok, {_took(check)}", "ok")
-    return ("failed", "failed") if check.state == "failed" else ("nothing to call", "untried")
+    return ("failed", "failed") if check.state == "failed" else ("not called", "untried")
 
 
 def _took(check: CheckOutcome) -> str:
@@ -154,7 +175,7 @@ def _table(console: Console, headings: Sequence[str], rows: Iterable[list[Cell]]
 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for heading in headings:
-        table.add_column(heading, overflow="fold", no_wrap=heading in ("NAME", "TARGET", "CHECK"))
+        table.add_column(heading, overflow="fold", no_wrap=heading in _WHOLE)
     for row in rows:
         table.add_row(*(_text(one_line(text), style) for text, style in row))
     console.print(table)

@@ -31,6 +31,7 @@ class Entry:
 
     Attributes:
         provider, model: as written, where there is no spec.
+        judge: the name of its own judge.
         settings: the keys that its author gives.
         named: the environment variables that its placeholders name.
         lacks: what this machine does not have.
@@ -41,6 +42,7 @@ class Entry:
     model: str | None
     spec: TargetSpec | None
     span: Span | None
+    judge: str | None = None
     settings: frozenset[str] = frozenset()
     named: tuple[KeyFact, ...] = ()
     lacks: tuple[Diagnostic, ...] = ()
@@ -106,6 +108,7 @@ def _entry(name: str, book: TargetBook, reading: Reading) -> Entry:
         model=_model(spec) or _text(node.get("model")) or rest or None,
         spec=spec,
         span=spec.span if spec else span_of(node.at),
+        judge=_text(book.judge_of(name)) or None,
         settings=frozenset(node.items),
         named=tuple(_named(node, {**reading.scope.env, **(spec.env if spec else {})})),
         lacks=own.diagnostics,
