@@ -238,7 +238,6 @@ SETTINGS = {
     "systemInstruction": "system",
     "extra_body": "extra",
     "passthrough": "extra",
-    "extra_body": "extra",
 }
 """Older spellings among a provider's own settings: AgentV's, promptfoo's, and those of the providers' SDKs."""
 
