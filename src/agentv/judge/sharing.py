@@ -5,16 +5,29 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from agentv.foreign.patience import LIMIT, Limit
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class _Flight(Generic[T]):
+    """A call on its way, and the time limit of whoever made it."""
+
     task: asyncio.Task[T]
+    limit: Limit | None
     waiting: int = 0
+
+    def joined(self) -> AbstractContextManager[None]:
+        """What holds up whoever made the call, such as a rate limit, holds up those who wait for it beside them."""
+        own = LIMIT.get()
+        if own is None or self.limit is None or own is self.limit:
+            return nullcontext()
+        return self.limit.shared_by(own, asyncio.get_running_loop().time)
 
 
 class SharedCalls(Generic[T]):
@@ -42,13 +55,14 @@ class SharedCalls(Generic[T]):
         flight = self._flights.get(key)
         shared = flight is not None
         if flight is None:
-            flight = self._flights[key] = _Flight(asyncio.create_task(call()))
+            flight = self._flights[key] = _Flight(asyncio.create_task(call()), LIMIT.get())
         return await self._outcome(key, flight), shared
 
     async def _outcome(self, key: bytes, flight: _Flight[T]) -> T:
         flight.waiting += 1
         try:
-            outcome = await asyncio.shield(flight.task)
+            with flight.joined():
+                outcome = await asyncio.shield(flight.task)
         except asyncio.CancelledError:
             if flight.waiting == 1 and not flight.task.done():
                 self._forget(key, flight)  # first, so that nobody else comes to wait for it

@@ -11,19 +11,25 @@ from agentv.model.rubric import JudgeFailure, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What calls took together; None where no call said."""
+    """What calls took together; None where no call said.
+
+    Attributes:
+        unpriced: some call took tokens at a price that is not known: a sum of the others would pretend to be all.
+    """
 
     token_usage: TokenUsage | None = None
     cost_usd: float | None = None
+    unpriced: bool = False
 
     def and_for(self, one: TargetResponse | Verdict | JudgeFailure) -> Spent:
         """With one more call, or a verdict and the calls behind it."""
         usage, cost = one.token_usage, one.cost_usd
         if self.token_usage is not None:
             usage = self.token_usage if usage is None else self.token_usage + usage
+        unpriced = self.unpriced or (one.token_usage is not None and cost is None)
         if self.cost_usd is not None:
             cost = self.cost_usd + (cost or 0.0)
-        return Spent(usage, cost)
+        return Spent(usage, None if unpriced else cost, unpriced)
 
 
 def outcome_of(votes: Sequence[Verdict | JudgeFailure]) -> Verdict | JudgeFailure:

@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 
+from agentv.foreign.patience import LIMIT, Limit
 from agentv.judge.sharing import SharedCalls
 
 
@@ -133,3 +134,30 @@ def test_a_call_that_raises_raises_for_all_and_is_forgotten():
         return await shared.once(b"k", calls), shared._flights
 
     assert asyncio.run(run()) == (("yes", False), {})
+
+
+def test_what_holds_up_who_made_the_call_holds_up_those_who_wait_beside_them():
+    moved = []
+
+    async def run():
+        now = asyncio.get_running_loop().time
+        go = asyncio.Event()
+
+        async def call():
+            with LIMIT.get().held(now):
+                await go.wait()
+            return "yes"
+
+        async def ask(limit, name):
+            LIMIT.set(limit)
+            limit.begin(now(), lambda when: moved.append((name, when)))
+            return await shared.once(b"k", call)
+
+        shared = sharing()
+        tasks = await soon(ask(Limit(60), "first"), ask(Limit(60), "second"))
+        assert sorted(moved) == [("first", None), ("second", None)]
+        go.set()
+        return await asyncio.gather(*tasks)
+
+    assert asyncio.run(run()) == [("yes", False), ("yes", True)]
+    assert sorted(name for name, when in moved[2:] if when is not None) == ["first", "second"]
