@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from agentv.app.evaluate import Outcome, Prepared, prepare
+from agentv.app.evaluate import Outcome
 from agentv.app.evaluate import evaluate_async as run_async
+from agentv.app.preparation import Prepared, prepare
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import callable_target
 from agentv.errors import Diagnostic, ExitStatus

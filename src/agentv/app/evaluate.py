@@ -1,70 +1,39 @@
-"""`agentv eval`: load, plan, run, keep, sum up."""
+"""`agentv eval`, once everything is read: run, keep, sum up."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import platform
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from agentv.app.settings import EvalSettings, check_settings
+from agentv.app.preparation import Prepared, find_run, max_errors_of, root_of, workers_of
+from agentv.app.run_record import record_of
 from agentv.app.unpriced import Unpriced
-from agentv.app.wiring import Connections, redactor_for, registries
+from agentv.app.wiring import Connections, redactor_for
 from agentv.engine.order import Order, standing
-from agentv.engine.plan import Plan, PlanSettings, everyone, without
+from agentv.engine.plan import without
 from agentv.engine.run import Run
 from agentv.engine.stops import is_stopped
-from agentv.errors import Diagnostic, ExitStatus, LoadError, StoreError, UsageError
+from agentv.errors import ExitStatus, StoreError, UsageError
 from agentv.foreign.processes import kill_all
 from agentv.model.events import Event, RunFinished, TargetStopped, TrialFinished, TrialKept
-from agentv.model.suite import DEFAULT_WORKERS, Case, Suite
+from agentv.model.suite import Suite
 from agentv.model.summary import Summary
 from agentv.model.trial import Trial, TrialResult
-from agentv.model.values import Json
-from agentv.model.verdict import ZERO_HINT, excludes_nothing
-from agentv.reports.totals import plural
-from agentv.spec.files import repository_root, shown
-from agentv.spec.load import LoadRequest, load
-from agentv.store.directory import INDEX, RUN, RunDirectory, results_directory
+from agentv.store.directory import INDEX, RUN, RunDirectory
 from agentv.store.journal import Journal
 from agentv.store.reading import read_rows
 from agentv.store.summary import Planned, summarize, write_summary
-from agentv.version import __version__
-
-if TYPE_CHECKING:
-    from agentv.engine.sample import Sample
 
 GRACE_S = 10.0
 """Seconds that running trials get after the first Ctrl-C."""
 
-ADDED_SHOWN = 10
-"""Cases that run because others need them, and that are named."""
-
 Sink = Callable[[Event], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """Everything is read and right; nothing has been called yet.
-
-    Attributes:
-        diagnostics: warnings and hints of the files.
-        counts: how many cases (on their targets) and trials the plan holds.
-        notes: what people should know of the plan, such as cases that run because others need them.
-    """
-
-    settings: EvalSettings
-    suites: tuple[Suite, ...]
-    plan: Plan
-    counts: tuple[int, int]
-    diagnostics: tuple[Diagnostic, ...]
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,41 +66,6 @@ class Outcome:
         if cases.errored or cases.skipped > self.held_back:
             return ExitStatus.ERRORED
         return ExitStatus.FAILED if cases.failed or cases.skipped or not cases.passed else ExitStatus.PASSED
-
-
-def prepare(settings: EvalSettings) -> Prepared:
-    """Read and check everything that a run needs.
-
-    Raises:
-        LoadError: a file is wrong.
-        UsageError: the settings ask for what cannot be, such as a filter that selects nothing.
-    """
-    check_settings(settings)
-    loaded = load(_request(settings), registries())
-    suites = loaded.suites
-    diagnostics = (*_of_settings(settings, suites), *loaded.diagnostics)
-    if settings.strict and any(found.severity == "warning" for found in diagnostics):
-        raise LoadError(diagnostics)
-    plan = Plan(suites, _plan_settings(settings, suites))
-    counts = plan.counts()
-    if not counts[1]:
-        raise _nothing_chosen(settings, suites)
-    return Prepared(settings, suites, plan, counts, diagnostics, tuple(_notes(plan)))
-
-
-def _notes(plan: Plan) -> Iterator[str]:
-    added = list(plan.added())
-    if added:
-        named = ", ".join(added[:ADDED_SHOWN]) + (", …" if len(added) > ADDED_SHOWN else "")
-        yield f"{plural(len(added), 'case')} more, since chosen ones need them: {named}"
-
-
-def _of_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[Diagnostic]:
-    """What the flags make of files that are right."""
-    zero = settings.threshold
-    if zero is None or not any(excludes_nothing(zero, case.assertions) for suite in suites for case in suite.cases):
-        return
-    yield Diagnostic("zero-threshold", "with --threshold 0 every answer passes", severity="warning", hint=ZERO_HINT)
 
 
 def evaluate(prepared: Prepared, sink: Sink) -> Outcome:
@@ -177,15 +111,15 @@ class _Evaluation:
         prepared, directory = self._prepared, self._directory
         with Journal(directory, self._root) as journal:
             kept = self._kept(journal) if prepared.settings.resume else {}
-            directory.write(RUN, _record(prepared, directory.run_id))
-            connections = Connections(_workers(prepared))
+            directory.write(RUN, record_of(prepared, directory.run_id))
+            connections = Connections(workers_of(prepared))
             run = Run(
                 directory.run_id,
                 self._trials(kept),
                 prepared.counts[1] - len(kept),
-                workers=_workers(prepared),
+                workers=workers_of(prepared),
                 world=connections.world(journal),
-                max_errors=_max_errors(prepared),
+                max_errors=max_errors_of(prepared),
             )
             self.begun = True
             try:
@@ -284,61 +218,6 @@ def _others(rows: int) -> Iterator[str]:
         yield f"{number} of this run not counted: {what}"
 
 
-def _request(settings: EvalSettings) -> LoadRequest:
-    return LoadRequest(
-        paths=settings.paths,
-        targets=settings.asked_targets,
-        judge=settings.asked_judge,
-        variables=settings.variables,
-        process_env=settings.process_env,
-        env_file=settings.env_file,
-        documents=settings.documents,
-        given_target=settings.given_target,
-        given_judge=settings.given_judge,
-        asks=settings.asks,
-    )
-
-
-def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSettings:
-    chosen = settings.chooses if settings.filter is not None or settings.tags or settings.exclude_tags else everyone
-    return PlanSettings(
-        repeat=settings.repeat,
-        threshold=settings.threshold,
-        timeout_s=settings.timeout_s,
-        flagged_targets=bool(settings.asked_targets) or settings.given_target is not None,
-        chosen=chosen,
-        limit=settings.limit,
-        sample=_sample(settings, suites, chosen) if settings.sample is not None else None,
-    )
-
-
-def _sample(settings: EvalSettings, suites: tuple[Suite, ...], chosen: Callable[[Case], bool]) -> Sample | None:
-    from agentv.app.sampling import sample_of
-
-    root = root_of(suites)
-    resumed = find_run(settings.resume, Path(root), settings.out) if settings.resume else None
-    return sample_of(settings, suites, chosen, root=root, record=resumed / RUN if resumed else None)
-
-
-def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageError:
-    from agentv.spec.nearest import did_you_mean
-
-    chosen_by = [
-        f"--filter '{settings.filter}'" if settings.filter is not None else "",
-        f"--tag {', '.join(settings.tags)}" if settings.tags else "",
-        f"--exclude-tag {', '.join(settings.exclude_tags)}" if settings.exclude_tags else "",
-        f"--sample {settings.sample}" if settings.sample is not None else "",
-        f"--limit {settings.limit}" if settings.limit is not None else "",
-    ]
-    asked = " ".join(one for one in chosen_by if one) or "these files"
-    ids = [case.id for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False)]
-    hint = did_you_mean(settings.filter, ids) if settings.filter is not None else None
-    if hint is None and settings.tags:
-        tags = {tag for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False) for tag in case.tags}
-        hint = f"there are the tags {', '.join(sorted(tags)[:20])}" if tags else "no case has a tag"
-    return UsageError(f"{asked} selects no case", hint)
-
-
 @contextmanager
 def _directory(prepared: Prepared) -> Iterator[RunDirectory]:
     """The run's directory: a new one, or that of the run to go on with."""
@@ -371,109 +250,6 @@ def _refuse_other_suites(run: Path, suites: tuple[Suite, ...], root: str) -> Non
     if began and own.isdisjoint(began):
         names = ", ".join(path or name for name, path in began)
         raise UsageError(f"the run {run.name} is one of {names}", "--resume=RUN goes on with another run")
-
-
-def find_run(named: str, root: Path, out: str | None = None) -> Path:
-    """The directory of a run: an id, a directory, or `last`.
-
-    Raises:
-        UsageError: there is none.
-    """
-    results = results_directory(root)
-    if named == "last":
-        if out is not None:
-            return Path(out)
-        runs = sorted(path for path in results.iterdir() if (path / RUN).is_file()) if results.is_dir() else []
-        if not runs:
-            raise UsageError(f"there is nothing to resume: {shown(str(results))} holds no run")
-        return runs[-1]
-    for candidate in (results / named, Path(named)):
-        if (candidate / RUN).is_file():
-            return candidate
-    raise UsageError(f"there is nothing to resume: no run '{named}' in {shown(str(results))}")
-
-
-def root_of(suites: tuple[Suite, ...]) -> str:
-    """The repository root of the first suite that stands in a file, else that of the working directory."""
-    paths = [suite.path for suite in suites if suite.path]
-    return repository_root(str(Path(paths[0]).parent) if paths else str(Path.cwd()))
-
-
-def _workers(prepared: Prepared) -> int:
-    asked = prepared.settings.workers
-    said = [suite.run.workers for suite in prepared.suites if suite.run.workers is not None]
-    return asked or max(said, default=DEFAULT_WORKERS)
-
-
-def _max_errors(prepared: Prepared) -> int | None:
-    asked = prepared.settings.max_errors
-    said = [suite.run.max_errors for suite in prepared.suites if suite.run.max_errors is not None]
-    return asked if asked is not None else min(said, default=None)
-
-
-def _record(prepared: Prepared, run_id: str) -> dict[str, Json]:
-    """`run.json`: what was run, without secrets."""
-    cases, trials = prepared.counts
-    return {
-        "run_id": run_id,
-        "started": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-        "agentv": __version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "git_commit": _commit(root_of(prepared.suites)),
-        "planned": {"cases": cases, "trials": trials},
-        "settings": _settings_record(prepared),
-        "suites": [_suite_record(suite, root_of(prepared.suites)) for suite in prepared.suites],
-    }
-
-
-def _settings_record(prepared: Prepared) -> dict[str, Json]:
-    settings, sample = prepared.settings, prepared.plan.settings.sample
-    return {
-        "paths": list(settings.paths),
-        "targets": list(settings.asked_targets),
-        "judge": settings.asked_judge,
-        "workers": _workers(prepared),
-        "repeat": settings.repeat,
-        "threshold": settings.threshold,
-        "timeout_s": settings.timeout_s,
-        "filter": settings.filter,
-        "tags": list(settings.tags),
-        "exclude_tags": list(settings.exclude_tags),
-        "sample": settings.sample,
-        "seed": sample.seed if sample else None,
-        "limit": settings.limit,
-    }
-
-
-def _suite_record(suite: Suite, root: str) -> dict[str, Json]:
-    return {
-        "name": suite.name,
-        "path": suite.path.removeprefix(f"{root}/"),
-        "metadata": dict(suite.metadata),
-        "tags": list(suite.tags),
-        "targets": [{"name": target.name, **target.public} for target in suite.targets],
-        "prompts": [{"id": identity, "label": label} for identity, label in suite.prompts.items()],
-        "judge": suite.judge.name if suite.judge else None,
-        "files": {path.removeprefix(f"{root}/"): digest for path, digest in suite.files.items()},
-    }
-
-
-def _commit(root: str) -> str | None:
-    """The commit that is checked out, read from `.git` itself: starting git would take longer than a small run."""
-    git = Path(root) / ".git"
-    try:
-        head = (git / "HEAD").read_text(encoding="utf-8").strip()
-        if not head.startswith("ref: "):
-            return head
-        name = head.removeprefix("ref: ")
-        loose = git / name
-        if loose.is_file():
-            return loose.read_text(encoding="utf-8").strip()
-        packed = (git / "packed-refs").read_text(encoding="utf-8").splitlines()
-        return next((line.split()[0] for line in packed if line.endswith(f" {name}")), None)
-    except (OSError, UnicodeDecodeError):
-        return None
 
 
 @contextmanager

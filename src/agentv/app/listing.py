@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentv.app.evaluate import Prepared, find_run, root_of
+from agentv.app.preparation import Prepared, find_run, root_of
 from agentv.app.prices import Prices
 from agentv.model.assertion import AssertionEntry
 from agentv.model.listing import ListedCase, ListedTotals
@@ -81,9 +81,8 @@ def _verdicts(entries: tuple[AssertionEntry, ...]) -> tuple[int, int]:
     verdicts = calls = 0
     for entry in entries:
         assertion = entry.assertion
-        inner = getattr(assertion, "assert_", None)
-        if inner:
-            nested, more = _verdicts(inner)
+        if entry.inner:
+            nested, more = _verdicts(entry.inner)
             verdicts, calls = verdicts + nested, calls + more
         elif isinstance(assertion, DeclaredAssertion) and assertion.needs_judge:
             access = getattr(assertion, "target", None)

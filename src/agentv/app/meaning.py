@@ -12,7 +12,7 @@ from agentv.model.assertion import AssertionEntry
 from agentv.model.conversation import Turn
 from agentv.model.message import FileBlock, ImageBlock, Message
 from agentv.model.suite import Case, Suite, TargetSpec
-from agentv.spec.cases import fingerprint
+from agentv.spec.fingerprints import fingerprint
 
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from agentv.app.evaluate import prepare
 from agentv.app.listing import Listing
+from agentv.app.preparation import prepare
 from agentv.app.settings import EvalSettings
 from agentv.cli.printing import print_diagnostics, print_sample
 from agentv.errors import ExitStatus, UsageError

@@ -17,7 +17,7 @@ from agentv.reports.text import safe
 _NAME = re.compile(r"\s*(?:export\s+)?[A-Z_][A-Z0-9_.-]*\s*=")
 """The name in a line of a `.env`. In capitals: other text before a `=` may be the end of a key's base64."""
 if TYPE_CHECKING:
-    from agentv.app.evaluate import Prepared
+    from agentv.app.preparation import Prepared
 
 
 def print_diagnostics(found: Sequence[Diagnostic]) -> None:

@@ -13,7 +13,8 @@ from typing import Protocol
 
 import click
 
-from agentv.app.evaluate import GRACE_S, Outcome, Prepared, evaluate, prepare
+from agentv.app.evaluate import GRACE_S, Outcome, evaluate
+from agentv.app.preparation import Prepared, prepare
 from agentv.app.settings import EvalSettings
 from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as
 from agentv.cli.printing import for_people, print_diagnostics, print_sample

@@ -83,6 +83,4 @@ def _all(entries: Iterable[AssertionEntry]) -> Iterator[AssertionEntry]:
     """The entries and those inside them: those of an assert-set."""
     for entry in entries:
         yield entry
-        inner = getattr(entry.assertion, "assert_", ())
-        if isinstance(inner, tuple):
-            yield from _all(inner)
+        yield from _all(entry.inner)

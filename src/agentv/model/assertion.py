@@ -55,6 +55,12 @@ class AssertionEntry:
     span: Span | None = None
 
     @property
+    def inner(self) -> tuple[AssertionEntry, ...]:
+        """The entries inside it: those of an assert-set."""
+        found = getattr(self.assertion, "assert_", ())
+        return found if isinstance(found, tuple) else ()
+
+    @property
     def shown_type(self) -> str:
         """The type as a row shows it, `not-` in front when negated."""
         return f"not-{self.type}" if self.settings.negate else self.type

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -23,8 +23,8 @@ from agentv.spec.defaults import CaseDefaults
 from agentv.spec.dependencies import read_dependencies
 from agentv.spec.expansion import expands, variants
 from agentv.spec.files import without_home
-from agentv.spec.fingerprints import digests_behind
-from agentv.spec.judging import Judging, judges, nested
+from agentv.spec.fingerprints import fingerprint
+from agentv.spec.judging import Judging, judges
 from agentv.spec.matrix import Around, PromptMatrix
 from agentv.spec.messages import read_criteria, read_files, read_messages, with_files
 from agentv.spec.nearest import nearest
@@ -34,7 +34,6 @@ from agentv.spec.nodes import (
     MapNode,
     Node,
     Scalar,
-    children,
     holds_placeholder,
     is_empty,
     kind_of,
@@ -45,6 +44,7 @@ from agentv.spec.reading import Others, Reading
 from agentv.spec.report import Report
 from agentv.spec.schema import AuthoredCase
 from agentv.spec.spellings import CASE, MEANT, Translated, translate
+from agentv.spec.tags import read_tags
 from agentv.spec.target_book import TargetBook
 from agentv.spec.turns import TurnReader
 from agentv.spec.zero_thresholds import ZeroThresholds
@@ -484,33 +484,4 @@ def reads_criteria(entry: AssertionEntry) -> bool:
     """Whether an entry, or one inside it, looks at the case's criteria."""
     if entry.type in READS_CRITERIA or not isinstance(entry.assertion, DeclaredAssertion) or judges(entry):
         return True
-    return any(reads_criteria(child) for child in nested(entry))
-
-
-def read_tags(node: Node | None, reading: Reading) -> tuple[str, ...]:
-    """Labels: a word, a list of words, or a mapping, whose entries become `key:value`."""
-    if node is None or (isinstance(node, Scalar) and node.value is None):
-        return ()
-    if isinstance(node, Scalar):
-        return (node.text,)
-    if isinstance(node, ListNode) and all(isinstance(item, Scalar) and item.value is not None for item in node.items):
-        return tuple(item.text for item in node.items if isinstance(item, Scalar))
-    if isinstance(node, MapNode) and all(isinstance(item, Scalar) for item in node.items.values()):
-        return tuple(f"{key}:{item.text}" for key, item in node.items.items() if isinstance(item, Scalar))
-    wrong = next((item for item in children(node) if not isinstance(item, Scalar) or item.value is None), node)
-    message = f"'tags' must be a list of words, or a mapping of words, found {kind_of(wrong)}"
-    reading.report.error("bad-value", wrong, message)
-    return ()
-
-
-def fingerprint(entry: AssertionEntry) -> Any:
-    """What determines an entry's grade, without its place in the file."""
-    assertion = entry.assertion
-    if not hasattr(type(assertion), "assert_"):
-        return (entry.type, assertion, entry.settings, digests_behind(assertion))
-    options = {
-        one.name: getattr(assertion, one.name)
-        for one in fields(assertion)  # type: ignore[arg-type]  # what holds entries is a declared dataclass
-        if one.name != "assert_"
-    }
-    return (entry.type, options, entry.settings, [fingerprint(child) for child in nested(entry)])
+    return any(reads_criteria(child) for child in entry.inner)

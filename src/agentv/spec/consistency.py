@@ -14,7 +14,6 @@ from agentv.model.grade import Grade
 from agentv.model.span import Span
 from agentv.registry.fields import DeclaredAssertion
 from agentv.spec.files import shown
-from agentv.spec.judging import nested
 from agentv.spec.report import Report
 
 COMPARED = 50
@@ -30,7 +29,7 @@ def check_entries(entries: Sequence[AssertionEntry], report: Report) -> None:
         if entry.settings is not DEFAULTS and entry.settings.min_score == 0:
             message = f"'{entry.name}' passes with every score: its min_score is 0"
             report.warning("always-passes", entry.span, message, hint="weight: 0 shows it without counting it")
-        inside = nested(entry)
+        inside = entry.inner
         if inside:
             check_entries(inside, report)
     if len(entries) > 1:

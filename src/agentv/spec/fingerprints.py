@@ -13,7 +13,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from agentv.model.assertion import Transform
+from agentv.model.assertion import AssertionEntry, Transform
 from agentv.registry.fields import Command, Document, FunctionRef, JavaScriptSource, Loaded, PromptCode, PythonSource
 from agentv.spec.decode import hints_of
 
@@ -21,6 +21,19 @@ _BEARERS = (Command, Document, FunctionRef, JavaScriptSource, Loaded, PromptCode
 _NOWHERE = re.compile(r"[\x00\n]")
 _WORD = 4096
 """Characters above which a word of a command is no path."""
+
+
+def fingerprint(entry: AssertionEntry) -> Any:
+    """What determines an entry's grade, without its place in the file."""
+    assertion = entry.assertion
+    if not hasattr(type(assertion), "assert_"):
+        return (entry.type, assertion, entry.settings, digests_behind(assertion))
+    options = {
+        one.name: getattr(assertion, one.name)
+        for one in fields(assertion)  # type: ignore[arg-type]  # what holds entries is a declared dataclass
+        if one.name != "assert_"
+    }
+    return (entry.type, options, entry.settings, [fingerprint(child) for child in entry.inner])
 
 
 def digests_behind(options: object) -> tuple[str, ...]:

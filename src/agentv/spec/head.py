@@ -9,7 +9,7 @@ from agentv.model.span import Span
 from agentv.model.suite import RunSettings, Suite
 from agentv.model.values import EMPTY, Json
 from agentv.spec.assertions import AssertionReader
-from agentv.spec.cases import CaseReader, read_tags
+from agentv.spec.cases import CaseReader
 from agentv.spec.config import Config, over, read_config, read_run
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.defaults import CaseDefaults, read_defaults
@@ -21,6 +21,7 @@ from agentv.spec.request import LoadRequest, Registries
 from agentv.spec.schema import AuthoredSuite
 from agentv.spec.spellings import SUITE, Translated, translate
 from agentv.spec.suite_targets import SuiteTargets, default_of
+from agentv.spec.tags import read_tags
 from agentv.spec.target_book import open_book
 from agentv.templating import Scope
 

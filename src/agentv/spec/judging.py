@@ -26,18 +26,12 @@ _FEWEST = 2
 """Answers that can be compared."""
 
 
-def nested(entry: AssertionEntry) -> tuple[AssertionEntry, ...]:
-    """The entries inside an entry: those of an assert-set."""
-    inner = getattr(entry.assertion, "assert_", ())
-    return inner if isinstance(inner, tuple) else ()
-
-
 def judges(entry: AssertionEntry) -> bool:
     """Whether a judge must be named for this entry, or for one inside it."""
     assertion = entry.assertion
     if isinstance(assertion, DeclaredAssertion) and assertion.needs_judge:
         return True
-    return any(judges(child) for child in nested(entry))
+    return any(judges(child) for child in entry.inner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +84,7 @@ class Judging:
         if _asks_nobody(kind):
             self._indifferent.add(kind)  # so that it is seen at a glance: this is called for every assertion
             return
-        inner = nested(entry)
+        inner = entry.inner
         for child in inner:
             self.look(child, target=target, judge=judge, alone=alone or "inside an assert-set")
         if inner:

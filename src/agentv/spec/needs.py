@@ -9,7 +9,6 @@ from agentv.model.assertion import AssertionEntry
 from agentv.model.conversation import Turn
 from agentv.model.values import JsonObject
 from agentv.registry.fields import DeclaredAssertion
-from agentv.spec.judging import nested
 from agentv.spec.report import Report
 
 _modest: set[type] = set()
@@ -49,6 +48,6 @@ def _check(entries: Iterable[AssertionEntry], facts: Facts, report: Report) -> N
             for fault in assertion.lacks(facts.variables, facts.has_reference):
                 report.error(fault.code, entry.span, fault.message, hint=fault.hint, notes=notes)
         elif hasattr(type(assertion), "assert_"):
-            _check(nested(entry), facts, report)
+            _check(entry.inner, facts, report)
         else:
             _modest.add(type(assertion))

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from agentv.app.evaluate import evaluate, prepare
+from agentv.app.evaluate import evaluate
 from agentv.app.listing import Listing
+from agentv.app.preparation import prepare
 from agentv.app.settings import EvalSettings
 from agentv.model.listing import ListedCase, ListedTotals
 from doubles.loading import repository

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.spec.cases import read_tags
+from agentv.spec.tags import read_tags
 from doubles.loading import case_of, found_in, parsed, reading_of, suite_of
 
 HEAD = "target: echo\njudge: mock:yes\n"

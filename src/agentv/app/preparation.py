@@ -1,0 +1,173 @@
+"""What comes before a run: everything is read, checked and planned; nothing is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv.app.settings import EvalSettings, check_settings
+from agentv.app.wiring import registries
+from agentv.engine.plan import Plan, PlanSettings, everyone
+from agentv.errors import Diagnostic, LoadError, UsageError
+from agentv.model.suite import DEFAULT_WORKERS, Case, Suite
+from agentv.model.verdict import ZERO_HINT, excludes_nothing
+from agentv.reports.totals import plural
+from agentv.spec.files import repository_root, shown
+from agentv.spec.load import LoadRequest, load
+from agentv.store.directory import RUN, results_directory
+
+if TYPE_CHECKING:
+    from agentv.engine.sample import Sample
+
+ADDED_SHOWN = 10
+"""Cases that run because others need them, and that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything is read and right; nothing has been called yet.
+
+    Attributes:
+        diagnostics: warnings and hints of the files.
+        counts: how many cases (on their targets) and trials the plan holds.
+        notes: what people should know of the plan, such as cases that run because others need them.
+    """
+
+    settings: EvalSettings
+    suites: tuple[Suite, ...]
+    plan: Plan
+    counts: tuple[int, int]
+    diagnostics: tuple[Diagnostic, ...]
+    notes: tuple[str, ...] = ()
+
+
+def prepare(settings: EvalSettings) -> Prepared:
+    """Read and check everything that a run needs.
+
+    Raises:
+        LoadError: a file is wrong.
+        UsageError: the settings ask for what cannot be, such as a filter that selects nothing.
+    """
+    check_settings(settings)
+    loaded = load(_request(settings), registries())
+    suites = loaded.suites
+    diagnostics = (*_of_settings(settings, suites), *loaded.diagnostics)
+    if settings.strict and any(found.severity == "warning" for found in diagnostics):
+        raise LoadError(diagnostics)
+    plan = Plan(suites, _plan_settings(settings, suites))
+    counts = plan.counts()
+    if not counts[1]:
+        raise _nothing_chosen(settings, suites)
+    return Prepared(settings, suites, plan, counts, diagnostics, tuple(_notes(plan)))
+
+
+def _notes(plan: Plan) -> Iterator[str]:
+    added = list(plan.added())
+    if added:
+        named = ", ".join(added[:ADDED_SHOWN]) + (", …" if len(added) > ADDED_SHOWN else "")
+        yield f"{plural(len(added), 'case')} more, since chosen ones need them: {named}"
+
+
+def _of_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[Diagnostic]:
+    """What the flags make of files that are right."""
+    zero = settings.threshold
+    if zero is None or not any(excludes_nothing(zero, case.assertions) for suite in suites for case in suite.cases):
+        return
+    yield Diagnostic("zero-threshold", "with --threshold 0 every answer passes", severity="warning", hint=ZERO_HINT)
+
+
+def _request(settings: EvalSettings) -> LoadRequest:
+    return LoadRequest(
+        paths=settings.paths,
+        targets=settings.asked_targets,
+        judge=settings.asked_judge,
+        variables=settings.variables,
+        process_env=settings.process_env,
+        env_file=settings.env_file,
+        documents=settings.documents,
+        given_target=settings.given_target,
+        given_judge=settings.given_judge,
+        asks=settings.asks,
+    )
+
+
+def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSettings:
+    chosen = settings.chooses if settings.filter is not None or settings.tags or settings.exclude_tags else everyone
+    return PlanSettings(
+        repeat=settings.repeat,
+        threshold=settings.threshold,
+        timeout_s=settings.timeout_s,
+        flagged_targets=bool(settings.asked_targets) or settings.given_target is not None,
+        chosen=chosen,
+        limit=settings.limit,
+        sample=_sample(settings, suites, chosen) if settings.sample is not None else None,
+    )
+
+
+def _sample(settings: EvalSettings, suites: tuple[Suite, ...], chosen: Callable[[Case], bool]) -> Sample | None:
+    from agentv.app.sampling import sample_of
+
+    root = root_of(suites)
+    resumed = find_run(settings.resume, Path(root), settings.out) if settings.resume else None
+    return sample_of(settings, suites, chosen, root=root, record=resumed / RUN if resumed else None)
+
+
+def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageError:
+    from agentv.spec.nearest import did_you_mean
+
+    chosen_by = [
+        f"--filter '{settings.filter}'" if settings.filter is not None else "",
+        f"--tag {', '.join(settings.tags)}" if settings.tags else "",
+        f"--exclude-tag {', '.join(settings.exclude_tags)}" if settings.exclude_tags else "",
+        f"--sample {settings.sample}" if settings.sample is not None else "",
+        f"--limit {settings.limit}" if settings.limit is not None else "",
+    ]
+    asked = " ".join(one for one in chosen_by if one) or "these files"
+    ids = [case.id for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False)]
+    hint = did_you_mean(settings.filter, ids) if settings.filter is not None else None
+    if hint is None and settings.tags:
+        tags = {tag for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False) for tag in case.tags}
+        hint = f"there are the tags {', '.join(sorted(tags)[:20])}" if tags else "no case has a tag"
+    return UsageError(f"{asked} selects no case", hint)
+
+
+def find_run(named: str, root: Path, out: str | None = None) -> Path:
+    """The directory of a run: an id, a directory, or `last`.
+
+    Raises:
+        UsageError: there is none.
+    """
+    results = results_directory(root)
+    if named == "last":
+        if out is not None:
+            return Path(out)
+        runs = sorted(path for path in results.iterdir() if (path / RUN).is_file()) if results.is_dir() else []
+        if not runs:
+            raise UsageError(f"there is nothing to resume: {shown(str(results))} holds no run")
+        return runs[-1]
+    for candidate in (results / named, Path(named)):
+        if (candidate / RUN).is_file():
+            return candidate
+    raise UsageError(f"there is nothing to resume: no run '{named}' in {shown(str(results))}")
+
+
+def root_of(suites: tuple[Suite, ...]) -> str:
+    """The repository root of the first suite that stands in a file, else that of the working directory."""
+    paths = [suite.path for suite in suites if suite.path]
+    return repository_root(str(Path(paths[0]).parent) if paths else str(Path.cwd()))
+
+
+def workers_of(prepared: Prepared) -> int:
+    """How many trials run at once."""
+    asked = prepared.settings.workers
+    said = [suite.run.workers for suite in prepared.suites if suite.run.workers is not None]
+    return asked or max(said, default=DEFAULT_WORKERS)
+
+
+def max_errors_of(prepared: Prepared) -> int | None:
+    """After how many errored trials the run stops; None: never."""
+    asked = prepared.settings.max_errors
+    said = [suite.run.max_errors for suite in prepared.suites if suite.run.max_errors is not None]
+    return asked if asked is not None else min(said, default=None)

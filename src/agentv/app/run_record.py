@@ -1,0 +1,77 @@
+"""`run.json`: what was run."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agentv.app.preparation import Prepared, root_of, workers_of
+from agentv.model.suite import Suite
+from agentv.model.values import Json
+from agentv.version import __version__
+
+
+def record_of(prepared: Prepared, run_id: str) -> dict[str, Json]:
+    """`run.json`: what was run, without secrets."""
+    cases, trials = prepared.counts
+    return {
+        "run_id": run_id,
+        "started": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "agentv": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "git_commit": _commit(root_of(prepared.suites)),
+        "planned": {"cases": cases, "trials": trials},
+        "settings": _settings_record(prepared),
+        "suites": [_suite_record(suite, root_of(prepared.suites)) for suite in prepared.suites],
+    }
+
+
+def _settings_record(prepared: Prepared) -> dict[str, Json]:
+    settings, sample = prepared.settings, prepared.plan.settings.sample
+    return {
+        "paths": list(settings.paths),
+        "targets": list(settings.asked_targets),
+        "judge": settings.asked_judge,
+        "workers": workers_of(prepared),
+        "repeat": settings.repeat,
+        "threshold": settings.threshold,
+        "timeout_s": settings.timeout_s,
+        "filter": settings.filter,
+        "tags": list(settings.tags),
+        "exclude_tags": list(settings.exclude_tags),
+        "sample": settings.sample,
+        "seed": sample.seed if sample else None,
+        "limit": settings.limit,
+    }
+
+
+def _suite_record(suite: Suite, root: str) -> dict[str, Json]:
+    return {
+        "name": suite.name,
+        "path": suite.path.removeprefix(f"{root}/"),
+        "metadata": dict(suite.metadata),
+        "tags": list(suite.tags),
+        "targets": [{"name": target.name, **target.public} for target in suite.targets],
+        "prompts": [{"id": identity, "label": label} for identity, label in suite.prompts.items()],
+        "judge": suite.judge.name if suite.judge else None,
+        "files": {path.removeprefix(f"{root}/"): digest for path, digest in suite.files.items()},
+    }
+
+
+def _commit(root: str) -> str | None:
+    """The commit that is checked out, read from `.git` itself: starting git would take longer than a small run."""
+    git = Path(root) / ".git"
+    try:
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+        if not head.startswith("ref: "):
+            return head
+        name = head.removeprefix("ref: ")
+        loose = git / name
+        if loose.is_file():
+            return loose.read_text(encoding="utf-8").strip()
+        packed = (git / "packed-refs").read_text(encoding="utf-8").splitlines()
+        return next((line.split()[0] for line in packed if line.endswith(f" {name}")), None)
+    except (OSError, UnicodeDecodeError):
+        return None
