@@ -30,7 +30,7 @@ MODELS = {
 }
 """Provider → the address of the server that it asks, and how its variables begin."""
 
-NO_KEYS = frozenset({"echo", "mock", "replay", "python", "cli"})
+NO_KEYS = frozenset({"echo", "mock", "replay", "python", "cli", "local"})
 """Providers that ask nobody over a network."""
 
 SUITE = """env: {{SUITE_KEY: {from_suite}}}

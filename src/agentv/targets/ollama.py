@@ -62,4 +62,5 @@ def address_of(said: str | None) -> str:
         return text  # refused as a URL that is none
     host = parts.hostname or "localhost"
     host = HOST if host == "0.0.0.0" else f"[{host}]" if ":" in host else host  # noqa: S104  # nothing is bound to it
-    return f"{parts.scheme}://{host}:{port}{parts.path or '/v1'}"
+    path = parts.path.removesuffix("/v1")  # where it speaks OpenAI's protocol, whether it is said or not
+    return f"{parts.scheme}://{host}:{port}{path}/v1"

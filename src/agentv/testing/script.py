@@ -38,7 +38,7 @@ def _step(told: str | Step) -> Step:
 
 def _asked(function: Callable[[ModelCall], str | Step], call: ModelCall) -> Step:
     try:
-        with foreign_code("reply-raised", "the reply function"):
+        with foreign_code("target-raised", "the reply function"):
             return _step(function(call))
     except ForeignError as raised:
         return Status(500, raised.failure.message)
