@@ -7,6 +7,7 @@ import os
 import pty
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -40,6 +41,15 @@ def test_the_examples_are_green(project, path, cases):
     assert ended.status == 0, ended.stderr
     assert f"{cases} passed" in ended.stderr
     assert project.run("validate", f"examples/{path}").status == 0
+
+
+def test_the_example_of_models_is_green_without_a_key(project):
+    shutil.copytree(EXAMPLES / "models", project.path / "models")
+    ended = subprocess.run(
+        [sys.executable, "models/offline.py"], cwd=project.path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.stdout, ended.returncode) == ("3 of 3 cases passed\n", 0), ended.stderr
+    assert project.run("validate", "models").status == 0
 
 
 def test_a_wrong_word_in_the_policy_turns_the_quickstart_red(project):

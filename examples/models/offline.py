@@ -1,0 +1,42 @@
+"""Runs the suite beside this file without a model and without a key: a server on this machine answers for both."""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import agentv
+from agentv.testing import ModelCall, ModelServer
+
+ANSWERS = {
+    "45 days": "That is over our 30 days, so there is no refund, but we gladly repair the lamp.",
+    "furious": "I am sorry, that must be annoying. Send us the lamp and you get the full price back this week.",
+    "How long": "You can return it within 30 days, for the full price.",
+}
+
+
+def reply(call: ModelCall) -> str:
+    """What the model says, and what the judge says of it."""
+    if call.protocol == "anthropic":
+        return verdict(call.text)
+    return next(answer for words, answer in ANSWERS.items() if words in call.prompt)
+
+
+def verdict(question: str) -> str:
+    """A judge that likes everything, in the shape that the question asks for."""
+    if "SCORE=" in question:
+        return "SCORE=5 REASON=It is kind, and says what happens next."
+    if '"category"' in question:
+        return json.dumps({"reason": "The same days and the same price.", "category": "C"})
+    items = re.findall(r"^\[(r\d+)\]", question, re.MULTILINE)
+    return json.dumps({"checks": [{"id": item, "satisfied": True, "reasoning": "It does."} for item in items]})
+
+
+if __name__ == "__main__":
+    with ModelServer(reply) as server:
+        os.environ |= {"OPENAI_BASE_URL": server.openai, "OPENAI_API_KEY": "none"}
+        os.environ |= {"ANTHROPIC_BASE_URL": server.anthropic, "ANTHROPIC_API_KEY": "none"}
+        cases = agentv.evaluate(Path(__file__).parent / "evals").summary.cases
+    print(f"{cases.passed} of {cases.total} cases passed")
+    sys.exit(cases.passed != cases.total)
