@@ -102,18 +102,17 @@ class Call(Generic[A]):
         line, gate = self.line, self.line.gate
         what = f"target '{line.spec.name}'"
         seconds = min(self.timeout_s, self._left_s(_now()))
+        ended: A | Failure | None = None
         try:
             turn = Turn(self._tries.total, seconds)
             given = attempt(self.ask, turn, "target-raised", what) if made is None else made
             if not isinstance(given, Failure | TargetResponse | Embeddings):
                 given = await in_time(given, Limit(seconds), code="target-raised", what=what, missing="answer")
-        except BaseException:
+            ended = given
+        finally:
             if gate is not None and ticket is not None:
-                gate.leave(ticket)
-            raise
-        if gate is not None and ticket is not None:
-            gate.leave(ticket, given, self.visitor)
-        return given
+                gate.leave(ticket, ended, self.visitor)
+        return ended
 
     def _decision(self, failure: Failure, now: float) -> Again | GiveUp:
         line = self.line
