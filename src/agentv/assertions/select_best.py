@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from agentv.assertions.evidence import excerpt, quoted
+from agentv.assertions.rubric import unjudged
 from agentv.model.choice import Choice
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Check, Grade
 from agentv.model.response import Failure
-from agentv.model.rubric import JudgeFailure
 from agentv.model.suite import JUDGE_TIMEOUT_S
-from agentv.model.values import EMPTY
 from agentv.registry.fields import DeclaredAssertion, Doc, Nonempty, Older, Text
 
 ALONE = Grade.errored("nothing-to-choose", "there is one answer alone, and nothing to choose it from")
@@ -80,13 +79,5 @@ class SelectBest(DeclaredAssertion):
 
 
 def _unjudged(failure: Failure, *, first: bool) -> Grade:
-    said = failure if isinstance(failure, JudgeFailure) else JudgeFailure(failure.code, failure.message)
-    return Grade(
-        score=0.0,
-        passed=False,
-        reason=failure.message,
-        details={"judge_reply": said.reply} if said.reply else EMPTY,
-        error=Failure(failure.code, failure.message, failure.retryable),
-        token_usage=said.token_usage if first else None,
-        cost_usd=said.cost_usd if first else None,
-    )
+    grade = unjudged(failure)
+    return grade if first else replace(grade, token_usage=None, cost_usd=None)  # spent once for all of them
