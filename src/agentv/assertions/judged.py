@@ -157,9 +157,9 @@ class Factuality(Judged):
             every = "passes" if all(worth) else "fails"
             yield Fault(("scores",), f"every category {every}, so nothing is checked", hint="a category fails at 0")
 
-    def lacks(self, variables: JsonObject, reference: bool) -> Iterator[Fault]:
+    def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Fault]:
         """A reference."""
-        del variables
+        del variables, criteria
         if self.value is None and not reference:
             message = "'factuality' needs 'value', or 'expected_output' of the case, to compare the answer with"
             yield Fault((), message, "missing-key")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from agentv.assertions.evidence import quoted
@@ -55,9 +55,9 @@ class _OfContext(Proportion):
             message = "'context' and 'context_transform' both say what was retrieved; keep one of them"
             yield Fault(("context_transform",), message)
 
-    def lacks(self, variables: JsonObject, reference: bool) -> Iterator[Fault]:
+    def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Fault]:
         """A context, where no answer has to come first."""
-        del reference
+        del reference, criteria
         if self.context is None and self.context_transform is None and not _pieces(variables.get("context")):
             name = self.mode
             message = f"'{name}' needs what was retrieved: 'context', 'context_transform', or a variable 'context'"
@@ -67,7 +67,8 @@ class _OfContext(Proportion):
         """The pieces of the context; an errored grade where there are none."""
         found: Sequence[str] | Failure = self._own
         if self.context_transform is not None:
-            value = await context.services.evaluate(self.context_transform, context)
+            whole = context if context.answered is None else replace(context, output=context.answered)
+            value = await context.services.evaluate(self.context_transform, whole)
             found = value if isinstance(value, Failure) else _pieces(value)
         elif not found:
             found = _pieces(context.vars.get("context"))
@@ -121,9 +122,9 @@ class ContextRecall(_OfContext):
         """The ground truth."""
         return quoted(self.value)[1:-1] if self.value is not None else ""
 
-    def lacks(self, variables: JsonObject, reference: bool) -> Iterator[Fault]:
+    def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Fault]:
         """A context, or the ground truth."""
-        yield from super(ContextRecall, self).lacks(variables, reference)
+        yield from super(ContextRecall, self).lacks(variables, reference=reference, criteria=criteria)
         if self.value is None and not reference:
             message = "'context-recall' needs 'value', or 'expected_output' of the case, as the ground truth"
             yield Fault((), message, "missing-key")

@@ -99,6 +99,13 @@ class LlmRubric(DeclaredAssertion):
             yield from prompt_faults(self.prompt.text)
             yield from _unshown(self.prompt.text, self.value)
 
+    def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Fault]:
+        """Something to judge by."""
+        del variables, reference
+        if self.value is None and self.prompt is None and not criteria:
+            message = "'llm-rubric' needs 'value' or 'prompt', or 'criteria' of the case, to judge by"
+            yield Fault((), message, "missing-key")
+
     def rubric(self, criteria: str | None) -> Rubric | None:
         """The question to the judge; None where value, prompt and criteria are all missing.
 

@@ -52,6 +52,7 @@ class ExpectedCall(Declared):
         if self.args is not None and self.args != _ANY and not isinstance(self.args, Mapping):
             yield Fault(("args",), "'args' must be 'any' or the arguments by their names")
         yield from path_faults(self.args_match, "args_match")
+        yield from uncompared(self.args_match, [self.args] if isinstance(self.args, Mapping) else [])
 
     def is_made_by(self, call: ToolCall, otherwise: ArgsMatch | tuple[str, ...]) -> bool:
         """Whether a call is the one that is expected. `otherwise`: how arguments are compared where it says nothing."""
@@ -76,6 +77,18 @@ def path_faults(how: ArgsMatch | tuple[str, ...] | None, option: str) -> Iterato
             parse(path)
         except ValueError as error:
             yield Fault((option, place), str(error), "bad-path")
+
+
+def uncompared(how: ArgsMatch | tuple[str, ...] | None, expected: Sequence[JsonObject]) -> Iterator[Fault]:
+    """Names of arguments to compare that no expected call has: they would compare nothing, and pass."""
+    for place, path in enumerate(how if isinstance(how, tuple) and expected else ()):
+        try:
+            missing = all(isinstance(read(parse(path), args), Missing) for args in expected)
+        except ValueError:
+            continue  # it is told already
+        if missing:
+            known = listed(tuple(dict.fromkeys(name for args in expected for name in args)))
+            yield Fault(("args_match", place), f"no expected call has an argument '{path}'; there are {known}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +133,8 @@ class ToolTrajectory(DeclaredAssertion):
                 ("expected",), f"no call is expected, so that mode: {self.mode} checks nothing", "missing-value"
             )
         yield from path_faults(self.args_match, "args_match")
+        told = [one.args for one in self.expected or () if one.args_match is None and isinstance(one.args, Mapping)]
+        yield from uncompared(self.args_match, told)
 
     def grade(self, context: AssertionContext) -> Grade:
         """Look for the calls: a check each; the score is the share that holds. Times that are unknown err it."""

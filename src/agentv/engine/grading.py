@@ -54,7 +54,7 @@ async def _reshaped(entry: AssertionEntry, context: AssertionContext) -> Grade:
     output = await transformed(transform, context) if transform is not None else context.output
     if isinstance(output, Failure):
         return Grade.errored(output.code, output.message)
-    given = _begun(entry, replace(context, output=output))
+    given = _begun(entry, replace(context, output=output, answered=context.output))
     return given if isinstance(given, Grade) else await given
 
 

@@ -47,7 +47,9 @@ def _transcript(_rubric: Rubric, context: AssertionContext) -> str:
 
 def _lines(message: Message) -> list[str]:
     said = [f"{message.role}: {message.text}"] if message.text.strip() else []
-    return said + [
-        f"{message.role} calls {call.name} {json.dumps(dict(call.arguments), ensure_ascii=False, default=str)}"
-        for call in message.tool_calls
-    ]
+    for call in message.tool_calls:
+        arguments = json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
+        said.append(f"{message.role} calls {call.name} {arguments}")
+        if call.output is not None:
+            said.append(f"{call.name} gives: {call.output}")
+    return said

@@ -51,6 +51,7 @@ class AssertionContext:
         has_transcript: the target reported `messages` itself; else they are its answer alone, and nobody knows what it
             did before it gave it.
         services: judge, threads and the like; for the types that ask or run something.
+        answered: the answer as the target gave it, where the entry's `transform` made another of it; else None.
     """
 
     input: tuple[Message, ...]
@@ -71,6 +72,7 @@ class AssertionContext:
     threshold: float = 0.8
     response_metadata: JsonObject = field(default=EMPTY)
     has_transcript: bool = True
+    answered: str | None = None
     _services: Services | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -43,17 +43,27 @@ Content: TypeAlias = "str | JsonObject | tuple[Block, ...]"
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool that an assistant's message asks for; `duration_ms` is how long the tool took, where known."""
+    """A call of a tool that an assistant's message asks for.
+
+    Attributes:
+        duration_ms: how long the tool took, where known.
+        output: what it gave back, where that stands at the call; else a message of the role `tool` says it.
+    """
 
     name: str
     arguments: JsonObject
     id: str | None = None
     duration_ms: float | None = None
+    output: str | None = None
 
     def as_json(self) -> dict[str, Json]:
         """The call as it goes over the wire."""
         plain: dict[str, Json] = {"id": self.id, "name": self.name, "arguments": self.arguments}
-        return plain if self.duration_ms is None else {**plain, "duration_ms": self.duration_ms}
+        if self.duration_ms is not None:
+            plain["duration_ms"] = self.duration_ms
+        if self.output is not None:
+            plain["output"] = self.output
+        return plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +155,7 @@ def _message_from_json(row: Mapping[str, Json]) -> Message:
                 role=known,  # type: ignore[arg-type]  # ROLES holds just the literals of Role
                 content=_content_from_json(row.get("content")),
                 name=name if isinstance(name, str) else None,
-                tool_calls=tuple(_calls_from_json(row.get("tool_calls"))),
+                tool_calls=tuple(_call_from_json(call) for call in _calls_of(row)),
             )
     raise ValueError(f"a message needs a role out of {', '.join(ROLES)}, found {role!r}")
 
@@ -156,36 +166,62 @@ def _content_from_json(content: Json) -> Content:
     if isinstance(content, str | Mapping):
         return content
     if isinstance(content, Sequence):
-        return "\n\n".join(_piece_text(piece) for piece in content)
+        return "\n\n".join(_piece_text(piece) for piece in content if not _is_call(piece))
     return json.dumps(content)
 
 
 def _piece_text(piece: Json) -> str:
     if isinstance(piece, Mapping):
-        found = piece.get("value", piece.get("text"))
+        found = piece.get("value", piece.get("text", piece.get("content")))
         if isinstance(found, str):
             return found
     return piece if isinstance(piece, str) else json.dumps(piece, ensure_ascii=False)
 
 
-def _calls_from_json(calls: Json) -> Iterator[ToolCall]:
-    if isinstance(calls, str) or not isinstance(calls, Sequence):
-        return
-    for call in calls:
-        if not isinstance(call, Mapping):
+def _is_call(piece: Json) -> bool:
+    """Whether a block of content is a call of a tool, as Anthropic writes it."""
+    return isinstance(piece, Mapping) and piece.get("type") == "tool_use"
+
+
+def _calls_of(row: Mapping[str, Json]) -> Iterator[Json]:
+    """The calls of a message, wherever it has them: a call that is passed over would be proof of innocence."""
+    for key, value in row.items():
+        spelled = key.replace("_", "").lower()
+        if spelled not in _CALLS or value is None:
             continue
-        inner = call.get("function", call)  # OpenAI nests name and arguments one level down
-        source = inner if isinstance(inner, Mapping) else call
-        arguments = source.get("arguments", source.get("input", source.get("args")))
-        if isinstance(arguments, str):
-            arguments = _parsed(arguments)
-        name, identity, took = source.get("name", source.get("tool")), call.get("id"), call.get("duration_ms")
-        yield ToolCall(
-            name=str(name or ""),
-            arguments=arguments if isinstance(arguments, Mapping) else {},
-            id=identity if isinstance(identity, str) else None,
-            duration_ms=float(took) if isinstance(took, int | float) and not isinstance(took, bool) else None,
-        )
+        if spelled == "functioncall":  # OpenAI's, before there were several
+            yield value
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            yield from value
+        else:
+            raise ValueError(f"'{key}' of a message must be a list of calls, found {json.dumps(value)[:60]}")
+    content = row.get("content")
+    if isinstance(content, Sequence) and not isinstance(content, str):
+        yield from (piece for piece in content if _is_call(piece))
+
+
+_CALLS = frozenset({"toolcalls", "toolcall", "functioncall", "functioncalls"})
+"""How keys with calls are spelled, without their underscores and capitals."""
+
+
+def _call_from_json(call: Json) -> ToolCall:
+    inner = call.get("function", call) if isinstance(call, Mapping) else call  # OpenAI nests them one level down
+    source = inner if isinstance(inner, Mapping) else call
+    named = source if isinstance(call, Mapping) and isinstance(source, Mapping) else {}
+    name = named.get("name", named.get("tool", named.get("tool_name", named.get("toolName"))))
+    if not (isinstance(call, Mapping) and isinstance(source, Mapping) and isinstance(name, str) and name):
+        raise ValueError(f"a call of a tool must be an object with a 'name', found {json.dumps(call)[:60]}")
+    arguments = source.get("arguments", source.get("input", source.get("args")))
+    if isinstance(arguments, str):
+        arguments = _parsed(arguments)
+    identity, took, gave = call.get("id"), call.get("duration_ms"), call.get("output", call.get("result"))
+    return ToolCall(
+        name=name,
+        arguments=arguments if isinstance(arguments, Mapping) else {},
+        id=identity if isinstance(identity, str) else None,
+        duration_ms=float(took) if isinstance(took, int | float) and not isinstance(took, bool) else None,
+        output=gave if isinstance(gave, str) or gave is None else json.dumps(gave, ensure_ascii=False),
+    )
 
 
 def _parsed(text: str) -> Json:

@@ -244,12 +244,13 @@ class DeclaredAssertion(Declared):
         """What the entry looks for; part of its default name."""
         return ""
 
-    def lacks(self, variables: JsonObject, reference: bool) -> Iterable[Fault]:  # noqa: ARG002  # most lack nothing
+    def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterable[Fault]:  # noqa: ARG002  # most lack nothing
         """What it needs of a case and does not find there.
 
         Args:
             variables: of the case.
             reference: whether the case has an expected output.
+            criteria: whether it has criteria.
         """
         return ()
 

@@ -216,7 +216,8 @@ class CaseReader:
         for entry in graded:
             self.judging.look(entry, target=target, judge=judge, alone=alone)
         if known and reference is not None and not need_nothing(graded):
-            check_needs(entries, Facts(authored.id, variables, bool(reference), turns or ()), reading.report)
+            facts_of = Facts(authored.id, variables, bool(reference), criteria is not None, turns or ())
+            check_needs(entries, facts_of, reading.report)
         if target is not None or judge is not None:
             self._note(target, judge, graded)
         tags = read_tags(authored.tags, reading)

@@ -156,10 +156,15 @@ def _tool_calls(node: Node | None, reading: Reading) -> tuple[ToolCall, ...]:
         wrong = next((item for item in children(node) if not isinstance(item, MapNode)), node)
         reading.report.error("bad-value", wrong, f"'tool_calls' must be a list of mappings, found {kind_of(wrong)}")
         return ()
-    (wire,) = messages_from_json([{"role": "assistant", "content": "", "tool_calls": plain(node)}])
-    for call, item in zip(wire.tool_calls, node.items, strict=True):
-        if not call.name:
-            reading.report.error("missing-key", item, "a tool call needs 'name'")
+    return tuple(call for item in node.items for call in _tool_call(item, reading))
+
+
+def _tool_call(node: Node, reading: Reading) -> tuple[ToolCall, ...]:
+    try:
+        (wire,) = messages_from_json([{"role": "assistant", "content": "", "tool_calls": [plain(node)]}])
+    except ValueError:
+        reading.report.error("missing-key", node, "a tool call needs 'name'")
+        return ()
     return wire.tool_calls
 
 

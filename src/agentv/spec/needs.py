@@ -22,6 +22,7 @@ class Facts:
     id: str | None
     variables: JsonObject
     has_reference: bool
+    has_criteria: bool
     turns: Sequence[Turn]
 
 
@@ -35,7 +36,8 @@ def check_needs(entries: Iterable[AssertionEntry], facts: Facts, report: Report)
     last = facts.turns[-1].expected_output if facts.turns else None
     _check(entries, facts if last is None else replace(facts, has_reference=bool(last)), report)
     for turn in facts.turns:
-        _check(turn.assertions, replace(facts, has_reference=bool(turn.expected_output)), report)
+        own = replace(facts, has_reference=bool(turn.expected_output), has_criteria=turn.criteria is not None)
+        _check(turn.assertions, own, report)
 
 
 def _check(entries: Iterable[AssertionEntry], facts: Facts, report: Report) -> None:
@@ -45,7 +47,7 @@ def _check(entries: Iterable[AssertionEntry], facts: Facts, report: Report) -> N
             continue
         if isinstance(assertion, DeclaredAssertion) and type(assertion).lacks is not DeclaredAssertion.lacks:
             notes = (f"the case '{facts.id}' has none",) if facts.id else ()
-            for fault in assertion.lacks(facts.variables, facts.has_reference):
+            for fault in assertion.lacks(facts.variables, reference=facts.has_reference, criteria=facts.has_criteria):
                 report.error(fault.code, entry.span, fault.message, hint=fault.hint, notes=notes)
         elif hasattr(type(assertion), "assert_"):
             _check(entry.inner, facts, report)

@@ -47,9 +47,12 @@ def test_without_a_reference_nothing_is_compared():
     grade, run = judged(Factuality(), {"category": "C"})
     assert grade.error.code == "no-reference"
     assert run.judge_target.requests == []
-    (fault,) = Factuality().lacks({}, reference=False)
+    (fault,) = Factuality().lacks({}, reference=False, criteria=False)
     assert (fault.code, fault.path) == ("missing-key", ())
-    assert not [*Factuality().lacks({}, reference=True), *Factuality("a").lacks({}, reference=False)]
+    assert not [
+        *Factuality().lacks({}, reference=True, criteria=False),
+        *Factuality("a").lacks({}, reference=False, criteria=False),
+    ]
 
 
 def test_a_criterion_is_met_or_not():

@@ -98,6 +98,14 @@ def test_the_context_may_come_out_of_the_answer(transform, output):
     assert "[s1] Paris.\n[s2] Wine." in run.asked
 
 
+def test_it_comes_out_of_the_whole_answer_where_the_entry_made_another_of_it():
+    whole = json.dumps({"docs": ["Paris."], "answer": "It is Paris."})
+    transform = Transform("path", "$.docs")
+    _, run = judged(ContextFaithfulness(context_transform=transform), CLAIMS, "It is Paris.", answered=whole)
+    assert "\nParis.\n</context-" in run.asked
+    assert "It is Paris." in run.asked
+
+
 def test_a_function_may_give_it(tmp_path):
     file = tmp_path / "docs.py"
     file.write_text("async def of(output):\n    return [output, 'Wine.']\n")
@@ -123,11 +131,11 @@ def test_an_empty_context_is_missing(value):
         )
         assert grade.error.code == "no-context"
         assert run.judge_target.requests == []
-        (fault,) = kind().lacks({"context": value}, reference=True)
+        (fault,) = kind().lacks({"context": value}, reference=True, criteria=False)
         assert fault.code == "missing-key"
-        assert not list(kind(context="a").lacks({}, reference=True))
-        assert not list(kind(context_transform=Transform("path", "$.a")).lacks({}, reference=True))
-        assert not list(kind().lacks({"context": TEXT}, reference=True))
+        assert not list(kind(context="a").lacks({}, reference=True, criteria=False))
+        assert not list(kind(context_transform=Transform("path", "$.a")).lacks({}, reference=True, criteria=False))
+        assert not list(kind().lacks({"context": TEXT}, reference=True, criteria=False))
 
 
 def test_a_context_that_cannot_be_computed_errs():
@@ -136,7 +144,7 @@ def test_a_context_that_cannot_be_computed_errs():
 
 
 def test_recall_lacks_a_ground_truth():
-    faults = list(ContextRecall().lacks({}, reference=False))
+    faults = list(ContextRecall().lacks({}, reference=False, criteria=False))
     assert len(faults) == 2
     assert "ground truth" in faults[1].message
 
