@@ -13,6 +13,9 @@ from typing import TypeAlias
 
 from agentv.model.values import Json, JsonObject
 
+PLACES_SHOWN = "what it was shown (the answer, its tool calls, the input, or retrieved text)"
+"""Where a quotation may come from, for messages."""
+
 _BRACES = "{｛﹛"
 _DROPPED = re.compile(r"[^\w{}\[\]:,.+-]+")
 """Spaces, quotes, backslashes, and marks that nobody sees: what a copy may gain or lose."""
