@@ -52,7 +52,7 @@ class LlmRubric(DeclaredAssertion):
         Doc("the target that judges; without it the judge in force"),
     ] = None
     temperature: Annotated[float, Between(0, 2), Doc("how freely the judge chooses its words")] = 0.0
-    votes: Annotated[int, Between(1), Doc("how many verdicts are asked for, an odd number; the median counts")] = 1
+    votes: Annotated[int, Between(1, 101), Doc("how many verdicts are asked for, an odd number; the median counts")] = 1
     scale: Annotated[
         AuthoredScale | None,
         Doc("lowest and highest points, as in 1-5, [1, 5] or {min: 1, max: 5}: the judge gives SCORE and REASON"),

@@ -264,6 +264,7 @@ def test_a_sound_rubric_has_no_faults(assertion):
         (LlmRubric((RubricEntry("a", "x"), "b", RubricEntry("c", "x"))), [("duplicate-id", ("value", 2))]),
         (LlmRubric((RubricEntry("a", "r2"), "b")), [("duplicate-id", ("value", 1))]),
         (LlmRubric("a", votes=2), [("bad-value", ("votes",))]),
+        (LlmRubric("a", votes=101), []),
         (LlmRubric("a", scale="5-1"), [("bad-value", ("scale",))]),
         (LlmRubric("a", scale="1-5", pass_threshold=6), [("bad-value", ("pass_threshold",))]),
         (LlmRubric("a", pass_threshold=0), [("bad-value", ("pass_threshold",))]),
