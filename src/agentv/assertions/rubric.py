@@ -171,17 +171,20 @@ def prompt_faults(text: str, mode: RubricMode = "freeform") -> list[Fault]:
 def _judged(verdict: Verdict, label: str) -> Grade:
     score = verdict.counted
     passed = reaches(score, RUBRIC_MARK) if verdict.passed is None else verdict.passed
-    checks = verdict.checks or (Check(verdict.reason or label, passed),)
+    marked = () if verdict.checks else (Check(verdict.reason or label, passed),)
+    if verdict.votes:
+        marked = (*marked, _spread(verdict, passed))
     return Grade(
         score=score,
         passed=passed,
-        checks=(*checks, _spread(verdict, passed)) if verdict.votes else checks,
+        checks=(*verdict.checks, *marked),
         reason=verdict.reason,
         details=details_of(verdict),
         own_mark=verdict.passed is not None,
         token_usage=verdict.token_usage,
         cost_usd=verdict.cost_usd,
         undecided=verdict.undecided,
+        by_mark=len(marked),
     )
 
 
