@@ -15,7 +15,9 @@ FOLDER = Path(__file__).parents[1] / "explanations"
 GROUPS: Mapping[str, Mapping[str, str]] = {"In files": FILES, "In a run": RUNS}
 """How codes are listed."""
 
-_JUDGE = "judge-"
+_CALLED: Mapping[str, str] = {"judge-": "the judge", "embedder-": "the target that embeds"}
+"""What a code begins with that says so of another call than the target's → whose call it is."""
+
 _SECTIONS = re.compile(r"^## (Wrong|Fix)\n", re.MULTILINE)
 _FENCE = re.compile(r"^```(?P<language>\w+)(?: title=(?P<path>\S+))?\n(?P<body>.*?)^```\n?", re.MULTILINE | re.DOTALL)
 
@@ -29,14 +31,15 @@ def explanation(code: str) -> Explanation:
     known = code.strip()
     if known in CODES:
         return parsed(known, CODES[known], _text(known))
-    if known.removeprefix(_JUDGE) in RUNS and known.startswith(_JUDGE):
-        return _of_the_judge(known)
+    whose, of = _called(known)
+    if whose and of in RUNS:
+        return parsed(known, f"The call of {whose} failed with `{of}`. {RUNS[of]}", _text(of))
     raise _unknown(code)
 
 
 def explanations(codes: Iterable[str]) -> dict[str, Explanation]:
     """Code → explanation, for those that are known."""
-    return {code: explanation(code) for code in dict.fromkeys(codes) if code.removeprefix(_JUDGE) in CODES}
+    return {code: explanation(code) for code in dict.fromkeys(codes) if code in CODES or _called(code)[1] in RUNS}
 
 
 def parsed(code: str, meaning: str, text: str) -> Explanation:
@@ -65,11 +68,12 @@ def _text(code: str) -> str:
     return (FOLDER / f"{code}.md").read_text(encoding="utf-8")
 
 
-def _of_the_judge(code: str) -> Explanation:
-    """`judge-X`: the call of the judge failed with code X."""
-    of = code.removeprefix(_JUDGE)
-    meaning = f"The call of the judge failed with `{of}`. {RUNS[of]}"
-    return parsed(code, meaning, _text(of))
+def _called(code: str) -> tuple[str | None, str]:
+    """`judge-X`, `embedder-X` → whose call failed, and the code X that it failed with."""
+    for prefix, whose in _CALLED.items():
+        if code.startswith(prefix):
+            return whose, code.removeprefix(prefix)
+    return None, code
 
 
 def _unknown(code: str) -> UsageError:

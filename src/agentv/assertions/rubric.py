@@ -52,7 +52,7 @@ class LlmRubric(DeclaredAssertion):
         Doc("the target that judges; without it the judge in force"),
     ] = None
     temperature: Annotated[float, Between(0, 2), Doc("how freely the judge chooses its words")] = 0.0
-    votes: Annotated[int, Between(1), Doc("how many verdicts are asked for, an odd number; the median counts")] = 1
+    votes: Annotated[int, Between(1, 101), Doc("how many verdicts are asked for, an odd number; the median counts")] = 1
     scale: Annotated[
         AuthoredScale | None,
         Doc("lowest and highest points, as in 1-5, [1, 5] or {min: 1, max: 5}: the judge gives SCORE and REASON"),
@@ -178,17 +178,20 @@ def prompt_faults(text: str, mode: RubricMode = "freeform") -> list[Fault]:
 def _judged(verdict: Verdict, label: str) -> Grade:
     score = verdict.counted
     passed = reaches(score, RUBRIC_MARK) if verdict.passed is None else verdict.passed
-    checks = verdict.checks or (Check(verdict.reason or label, passed),)
+    marked = () if verdict.checks else (Check(verdict.reason or label, passed),)
+    if verdict.votes:
+        marked = (*marked, _spread(verdict, passed))
     return Grade(
         score=score,
         passed=passed,
-        checks=(*checks, _spread(verdict, passed)) if verdict.votes else checks,
+        checks=(*verdict.checks, *marked),
         reason=verdict.reason,
         details=details_of(verdict),
         own_mark=verdict.passed is not None,
         token_usage=verdict.token_usage,
         cost_usd=verdict.cost_usd,
         undecided=verdict.undecided,
+        by_mark=len(marked),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -52,6 +53,7 @@ class RubricEntry(Declared):
 
     def faults(self) -> Iterator[Fault]:
         """What is wrong with the item alone."""
+        yield from _id_faults(self)
         if self.score_ranges is None:
             yield from _unranged(self)
             return
@@ -80,6 +82,21 @@ def _item(entry: RubricEntry | str, default: str) -> RubricItem:
         ranges_of(entry.score_ranges) if entry.score_ranges else (),
         entry.gate if entry.score_ranges else None,
     )
+
+
+_NO_ID = re.compile(r"[\[\]\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")
+"""What would end an id in the prompt, where it stands in brackets on a line."""
+
+
+def _id_faults(entry: RubricEntry) -> Iterator[Fault]:
+    if entry.id is None:
+        return
+    if not entry.id.strip():
+        hint = "without an id, the item is called by its place: r1, r2, …"
+        yield Fault(("id",), "the id is empty", code="missing-value", hint=hint)
+    elif _NO_ID.search(entry.id):
+        message = f"an id stands in brackets on one line of the prompt, and {entry.id!r} would end there"
+        yield Fault(("id",), message, hint="leave out brackets and line breaks")
 
 
 def words_of(entry: RubricEntry | str) -> str:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import TypeAlias
 
-from agentv.model.values import JsonObject
+from agentv.model.values import Json, JsonObject
+
+PLACES_SHOWN = "what it was shown (the answer, its tool calls, the input, or retrieved text)"
+"""Where a quotation may come from, for messages."""
 
 _BRACES = "{｛﹛"
 _DROPPED = re.compile(r"[^\w{}\[\]:,.+-]+")
 """Spaces, quotes, backslashes, and marks that nobody sees: what a copy may gain or lose."""
 
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+
+_ESCAPED_SPACE = re.compile(r"\\+[nrtbf]")
 
 _DROPPED_ASCII = {code: None for code in range(128) if _DROPPED.match(chr(code))}
 """The same for `str.translate`, which is ten times as fast."""
@@ -34,14 +41,18 @@ class Shown:
         self._key = key
 
     def has(self, words: str, row: JsonObject) -> bool:
-        """Whether words with a JSON object in them, or the object alone, stand in one of the texts.
+        """Whether words with a JSON object in them, or all that the object says, stand in one of the texts.
 
-        Spaces, quotes and unseen marks make no difference.
+        Spaces, quotes and unseen marks make no difference, nor do the order of keys, keys that are left out or empty,
+        and how a number is written: a judge that copies may write what it copies anew.
         """
         if not self._skeletons:
             return False
         wanted = (_skeleton(words), _skeleton(json.dumps(row, ensure_ascii=False)))
-        return any(one in skeleton for one in wanted for skeleton in self._skeletons)
+        said = dict.fromkeys(_said(row))  # what stands twice is looked for once
+        if any(one in shown.text for one in wanted for shown in self._skeletons):
+            return True
+        return bool(said) and any(all(map(shown.says, said)) for shown in self._skeletons)
 
     def has_points(self, points: int) -> bool:
         """Whether one of the texts says `SCORE=` and these points, however it is written.
@@ -58,15 +69,61 @@ class Shown:
         return tuple(_letters(text) for text in readings if "=" in text or not text.isascii())
 
     @cached_property
-    def _skeletons(self) -> tuple[str, ...]:
+    def _skeletons(self) -> tuple[_Skeleton, ...]:
         readings = (one for text in self._texts for one in _readings(text))
-        return tuple(_skeleton(text) for text in readings if self._may_hold_verdict(text))
+        return tuple(_Skeleton(_skeleton(text)) for text in readings if self._may_hold_verdict(text))
 
     def _may_hold_verdict(self, text: str) -> bool:
         # most answers have no brace or no such key, and need no second look
         if not any(brace in text for brace in _BRACES):
             return False
         return not text.isascii() or _is_escaped(text) or self._key in text.lower()
+
+
+class _Skeleton:
+    """A text without what a copy may gain or lose, and what its JSON says, however broken that JSON is."""
+
+    def __init__(self, skeleton: str) -> None:
+        self.text = f",{skeleton},"  # so that what stands at an end has neighbours too
+
+    def says(self, said: _Said) -> bool:
+        """Whether a value stands under its key, or alone in a list."""
+        key, value = said
+        if not isinstance(value, str):
+            return said in self._numbers
+        before, name = ("{,", f"{key}:") if key else ("[,", "")
+        return any(f"{start}{name}{value}{end}" in self.text for start in before for end in ",}]")
+
+    @cached_property
+    def _numbers(self) -> frozenset[_Said]:
+        return frozenset((found["key"] or "", _number(found["number"])) for found in _NUMBER.finditer(self.text))
+
+
+_Said: TypeAlias = tuple[str, str | float]
+"""The skeleton of a key, empty in a list, and a number, or the skeleton of another value."""
+
+_NUMBER = re.compile(r"(?<=[{\[,])(?:(?P<key>[^{}\[\]:,]+):)?(?P<number>[+-]?[\d.]+(?:e[+-]?\d+)?)(?=[,}\]])")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:  # as a version's: 1.2.3
+        return math.nan
+
+
+def _said(value: Json, key: str = "") -> Iterator[_Said]:
+    """What a verdict says, piece by piece; what is empty says nothing."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _said(inner, _skeleton(name))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _said(inner)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield key, float(str(value))
+    elif words := "" if value is None else _skeleton(str(value)):
+        yield key, words
 
 
 def _skeleton(text: str) -> str:
@@ -79,11 +136,12 @@ def _readings(text: str) -> tuple[str, ...]:
     """A text as it stands, and as somebody would write it down who reads its escapes: those of JSON and of HTML."""
     if not _is_escaped(text):
         return (text,)
-    return text, html.unescape(_ESCAPED.sub(lambda found: chr(int(found[1], 16)), text))
+    spaced = _ESCAPED_SPACE.sub(" ", text)
+    return text, html.unescape(_ESCAPED.sub(lambda found: chr(int(found[1], 16)), spaced))
 
 
 def _is_escaped(text: str) -> bool:
-    return "&" in text or "\\u" in text
+    return "&" in text or "\\" in text
 
 
 def _letters(text: str) -> str:

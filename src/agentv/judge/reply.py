@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from agentv.judge.echo import PLACES_SHOWN
 from agentv.judge.modes import MODES
 from agentv.judge.question import Question
 from agentv.judge.scale import read_scale
@@ -76,7 +77,7 @@ def _own(candidates: list[_Candidate], shape: Shape, question: Question) -> Read
         raise UnreadableError(f"it holds no JSON object with the key '{shape.key}'")
     _agreed(readings)
     if own is None:
-        raise UnreadableError("its verdict also stands in the answer, so it may be a quotation")
+        raise UnreadableError(f"its verdict also stands in {PLACES_SHOWN}, so it may be a quotation")
     return own
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from agentv.judge.echo import PLACES_SHOWN
 from agentv.judge.question import Question
 from agentv.judge.shapes import Reading, UnreadableError, speakable
 from agentv.model.grade import PLACES, Check
@@ -31,7 +32,7 @@ def read_scale(own_words: str, question: Question) -> Reading:
 
     Raises:
         UnreadableError: no line is a verdict, they disagree, the points are off the scale, or the same points stand
-            in the answer, so that the line may be a quotation of it.
+            in what the judge was shown, so that the line may be a quotation of it.
     """
     rubric = question.rubric
     if rubric.scale is None or rubric.pass_threshold is None:
@@ -47,7 +48,7 @@ def read_scale(own_words: str, question: Question) -> Reading:
     if not low <= points <= high:
         raise UnreadableError(f"SCORE={points} is not on the scale from {low} to {high}")
     if question.shown.has_points(points):
-        raise UnreadableError(f"SCORE={points} also stands in the answer, so it may be a quotation")
+        raise UnreadableError(f"SCORE={points} also stands in {PLACES_SHOWN}, so it may be a quotation")
     passed = points >= rubric.pass_threshold
     reason = speakable(lines[-1]["reason"].strip())
     what = f"scores {rubric.pass_threshold} or more on the scale from {low} to {high}"

@@ -154,7 +154,7 @@ def _answers(
     """What the judge says of each item: id → (what stands under `key`, reasoning), just the ids of the rubric."""
     said: dict[str, tuple[T, str | None]] = {}
     for line in _rows(row, "checks"):
-        identity, value = line.get("id"), read(line.get(key))
+        identity, value = identity_in(line), read(line.get(key))
         if not isinstance(identity, str):
             raise UnreadableError(f"each of 'checks' must have an 'id', found {_shown(identity)}")
         if said.setdefault(identity, (value, _text(line, "reasoning")))[0] != value:
@@ -167,6 +167,12 @@ def _answers(
     if missing:
         raise UnreadableError(f"it says nothing of item {_shown(missing[0])}")
     return said
+
+
+def identity_in(line: JsonObject) -> Json:
+    """The id of a line; a model may write one that is a whole number as such."""
+    found = line.get("id")
+    return str(found) if isinstance(found, int) and not isinstance(found, bool) else found
 
 
 def _rows(row: JsonObject, key: str) -> list[JsonObject]:

@@ -210,12 +210,11 @@ def _verdict(reading: Reading, reply: str, spent: Spent, question: Question) -> 
 def _undecided(reply: str, problem: str, spent: Spent, question: Question) -> Verdict:
     """Eva's rule: a reply without a verdict fails the answer, and nobody is asked again."""
     kept = _cut(reply, REPLY_KEPT)
+    reason = f"the judge's reply is no verdict: {problem}"
     return Verdict(
         score=0.0,
-        checks=(
-            Check("the judge replies SCORE=<whole number> REASON=<sentence>", passed=False, evidence=kept or None),
-        ),
-        reason=f"the judge's reply is no verdict: {problem}",
+        checks=(Check(reason, passed=False, evidence=kept or None),),
+        reason=reason,
         reply=kept,
         token_usage=spent.token_usage,
         cost_usd=spent.cost_usd,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from agentv.judge.shapes import Reading, Shape, UnreadableError, _rows, _shown, _text
+from agentv.judge.shapes import Reading, Shape, UnreadableError, _rows, _shown, _text, identity_in
 from agentv.model.grade import Check, weighted_mean
 from agentv.model.rubric import Rubric, RubricMode
 from agentv.model.values import Json, JsonObject
@@ -59,7 +59,7 @@ def _numbered(key: str, flag: str, row: JsonObject, rubric: Rubric) -> Reading:
     """A list that the judge was given: just its lines, each once."""
     said: dict[str, tuple[bool, str | None]] = {}
     for line in _rows(row, key):
-        identity, held = line.get("id"), line.get(flag)
+        identity, held = identity_in(line), line.get(flag)
         if not isinstance(identity, str) or not isinstance(held, bool):
             raise UnreadableError(f"each of '{key}' must have an 'id', and a '{flag}' that is true or false")
         if said.setdefault(identity, (held, _text(line, "reasoning")))[0] is not held:

@@ -35,6 +35,7 @@ class Grade:
 
     Attributes:
         own_mark: the type judged by a threshold of its own, so `passed`, not `score`, is what counts.
+        by_mark: how many of the checks, the last ones, say no more than whether the score reached the mark.
         cost_usd: what the judge or script spent on this grade, in US dollars.
         undecided: it fails because nothing could be made of a judge's words, so that its complement fails too.
     """
@@ -49,6 +50,7 @@ class Grade:
     cost_usd: float | None = None
     token_usage: TokenUsage | None = None
     undecided: bool = False
+    by_mark: int = 0
 
     @classmethod
     def of(cls, passed: bool, text: str, evidence: str | None = None) -> Grade:
@@ -76,13 +78,19 @@ class Grade:
             self.own_mark,
             self.cost_usd,
             self.token_usage,
+            by_mark=self.by_mark,
         )
 
     def passing_at(self, mark: float) -> Grade:
         """The same grade judged by another pass mark, unless nothing was judged."""
         if self.error is not None or self.undecided:
             return self
-        return replace(self, passed=reaches(self.score, mark), own_mark=False)
+        passed = reaches(self.score, mark)
+        if not self.by_mark:
+            return replace(self, passed=passed, own_mark=False)
+        first = len(self.checks) - self.by_mark
+        judged = (replace(check, passed=passed) for check in self.checks[first:])
+        return replace(self, passed=passed, own_mark=False, checks=(*self.checks[:first], *judged))
 
     @property
     def counted(self) -> float:

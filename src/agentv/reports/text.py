@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from agentv.model.grade import PLACES
+
 _STEERING = re.compile(
     "["
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and newline, DEL, C1: escape sequences begin with one of them
@@ -46,3 +48,9 @@ def _width(letter: str) -> int:
     if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1
+
+
+def apart(score: float, mark: float) -> tuple[str, str]:
+    """Both numbers with two decimal places, or with as many as it takes to tell them apart."""
+    places = next((places for places in range(2, PLACES) if f"{score:.{places}f}" != f"{mark:.{places}f}"), 2)
+    return f"{score:.{places}f}", f"{mark:.{places}f}"

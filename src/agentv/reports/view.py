@@ -15,6 +15,7 @@ from agentv.model.grade import Grade, reaches
 from agentv.model.response import Failure
 from agentv.model.suite import Aggregate
 from agentv.model.trial import Score, Status, Trial, TrialResult
+from agentv.reports.text import apart
 
 KEPT = 1000
 """Trials of one kind that are held; the rest is counted."""
@@ -267,7 +268,8 @@ def _below(grade: Grade, required: bool | float) -> str | None:
     """Which gate of a number was missed."""
     if isinstance(required, bool) or reaches(grade.score, required):
         return None
-    return f"scored {grade.score:.2f}, required {required:.2f}"
+    score, needed = apart(grade.score, required)
+    return f"scored {score}, required {needed}"
 
 
 def _finding(score: Score, state: Literal["failed", "errored"], text: str, evidence: str | None = None) -> Finding:

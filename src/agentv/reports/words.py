@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from agentv.reports.paths import shown_from
-from agentv.reports.text import one_line
+from agentv.reports.text import apart, one_line
 from agentv.reports.view import Finding, Kind, TrialView
 
 LONGEST = 300
@@ -52,7 +52,8 @@ def _reason(trial: TrialView) -> str:
         return f"score {trial.score:.2f} reaches {trial.threshold:.2f}, but a check {what}"
     if trial.gated:
         return f"score {trial.score:.2f} reaches {trial.threshold:.2f}, but a required assertion failed"
-    return f"score {trial.score:.2f}, needs {trial.threshold:.2f}"
+    score, needed = apart(trial.score, trial.threshold)
+    return f"score {score}, needs {needed}"
 
 
 def check(finding: Finding) -> str:

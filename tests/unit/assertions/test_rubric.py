@@ -135,6 +135,22 @@ def test_a_mark_of_the_entry_takes_the_place_of_0_8():
     assert grade.counted == 0.7
 
 
+@pytest.mark.parametrize("votes", [(), (0.6, 0.6, 0.9)])
+def test_a_check_that_the_mark_made_follows_another_mark(votes):
+    grade, _, _ = graded(LlmRubric("is right"), verdict(0.6, reason="so", votes=votes))
+    for mark, passed in ((0.5, True), (0.7, False)):
+        assert {check.passed for check in grade.passing_at(mark).checks} == {passed}
+    assert {check.passed for check in grade.negated().passing_at(0.3).checks} == {True}
+    assert {check.passed for check in grade.negated().passing_at(0.5).checks} == {False}
+    assert grade.passing_at(0.5).negated() == grade.negated().passing_at(0.5)
+
+
+def test_a_check_of_the_judges_own_stays_whatever_the_mark():
+    own = Check("says 42", False)
+    grade, _, _ = graded(LlmRubric("is right"), verdict(0.6, own, votes=(0.6, 0.6, 0.9)))
+    assert [check.passed for check in grade.passing_at(0.5).checks] == [False, True]
+
+
 def test_the_judges_checks_are_the_grades():
     check = Check("adds", False, "41")
     grade, _, _ = graded(LlmRubric("is right"), verdict(0.9, check, reason="nearly"))
@@ -264,6 +280,7 @@ def test_a_sound_rubric_has_no_faults(assertion):
         (LlmRubric((RubricEntry("a", "x"), "b", RubricEntry("c", "x"))), [("duplicate-id", ("value", 2))]),
         (LlmRubric((RubricEntry("a", "r2"), "b")), [("duplicate-id", ("value", 1))]),
         (LlmRubric("a", votes=2), [("bad-value", ("votes",))]),
+        (LlmRubric("a", votes=101), []),
         (LlmRubric("a", scale="5-1"), [("bad-value", ("scale",))]),
         (LlmRubric("a", scale="1-5", pass_threshold=6), [("bad-value", ("pass_threshold",))]),
         (LlmRubric("a", pass_threshold=0), [("bad-value", ("pass_threshold",))]),

@@ -146,6 +146,42 @@ def respaced(request):
     return re.sub(r"\s*([=])\s*", r"\1", re.sub(r"[ \t]+", " ", shown_answer(request)))
 
 
+def anew(rewrite):
+    """A way of quoting that reads the JSON of the answer, and writes it anew."""
+
+    def way(request):
+        visible = re.sub(f"[{INVISIBLE}\u202a-\u202e\u2066-\u2069]", "", shown_answer(request))
+        start, end = visible.find("{"), visible.rfind("}") + 1
+        try:
+            return rewrite(json.loads(visible[start:end]))
+        except ValueError:
+            return visible
+
+    return way
+
+
+def reordered(value):
+    """The same JSON with the keys of its objects in the opposite order."""
+    if isinstance(value, dict):
+        return {key: reordered(inner) for key, inner in reversed(value.items())}
+    return [reordered(inner) for inner in value] if isinstance(value, list) else value
+
+
+def renumbered(text):
+    """JSON with its numbers written another way."""
+    return re.sub(r"(?<=[: ])(\d[\d.]*)(?=[,}])", lambda found: f"{float(found[1]) * 10:g}e-1", text)
+
+
+def without_words(value):
+    """JSON without what a verdict may leave out."""
+    if isinstance(value, dict):
+        spare = ("reason", "reasoning", "assertions")
+        return {key: without_words(inner) for key, inner in value.items() if key not in spare}
+    return [without_words(inner) for inner in value] if isinstance(value, list) else value
+
+
+NOTHING = {"reasoning": None, "overall_reasoning": "", "hits": [], "misses": [""]}
+
 WAYS = {
     "with markers": shown_fence,
     "without markers": shown_answer,
@@ -158,6 +194,11 @@ WAYS = {
     "tidied": tidied,
     "respaced": respaced,
     "without the cut": lambda request: re.sub(r"\n\[… [\d,]+ characters left out …\]\n", "", shown_answer(request)),
+    "reordered": anew(lambda value: json.dumps(reordered(value))),
+    "with numbers written anew": anew(lambda value: renumbered(json.dumps(value))),
+    "with empty keys": anew(lambda value: json.dumps(value | NOTHING)),
+    "without its words": anew(lambda value: json.dumps(without_words(value))),
+    "all of it": anew(lambda value: renumbered(json.dumps(reordered(without_words(value)) | NOTHING))),
     "with the whole question": lambda request: request.prompt,
     "with the task": lambda request: request.messages[1].text,
 }

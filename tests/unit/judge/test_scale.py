@@ -139,7 +139,7 @@ def test_scores_that_agree_are_one():
     ],
 )
 def test_points_that_stand_in_the_answer_are_not_the_judges(answer):
-    assert problem("SCORE=5 REASON=I say so", answer) == "SCORE=5 also stands in the answer, so it may be a quotation"
+    assert "SCORE=5 also stands in what it was shown (the answer, " in problem("SCORE=5 REASON=I say so", answer)
     assert read("SCORE=1 REASON=it is wrong", answer).stance == 1
 
 

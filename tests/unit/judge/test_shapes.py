@@ -129,7 +129,7 @@ def test_a_checklist_is_scored_by_weight(first, second, score, satisfied):
         ),
         ([said("r1", "yes"), said("tone", True)], "each of 'checks' must have"),
         ([said("r1", 1), said("tone", True)], "each of 'checks' must have"),
-        ([said(1, True), said("tone", True)], "each of 'checks' must have"),
+        ([said(1, True), said("tone", True)], "the rubric has no item '1'"),
         ([said("r1", True, reasoning=[]), said("tone", True)], "'reasoning' must be text"),
         (["r1", "tone"], "'checks' must be a list of objects"),
     ],
@@ -137,6 +137,16 @@ def test_a_checklist_is_scored_by_weight(first, second, score, satisfied):
 def test_a_checklist_must_say_just_one_thing_of_each_item(checks, problem):
     with pytest.raises(UnreadableError, match=problem):
         checklist(*checks)
+
+
+def test_an_id_that_is_a_whole_number_may_be_written_as_one():
+    numbered = Rubric("checklist", items=(RubricItem("1", "adds"), RubricItem("r1", "is polite")))
+    read = SHAPES["checklist"].read
+    reading = read({"checks": [{"id": 1, "satisfied": True}, said("r1", False)]}, numbered)
+    assert [check.passed for check in reading.checks] == [True, False]
+    for other, problem in ((True, "must have an 'id', found True"), (2, "has no item '2'")):
+        with pytest.raises(UnreadableError, match=problem):
+            read({"checks": [{"id": other, "satisfied": True}, said("1", True), said("r1", True)]}, numbered)
 
 
 def test_an_item_said_twice_in_the_same_way_is_said():

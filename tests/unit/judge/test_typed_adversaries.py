@@ -145,6 +145,23 @@ def test_a_quotation_instead_of_a_verdict_is_no_verdict(kind, where, way):
         assert found.error.code == "unreadable-verdict", name
 
 
+REWRITTEN = {
+    "reordered": lambda verdict: dict(reversed(verdict.items())),
+    "with an empty key": lambda verdict: {"note": None, **verdict},
+    "without its reason": lambda verdict: {key: value for key, value in verdict.items() if key != "reason"},
+}
+
+
+@pytest.mark.parametrize("way", REWRITTEN)
+@pytest.mark.parametrize(("kind", "where"), PLACED)
+def test_a_quotation_that_is_written_anew_is_no_verdict(kind, where, way):
+    echoed = json.dumps(REWRITTEN[way](PASS[kind]))
+    for name in ("alone", "in text", "pretty", "zero-width", "full width", "escaped", "wrapped", "padding"):
+        found = grade(kind, mechanisms(PASS[kind])[name], lambda request: echoed, where)
+        assert found.error is not None, name
+        assert found.error.code == "unreadable-verdict", name
+
+
 @pytest.mark.parametrize(("kind", "where"), PLACED)
 def test_a_judge_that_does_not_quote_is_read_whatever_it_was_shown(kind, where):
     for verdict, passes in ((PASS, True), (FAIL, False)):

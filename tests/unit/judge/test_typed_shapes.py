@@ -97,7 +97,8 @@ def test_claims_in_another_order_are_the_same_verdict():
             "both supported and not",
         ),
         ("context-recall", {"statements": [{"id": "s1", "attributed": True}]}, "says nothing of 's2'"),
-        ("context-recall", {"statements": [{"id": 1, "attributed": True}]}, "must have an 'id'"),
+        ("context-recall", {"statements": [{"id": True, "attributed": True}]}, "must have an 'id'"),
+        ("context-recall", {"statements": [{"id": 1, "attributed": True}]}, "there is no '1'"),
         (
             "context-recall",
             {"statements": [*GOOD["context-recall"]["statements"], {"id": "s3", "attributed": True}]},

@@ -63,6 +63,7 @@ def test_a_failed_grade_without_a_failed_check_says_its_score():
 
 def test_a_missed_gate_is_a_finding_although_the_grade_passed():
     assert findings(graded(0.6, True, required=0.7)) == [("failed", "scored 0.60, required 0.70", None)]
+    assert findings(graded(0.6999, True, required=0.7)) == [("failed", "scored 0.6999, required 0.7000", None)]
     assert findings(graded(0.7, True, required=0.7), scored(False, text="x")) == [("failed", "x", None)]
 
 
@@ -112,6 +113,20 @@ def test_a_failed_sample_says_that_its_case_passed():
     assert reason(failed) == "score 0.00, needs 0.80; the case passed (1 of 2 samples, pass_any)"
     (failed,) = view_of(*samples("mean", 0.75, 1.0, 1.0)).trials("failed")
     assert reason(failed).endswith("; the case passed (2 of 3 samples, mean)")
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        (0.7999, "score 0.7999, needs 0.8000"),
+        (0.796, "score 0.796, needs 0.800"),
+        (0.79, "score 0.79, needs 0.80"),
+        (0.8 - 2e-9, "score 0.799999998, needs 0.800000000"),
+    ],
+)
+def test_a_score_just_below_the_mark_is_told_from_it(score, said):
+    (failed,) = view_of(finished("failed", trial=trial("a"), score=score)).trials("failed")
+    assert reason(failed) == said
 
 
 def test_where_the_case_failed_or_is_not_over_nothing_is_said_of_it():
