@@ -245,7 +245,7 @@ class _Anthropic:
                 base_url=self._settings.base_url or URL,
                 max_retries=0,
                 timeout=None,  # the engine's limit holds, and the SDK's own would refuse large 'max_tokens'
-                http_client=DefaultAioHttpClient(timeout=None),
+                http_client=DefaultAioHttpClient(timeout=None, follow_redirects=False),
                 default_headers=dict(self._settings.headers),
                 open_telemetry=False,
             )

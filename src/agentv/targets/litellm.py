@@ -18,8 +18,8 @@ from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Between, Doc, Fault, Fraction, Nonempty, Secret, Text, Verbatim
 from agentv.registry.types import ProviderSettings
 from agentv.targets.answer_format import JSON_OBJECT, format_faults, schema_in
-from agentv.targets.connection import unlimited_session
-from agentv.targets.litellm_library import library, parameters_from, wanted_by
+from agentv.targets.connection import RedirectError, refuse_redirects, unlimited_session
+from agentv.targets.litellm_library import asking, library, parameters_from, wanted_by
 from agentv.targets.model_calls import (
     endpoint_of,
     missing_key,
@@ -177,7 +177,8 @@ class _LiteLLM:
         from openai import OpenAIError  # of which LiteLLM's errors are kinds
 
         if self._session is None:
-            self._session = unlimited_session()
+            self._session = unlimited_session(refuse_redirects)
+        ours = asking.set(True)  # which has no name
         try:
             reply = await library().acompletion(**call, shared_session=self._session)
         except OpenAIError as error:
@@ -189,6 +190,8 @@ class _LiteLLM:
             AttributeError,
         ) as error:  # a provider's module met what it does not know
             return not_readable(f"{type(error).__name__}: {error}", secrets)
+        finally:
+            asking.reset(ours)
         return self._read(reply)
 
     def _read(self, reply: Any) -> TargetResponse | Failure:
@@ -218,6 +221,9 @@ class _LiteLLM:
         if isinstance(error, kinds.Timeout):
             return CallFailure("timeout", failure_of(None, said, {}, secrets=secrets).message, retryable=True)
         causes = list(_causes(error))
+        for one in causes:
+            if isinstance(one, RedirectError):
+                return failure_of(one.status, "", one.headers, self._retryable, secrets=secrets)
         if any(isinstance(one, JSONDecodeError) for one in causes) or _NO_JSON in said:
             return not_readable(said, secrets)  # for which LiteLLM makes up a status
         if isinstance(error, kinds.APIConnectionError) or any(isinstance(one, httpx.TransportError) for one in causes):
