@@ -180,3 +180,16 @@ def test_validate_names_the_canonical_spelling_of_a_setting(tmp_path):
     text = "{name: a, provider: 'anthropic:m', apiKey: '${{ K }}'}"
     _, told = read(text, tmp_path, env={"K": "k-1234"}, renders=True, hints=True)
     assert told == [("older-spelling", 36)]
+
+
+@pytest.mark.parametrize("provider", ["openai:gpt-4o", "anthropic:claude-haiku-4-5", "http:https://example.com"])
+@pytest.mark.parametrize("said", ["{{ env.TENANT_PASS }}", "${{ TENANT_PASS }}", "Basic {{ env.TENANT_PASS }}"])
+def test_a_header_from_the_environment_is_secret_whatever_its_name(tmp_path, provider, said):
+    key = "" if provider.startswith("http") else "api_key: '{{ env.KEY }}', "
+    text = f"{{name: a, provider: '{provider}', {key}headers: {{x-tenant: '{said}', accept: text}}}}"
+    envs = [{"TENANT_PASS": value, "KEY": "k-12345678"} for value in ("one-of-mine", "two-of-mine")]
+    one, two = (target(text, tmp_path, env=env, renders=True) for env in envs)
+    assert "one-of-mine" in one.secrets
+    assert one.public["headers"] == {"x-tenant": MASK, "accept": "text"}
+    assert "one-of-mine" not in repr(one.public)
+    assert one.fingerprint == two.fingerprint
