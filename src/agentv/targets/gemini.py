@@ -27,6 +27,7 @@ from agentv.targets.gemini_replies import embeddings_of, refusal_of, response_of
 from agentv.targets.model_calls import (
     broken_off,
     endpoint_of,
+    key_faults,
     missing_key,
     no_connection,
     no_reply_in_time,
@@ -103,6 +104,7 @@ class Gemini(ProviderSettings):
         if missing is not None:
             yield missing
         yield from url_faults(self.base_url)
+        yield from key_faults(self.api_key)
         yield from format_faults(self.response_format)
 
     def endpoint(self) -> str:

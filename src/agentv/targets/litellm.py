@@ -22,6 +22,7 @@ from agentv.targets.connection import RedirectError, refuse_redirects, unlimited
 from agentv.targets.litellm_library import asking, library, parameters_from, wanted_by
 from agentv.targets.model_calls import (
     endpoint_of,
+    key_faults,
     missing_key,
     no_connection,
     no_reply_in_time,
@@ -92,6 +93,7 @@ class LiteLLM(ProviderSettings):
         if missing is not None:
             yield missing
         yield from url_faults(self.base_url)
+        yield from key_faults(self.api_key)
         yield from format_faults(self.response_format)
 
     def endpoint(self) -> str:
