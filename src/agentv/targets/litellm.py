@@ -55,7 +55,7 @@ _OPTIONAL = {
 }
 """What a judge asks for and can do without → how a refusal names it."""
 
-_NO_JSON = "invalid response from LLM endpoint"
+_UNREADABLE = ("invalid response from LLM endpoint", "Invalid response object")
 _FORWARDED = "llm_provider-"
 _WRAPPED = re.compile(r"^litellm\.\w+: ")
 
@@ -219,15 +219,21 @@ class _LiteLLM:
         kinds = library()
         if isinstance(error, kinds.ContentPolicyViolationError):
             return filtered()
-        said = _WRAPPED.sub("", str(getattr(error, "message", None) or error))
+        whole = _WRAPPED.sub("", str(getattr(error, "message", None) or error))
+        said, traceback, _ = whole.partition("\nTraceback")
         if isinstance(error, kinds.Timeout):
             return CallFailure("timeout", failure_of(None, said, {}, secrets=secrets).message, retryable=True)
         causes = list(_causes(error))
         for one in causes:
             if isinstance(one, RedirectError):
                 return failure_of(one.status, "", one.headers, self._retryable, secrets=secrets)
-        if any(isinstance(one, JSONDecodeError) for one in causes) or _NO_JSON in said:
-            return not_readable(said, secrets)  # for which LiteLLM makes up a status
+        lost = any(isinstance(one, httpx.TransportError | OSError) for one in causes)
+        if (
+            any(isinstance(one, JSONDecodeError) for one in causes)
+            or any(one in whole for one in _UNREADABLE)
+            or (traceback and not lost)
+        ):
+            return not_readable(said, secrets)  # for which LiteLLM makes up a status, or calls it a lost connection
         if isinstance(error, kinds.APIConnectionError) or any(isinstance(one, httpx.TransportError) for one in causes):
             return no_connection(said, secrets)
         headers = getattr(error, "litellm_response_headers", None) or getattr(

@@ -21,8 +21,8 @@ from agentv.model.response import CallFailure, RateLimits
 RETRYABLE = frozenset({408, 409, 429})
 """Statuses below 500 that another try may turn into an answer."""
 
-STOPPING = frozenset({401, 403, 404})
-"""A refused key, a model that is not there: no call of this target can do better."""
+STOPPING = frozenset({401, 402, 403, 404})
+"""A refused key, no credit left, a model that is not there: no call of this target can do better."""
 
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:([\d.]+)ms)?")
 _SECONDS = (3600.0, 60.0, 1.0, 0.001)
