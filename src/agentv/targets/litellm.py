@@ -55,7 +55,7 @@ _OPTIONAL = {
 }
 """What a judge asks for and can do without → how a refusal names it."""
 
-_UNREADABLE = ("invalid response from LLM endpoint", "Invalid response object")
+_NO_JSON = "invalid response from LLM endpoint"
 _FORWARDED = "llm_provider-"
 _WRAPPED = re.compile(r"^litellm\.\w+: ")
 
@@ -228,11 +228,7 @@ class _LiteLLM:
             if isinstance(one, RedirectError):
                 return failure_of(one.status, "", one.headers, self._retryable, secrets=secrets)
         lost = any(isinstance(one, httpx.TransportError | OSError) for one in causes)
-        if (
-            any(isinstance(one, JSONDecodeError) for one in causes)
-            or any(one in whole for one in _UNREADABLE)
-            or (traceback and not lost)
-        ):
+        if any(isinstance(one, JSONDecodeError) for one in causes) or _NO_JSON in said or (traceback and not lost):
             return not_readable(said, secrets)  # for which LiteLLM makes up a status, or calls it a lost connection
         if isinstance(error, kinds.APIConnectionError) or any(isinstance(one, httpx.TransportError) for one in causes):
             return no_connection(said, secrets)

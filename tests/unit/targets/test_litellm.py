@@ -168,11 +168,9 @@ def test_what_goes_wrong_is_a_value_and_nothing_is_tried_again_here(step, code, 
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("model", ["anthropic/claude-haiku-4-5", "openai/gpt-4o"])
-def test_a_reply_without_content_is_a_bad_answer_and_no_traceback_is_shown(model):
+def test_a_reply_without_content_is_a_bad_answer_and_no_traceback_is_shown():
     with ModelServer(WrongType('{"id": "x", "type": "message"}', "application/json")) as server:
-        place = server.anthropic if model.startswith("anthropic") else server.openai
-        found = answer(settings(server, model, base_url=place))
+        found = answer(settings(server, "anthropic/claude-haiku-4-5", base_url=server.anthropic))
     assert (found.code, found.retryable) == ("bad-answer", True), found
     assert "Traceback" not in found.message
     assert "File " not in found.message
