@@ -53,18 +53,18 @@ def check_settings(items: Mapping[str, Node], report: Report) -> None:
             report.warning(CODE, scalar, f"'{key}' is written out here", hint=_HINT)
 
 
-def _literals(items: Mapping[str, Node], secret: str) -> Iterator[tuple[str, Scalar]]:
+def _literals(items: Mapping[str, Node], secret: str, within: str = "") -> Iterator[tuple[str, Scalar]]:
     for key, node in items.items():
-        yield from _inside(node, key if is_secret(key) else secret)
+        yield from _inside(node, key if is_secret(key, within) else secret, key)
 
 
-def _inside(node: Node, secret: str) -> Iterator[tuple[str, Scalar]]:
+def _inside(node: Node, secret: str, within: str) -> Iterator[tuple[str, Scalar]]:
     """The texts of a node that stand under a secret's key, with that key."""
     if isinstance(node, MapNode):
-        yield from _literals(node.items, secret)
+        yield from _literals(node.items, secret, within)
     elif isinstance(node, ListNode):
         for item in node.items:
-            yield from _inside(item, secret)
+            yield from _inside(item, secret, within)
     elif secret and isinstance(node.value, str) and node.value and not has_placeholder(node.value):
         yield secret, node
 

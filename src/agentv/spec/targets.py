@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -26,6 +27,7 @@ from agentv.spec.spellings import SETTINGS, TARGET, translate
 from agentv.spec.variables import from_environment, name_of, still_missing, without_blanks
 from agentv.templating import RenderError, Scope, has_placeholder, render_text
 
+_FROM_ENVIRONMENT = re.compile(r"\$\{\{|\{[{%].*\benv\b", re.DOTALL)
 _OTHERS = Others(listed=tuple(sorted(TARGET.canonical)), hinted=tuple(TARGET.known))
 
 
@@ -64,9 +66,14 @@ def read_target(
     check_settings({**own, **{key: one for key, one in items.items() if key == "env"}}, reading.report)
     values = {name_of(key, shape): _value(key, one, shape, reading) for key, one in own.items()}
     values |= {**drawn, "env": dict(authored.env)}
-    public = mask({key: one for key, one in values.items() if key not in shape.secrets})
+    drawn_headers = _drawn(own.get("headers"), values.get("headers"))
+    shown = {key: one for key, one in values.items() if key not in shape.secrets}
+    if drawn_headers:
+        shown["headers"] = {**values["headers"], **dict.fromkeys(drawn_headers, MASK)}
+    public = mask(shown)
     hidden = {key: one for key, one in values.items() if key in shape.secrets}
     secrets = {*secrets_in(values), *secrets_in(_filled(values, reading.scope)), *secrets_in(hidden, hide=True)}
+    secrets |= set(secrets_in(_filled(drawn_headers, reading.scope), hide=True))
     if provider.settings.finds_keys:
         secrets |= set(secrets_in(dict(reading.scope.env)))
     reading.secrets.update(secrets)
@@ -87,6 +94,17 @@ def read_target(
         span=_place_of(at),
         variables=still_missing(variables, settings),
     )
+
+
+def _drawn(headers: Node | None, values: Any) -> dict[str, Any]:
+    """The headers whose values the environment gives: mostly keys, whatever the header is called."""
+    if not isinstance(headers, MapNode) or not isinstance(values, Mapping):
+        return {}
+    return {
+        name: values[name]
+        for name, node in headers.items.items()
+        if isinstance(node, Scalar) and _FROM_ENVIRONMENT.search(node.text) and values.get(name) not in (None, "")
+    }
 
 
 def _place_of(at: MapNode) -> Span | None:

@@ -24,6 +24,7 @@ from agentv.targets.anthropic_schemas import accepted
 from agentv.targets.model_calls import (
     broken_off,
     endpoint_of,
+    key_faults,
     missing_key,
     no_connection,
     no_reply_in_time,
@@ -108,6 +109,7 @@ class Anthropic(ProviderSettings):
     def faults(self) -> Iterable[Fault]:
         """An address that is none; a budget that the API refuses; sampling beside thoughts."""
         yield from url_faults(self.base_url)
+        yield from key_faults(self.api_key)
         yield from format_faults(self.response_format, only_schemas=True)
         budget = self.budget
         if budget is not None and budget < SMALLEST_BUDGET:
@@ -245,7 +247,7 @@ class _Anthropic:
                 base_url=self._settings.base_url or URL,
                 max_retries=0,
                 timeout=None,  # the engine's limit holds, and the SDK's own would refuse large 'max_tokens'
-                http_client=DefaultAioHttpClient(timeout=None),
+                http_client=DefaultAioHttpClient(timeout=None, follow_redirects=False),
                 default_headers=dict(self._settings.headers),
                 open_telemetry=False,
             )

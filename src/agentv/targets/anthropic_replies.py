@@ -26,7 +26,7 @@ def response_of(reply: Json, model: str, limits: RateLimits | None = None) -> Ta
     blocks: list[JsonObject] = [block for block in content if isinstance(block, Mapping)]
     text, calls = texts_of(blocks), tuple(_call(block) for block in blocks if block.get("type") == "tool_use")
     reason = reply.get("stop_reason")
-    if reason == "refusal" and not text:
+    if reason == "refusal":
         return _refused(reply.get("stop_details"))
     if not blocks and reason is None:
         return not_readable("the reply is a message without content and without a 'stop_reason'")

@@ -13,7 +13,14 @@ from agentv.model.response import Failure
 from agentv.targets.answers import LIMIT, TOO_LARGE
 
 if TYPE_CHECKING:
-    from aiohttp import ClientError, ClientResponse, ClientSession
+    from aiohttp import (
+        ClientError,
+        ClientHandlerType,
+        ClientMiddlewareType,
+        ClientRequest,
+        ClientResponse,
+        ClientSession,
+    )
 
 _CHUNK = 65_536
 
@@ -55,7 +62,12 @@ class Connection:
             async with (
                 asyncio.timeout(timeout_s),
                 self._opened().request(
-                    method, url, headers=headers, data=_sent(body), proxy=proxy_for(url)
+                    method,
+                    url,
+                    headers=headers,
+                    data=_sent(body),
+                    proxy=proxy_for(url),
+                    allow_redirects=False,  # what headers and body hold is for this server alone
                 ) as response,
             ):
                 data = await _read(response)
@@ -78,7 +90,25 @@ class Connection:
             await session.close()
 
 
-def unlimited_session() -> ClientSession:
+class RedirectError(Exception):
+    """A server sends on to another address, with this status and these headers."""
+
+    def __init__(self, status: int, headers: Mapping[str, str]) -> None:
+        super().__init__(f"HTTP {status}: a redirect")
+        self.status = status
+        self.headers = headers
+
+
+async def refuse_redirects(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
+    """Middleware that ends a call with `RedirectError`, for SDKs that would follow, with the key, wherever it leads."""
+    response = await handler(request)
+    if 300 <= response.status < 400 and "Location" in response.headers:
+        response.close()
+        raise RedirectError(response.status, response.headers)
+    return response
+
+
+def unlimited_session(*middlewares: ClientMiddlewareType) -> ClientSession:
     """A session without cookies, time limits and a limit of connections. It belongs to the loop that runs now."""
     from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 
@@ -86,6 +116,7 @@ def unlimited_session() -> ClientSession:
         connector=TCPConnector(limit=0),
         cookie_jar=DummyCookieJar(),  # one case must not see what another one was given
         timeout=ClientTimeout(total=None),
+        middlewares=middlewares,
     )
 
 

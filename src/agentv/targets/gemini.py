@@ -21,12 +21,13 @@ from agentv.registry.fields import Between, Doc, Fault, Fraction, FromEnvironmen
 from agentv.registry.types import ProviderSettings
 from agentv.targets.answer_format import format_faults, schema_in
 from agentv.targets.answers import parsed
-from agentv.targets.connection import unlimited_session
+from agentv.targets.connection import RedirectError, refuse_redirects, unlimited_session
 from agentv.targets.gemini_contents import conversation, tool_config_in, tools_in
 from agentv.targets.gemini_replies import embeddings_of, refusal_of, response_of
 from agentv.targets.model_calls import (
     broken_off,
     endpoint_of,
+    key_faults,
     missing_key,
     no_connection,
     no_reply_in_time,
@@ -103,6 +104,7 @@ class Gemini(ProviderSettings):
         if missing is not None:
             yield missing
         yield from url_faults(self.base_url)
+        yield from key_faults(self.api_key)
         yield from format_faults(self.response_format)
 
     def endpoint(self) -> str:
@@ -192,7 +194,7 @@ class _Gemini:
                 return await ask()
         except TimeoutError:
             return no_reply_in_time(timeout_s)
-        except APIError as error:
+        except (APIError, RedirectError) as error:
             return self._refused(error)
         except (ClientError, OSError) as error:
             return self._lost(error)
@@ -204,7 +206,9 @@ class _Gemini:
 
         return (broken_off if isinstance(error, ClientPayloadError) else no_connection)(error, self._secrets)
 
-    def _refused(self, error: APIError) -> CallFailure:
+    def _refused(self, error: APIError | RedirectError) -> CallFailure:
+        if isinstance(error, RedirectError):
+            return refusal_of(error.status, None, error.headers, self._retryable, self._secrets)
         headers = getattr(error.response, "headers", None) or {}
         return refusal_of(error.code, error.details, headers, self._retryable, self._secrets)
 
@@ -215,7 +219,7 @@ class _Gemini:
 
             # without a handler Python writes its warnings to stderr, as of two keys in the environment
             logging.getLogger("google_genai").addHandler(logging.NullHandler())
-            self._session = unlimited_session()  # the SDK's own warns of itself
+            self._session = unlimited_session(refuse_redirects)  # the SDK's own warns of itself
             base_url = self._settings.base_url or URL
             proxy = proxy_for(base_url)
             options = HttpOptions(

@@ -29,10 +29,13 @@ _NO_SIGNATURES = re.compile(r"gemini-[12]\b")
 def conversation(messages: Sequence[Message], model: str) -> tuple[str, list[dict[str, Any]]] | Failure:
     """The system instruction and the contents after it; a Failure where a picture cannot be read.
 
-    System messages at the beginning are the instruction. A later one stays where it is, within the user's turn, marked
-    as `<system>`: the API knows no other place. Messages of one role in a row are one turn.
+    System messages at the beginning are the instruction; where nobody else says anything, they are the user's turn. A
+    later one stays where it is, within the user's turn, marked as `<system>`: the API knows no other place. Messages of
+    one role in a row are one turn.
     """
-    first = next((place for place, message in enumerate(messages) if message.role != "system"), len(messages))
+    first = next((place for place, message in enumerate(messages) if message.role != "system"), None)
+    if first is None:  # the API wants a turn of the user
+        messages, first = [Message("user", message.text) for message in messages], 0
     turns: list[dict[str, Any]] = []
     for step in steps(messages[first:]):
         parts = list(_parts(step, signed=_NO_SIGNATURES.search(model) is None))

@@ -30,6 +30,9 @@ BLOCKED = frozenset(
 )
 """Finish reasons with which a filter, and not the model, ended the answer."""
 
+_MALFORMED = frozenset({"MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"})
+"""Finish reasons with which the model said something that the API could not read."""
+
 _FINAL = ("API_KEY_INVALID", "FAILED_PRECONDITION")
 """A refused key, a project that may not call: both come as 400."""
 
@@ -52,8 +55,10 @@ def response_of(reply: Json, model: str, limits: RateLimits | None = None) -> Ta
     content, reason = candidate.get("content"), candidate.get("finishReason")
     parts = list(_objects(content.get("parts") if isinstance(content, Mapping) else None))
     text, calls = _text(parts), tuple(_calls(parts))
-    if not text and not calls and reason in BLOCKED:
+    if reason in BLOCKED:
         return _refused("the answer", reason, candidate.get("finishMessage"))
+    if reason in _MALFORMED:
+        return not_readable(f"the model made no answer of the API's shape ({reason})")
     usage = _usage(reply.get("usageMetadata"))
     return fault_of(text) or TargetResponse(
         output=text or None,

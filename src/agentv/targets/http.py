@@ -136,7 +136,7 @@ class _Http:
         )
         if isinstance(reply, Failure):
             return reply
-        if not 200 <= reply.status < 300:  # a redirect that leads nowhere is no answer either
+        if not 200 <= reply.status < 300:  # a redirect is not followed, and no answer
             return self._refused(reply)
         self._answered = True
         found = self._read(reply)
@@ -173,7 +173,8 @@ class _Http:
 
     def _refused(self, reply: Reply) -> CallFailure:
         """A server that has answered a case refuses another one for what it asks, and not for the target's key."""
-        failure = failure_of(reply.status, reply.body.decode(errors="replace"), reply.headers, self._retryable)
+        said = reply.body.decode(errors="replace")
+        failure = failure_of(reply.status, said, reply.headers, self._retryable, address="url")
         return replace(failure, stops=False) if self._answered and failure.stops else failure
 
     async def close(self) -> None:

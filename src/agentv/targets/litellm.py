@@ -18,10 +18,11 @@ from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Between, Doc, Fault, Fraction, Nonempty, Secret, Text, Verbatim
 from agentv.registry.types import ProviderSettings
 from agentv.targets.answer_format import JSON_OBJECT, format_faults, schema_in
-from agentv.targets.connection import unlimited_session
-from agentv.targets.litellm_library import library, parameters_from, wanted_by
+from agentv.targets.connection import RedirectError, refuse_redirects, unlimited_session
+from agentv.targets.litellm_library import asking, library, parameters_from, wanted_by
 from agentv.targets.model_calls import (
     endpoint_of,
+    key_faults,
     missing_key,
     no_connection,
     no_reply_in_time,
@@ -92,6 +93,7 @@ class LiteLLM(ProviderSettings):
         if missing is not None:
             yield missing
         yield from url_faults(self.base_url)
+        yield from key_faults(self.api_key)
         yield from format_faults(self.response_format)
 
     def endpoint(self) -> str:
@@ -177,7 +179,8 @@ class _LiteLLM:
         from openai import OpenAIError  # of which LiteLLM's errors are kinds
 
         if self._session is None:
-            self._session = unlimited_session()
+            self._session = unlimited_session(refuse_redirects)
+        ours = asking.set(True)  # which has no name
         try:
             reply = await library().acompletion(**call, shared_session=self._session)
         except OpenAIError as error:
@@ -189,6 +192,8 @@ class _LiteLLM:
             AttributeError,
         ) as error:  # a provider's module met what it does not know
             return not_readable(f"{type(error).__name__}: {error}", secrets)
+        finally:
+            asking.reset(ours)
         return self._read(reply)
 
     def _read(self, reply: Any) -> TargetResponse | Failure:
@@ -214,12 +219,17 @@ class _LiteLLM:
         kinds = library()
         if isinstance(error, kinds.ContentPolicyViolationError):
             return filtered()
-        said = _WRAPPED.sub("", str(getattr(error, "message", None) or error))
+        whole = _WRAPPED.sub("", str(getattr(error, "message", None) or error))
+        said, traceback, _ = whole.partition("\nTraceback")
         if isinstance(error, kinds.Timeout):
             return CallFailure("timeout", failure_of(None, said, {}, secrets=secrets).message, retryable=True)
         causes = list(_causes(error))
-        if any(isinstance(one, JSONDecodeError) for one in causes) or _NO_JSON in said:
-            return not_readable(said, secrets)  # for which LiteLLM makes up a status
+        for one in causes:
+            if isinstance(one, RedirectError):
+                return failure_of(one.status, "", one.headers, self._retryable, secrets=secrets)
+        lost = any(isinstance(one, httpx.TransportError | OSError) for one in causes)
+        if any(isinstance(one, JSONDecodeError) for one in causes) or _NO_JSON in said or (traceback and not lost):
+            return not_readable(said, secrets)  # for which LiteLLM makes up a status, or calls it a lost connection
         if isinstance(error, kinds.APIConnectionError) or any(isinstance(one, httpx.TransportError) for one in causes):
             return no_connection(said, secrets)
         headers = getattr(error, "litellm_response_headers", None) or getattr(

@@ -6,8 +6,18 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
+from contextvars import ContextVar
+from functools import cache, partialmethod
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from agentv.targets.connection import RedirectError
+
+if TYPE_CHECKING:
+    from httpx import Response
+
+asking: ContextVar[bool] = ContextVar("asking", default=False)
+"""Whether a target's own call is under way: what else the process does with the library stays as it is."""
 
 _AT_IMPORT = {
     "LITELLM_MODE": "PRODUCTION",  # else it reads the nearest .env into the environment of the process
@@ -39,7 +49,21 @@ def library() -> ModuleType:
     litellm.suppress_debug_info = True
     for name in _LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    _guard_clients()
     return litellm
+
+
+def _guard_clients() -> None:
+    """Have the library's clients refuse redirects: not all of its providers ask over the session that is given them."""
+    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+
+    handler: Any = AsyncHTTPHandler
+    handler.__init__ = partialmethod(handler.__init__, event_hooks={"response": [_stop_at_redirect]})
+
+
+async def _stop_at_redirect(response: Response) -> None:
+    if asking.get() and response.has_redirect_location:
+        raise RedirectError(response.status_code, response.headers)
 
 
 @contextmanager

@@ -34,6 +34,13 @@ def url_faults(url: str | None, option: str = "base_url") -> Iterator[Fault]:
         yield Fault((option,), f"'{option}' must begin with http:// or https:// and name a host")
 
 
+def key_faults(key: str | None) -> Iterator[Fault]:
+    """An API key that no HTTP header can hold, which libraries refuse with its text in the message."""
+    if key is not None and not (key.isascii() and key.isprintable()):
+        message = "the API key holds a character that no HTTP header can: was it pasted with a quote or a space?"
+        yield Fault(("api_key",), message)
+
+
 def missing_key(names: Iterable[str]) -> CallFailure:
     """No key is known, so that no call can do anything."""
     return CallFailure("missing-key", f"no API key: set {' or '.join(names)}, or 'api_key' of the target", stops=True)

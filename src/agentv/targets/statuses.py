@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from urllib.parse import urlsplit
 
 from agentv.foreign.excerpts import LONGEST, head
 from agentv.model.redaction import REDACTED
@@ -20,8 +21,8 @@ from agentv.model.response import CallFailure, RateLimits
 RETRYABLE = frozenset({408, 409, 429})
 """Statuses below 500 that another try may turn into an answer."""
 
-STOPPING = frozenset({401, 403, 404})
-"""A refused key, a model that is not there: no call of this target can do better."""
+STOPPING = frozenset({401, 402, 403, 404})
+"""A refused key, no credit left, a model that is not there: no call of this target can do better."""
 
 _DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:([\d.]+)ms)?")
 _SECONDS = (3600.0, 60.0, 1.0, 0.001)
@@ -31,6 +32,9 @@ _FAR = 1e14  # milliseconds since 1970, beyond any date that a limit ends at
 
 _MASKED = re.compile(r"[\w-]*\*{3}[\w*-]*")  # servers quote a refused key as sk-****abcd
 _USERINFO = re.compile(r"(?<=://)[^\s/@]+@")
+_OF_THE_SDK = re.compile(r"/(?:chat/completions|responses|embeddings|v1/messages|v1beta/models/[^/]*)/?$")
+"""What SDKs add to the address by themselves."""
+
 _QUERY = re.compile(r"(?<=://)([^\s?\"'<>]+)\?[^\s\"'<>]*")
 
 
@@ -41,8 +45,9 @@ def failure_of(
     retryable_statuses: frozenset[int] = frozenset(),
     *,
     secrets: Iterable[str] = (),
+    address: str = "base_url",
 ) -> CallFailure:
-    """The failure that a reply with an error status is.
+    """The failure that a reply with an error status, or with a redirect, is. No redirect is followed: keys would leave.
 
     Args:
         status: of HTTP; None where the library does not tell it, which is neither tried again nor final.
@@ -50,8 +55,13 @@ def failure_of(
         headers: of the reply, in any case of letters.
         retryable_statuses: what the target's `retry.status_codes` lists; empty: what the status means.
         secrets: texts that the message must not hold.
+        address: the option that says where to ask.
     """
     known = _lower(headers)
+    moved = _moved_to(status, known.get("location"))
+    if moved is not None:
+        moved = _OF_THE_SDK.sub("", moved) if address == "base_url" else moved
+        message = f"the server redirects to {moved}: write that as '{address}'"
     return CallFailure(
         "http-status",
         f"{_named(status)}: {shown(message, secrets) or 'no message'}",
@@ -78,6 +88,17 @@ def shown(message: str, secrets: Iterable[str] = ()) -> str:
     message = message[: 4 * LONGEST]  # what follows takes time by the square
     message = _QUERY.sub(r"\1", _USERINFO.sub("", _MASKED.sub(REDACTED, message)))
     return head(message.encode(errors="replace"))
+
+
+def _moved_to(status: int | None, location: str | None) -> str | None:
+    """Where a redirect leads, as host and path: a query may hold a key."""
+    if status is None or not 300 <= status < 400 or not location:
+        return None
+    try:
+        parts = urlsplit(location)
+    except ValueError:
+        return "an address that cannot be read"
+    return f"{parts.netloc.rpartition('@')[2]}{parts.path}" or "nowhere"
 
 
 def _named(status: int | None) -> str:

@@ -58,8 +58,7 @@ def _stop_reason(said: Said) -> str:
         return "refusal"
     if not isinstance(said, Answer):
         return "end_turn"
-    usual = "refusal" if said.refusal is not None else "tool_use" if said.tool_calls else "end_turn"
-    return said.finish_reason or usual
+    return said.finish_reason or ("tool_use" if said.tool_calls and said.refusal is None else "end_turn")
 
 
 def usage_of(usage: TokenUsage) -> dict[str, Any]:

@@ -50,6 +50,7 @@ def settings(**values: object) -> dict[str, Node]:
     [
         {"api_key": "open sesame"},
         {"headers": {"Authorization": "Bearer x"}},
+        {"headers": {"X-Goog-Key": "abc"}},
         {"headers": [{"X-Api-Key": "abc"}]},
         {"env": {"SERVICE_TOKEN": "abc"}},
         {"client_secret": {"value": "abc"}},

@@ -41,6 +41,15 @@ def test_keys_of_other_things(key):
     assert not is_secret(key)
 
 
+@pytest.mark.parametrize("name", ["X-Goog-Key", "x-key-id", "X-Tokens", "my-secret-header", "X-Auth", "Cookie"])
+def test_headers_of_secrets(name):
+    assert not is_secret(name)
+    assert is_secret(name, "headers")
+    settings = {"headers": {name: "hush", "Accept": "text/plain"}}
+    assert mask(settings) == {"headers": {name: MASK, "Accept": "text/plain"}}
+    assert set(secrets_in(settings)) == {"hush"}
+
+
 def test_secrets_are_masked_wherever_they_stand_and_the_rest_is_kept():
     settings = {
         "url": "https://example.com",

@@ -180,3 +180,36 @@ def test_validate_names_the_canonical_spelling_of_a_setting(tmp_path):
     text = "{name: a, provider: 'anthropic:m', apiKey: '${{ K }}'}"
     _, told = read(text, tmp_path, env={"K": "k-1234"}, renders=True, hints=True)
     assert told == [("older-spelling", 36)]
+
+
+@pytest.mark.parametrize("provider", ["openai:gpt-4o", "anthropic:claude-haiku-4-5", "http:https://example.com"])
+@pytest.mark.parametrize("said", ["{{ env.TENANT_PASS }}", "${{ TENANT_PASS }}", "Basic {{ env.TENANT_PASS }}"])
+def test_a_header_from_the_environment_is_secret_whatever_its_name(tmp_path, provider, said):
+    key = "" if provider.startswith("http") else "api_key: '{{ env.KEY }}', "
+    text = f"{{name: a, provider: '{provider}', {key}headers: {{x-tenant: '{said}', accept: text}}}}"
+    envs = [{"TENANT_PASS": value, "KEY": "k-12345678"} for value in ("one-of-mine", "two-of-mine")]
+    one, two = (target(text, tmp_path, env=env, renders=True) for env in envs)
+    assert "one-of-mine" in one.secrets
+    assert one.public["headers"] == {"x-tenant": MASK, "accept": "text"}
+    assert "one-of-mine" not in repr(one.public)
+    assert one.fingerprint == two.fingerprint
+
+
+@pytest.mark.parametrize("provider", ["openai", "azure", "openrouter", "ollama", "anthropic", "gemini", "litellm"])
+@pytest.mark.parametrize("end", ["\u201d", "\u00a0", "\u00e9"])
+def test_a_key_that_no_header_can_hold_is_told_and_never_quoted(tmp_path, provider, end):
+    place = ", base_url: 'https://example.com'" if provider == "azure" else ""
+    text = f"{{name: a, provider: '{provider}:m', api_key: '{{{{ env.K }}}}'{place}}}"
+    reading = reading_of(repository(tmp_path, {}), env={"K": f"sk-1234{end}"}, renders=True)
+    assert read_target(parsed(text, str(tmp_path / "suite.eval.yaml")), registry(), reading) is None
+    (found,) = reading.report.diagnostics
+    assert found.code == "bad-value"
+    assert "no HTTP header" in found.message
+    assert "1234" not in f"{found.message}{found.hint}{found.notes}"
+
+
+def test_a_key_of_the_environment_is_looked_at_too(tmp_path):
+    text = "{name: a, provider: 'openai:m'}"
+    found, told = read(text, tmp_path, env={"OPENAI_API_KEY": "sk-1234\u201d"}, renders=True)
+    assert found is None
+    assert [code for code, _ in told] == ["bad-value"]

@@ -332,10 +332,13 @@ def test_a_cut_answer_shows_by_its_finish_reason():
     assert (found.output, found.finish_reason) == ("a", "max_tokens")
 
 
-def test_a_refusal_without_words_is_a_failure_and_one_in_words_is_an_answer():
-    refused, said = told(ContentFilter(), Answer(refusal="I will not."))
+def test_a_refusal_of_the_provider_is_a_failure_and_one_in_words_is_an_answer():
+    refused, said, cut = told(
+        ContentFilter(), Answer(refusal="I will not."), Answer("Half of", finish_reason="refusal")
+    )
     assert (refused.code, refused.retryable) == ("refused", False)
-    assert (said.output, said.finish_reason) == ("I will not.", "refusal")
+    assert (said.output, said.finish_reason) == ("I will not.", "end_turn")
+    assert (cut.code, cut.retryable) == ("refused", False)
 
 
 @pytest.mark.parametrize(

@@ -293,12 +293,25 @@ def test_thoughts_are_no_part_of_the_answer():
 
 
 @pytest.mark.parametrize("reason", ["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "SPII", "BLOCKLIST"])
-def test_a_blocked_answer_is_refused_and_one_with_text_is_an_answer(reason):
+def test_a_blocked_answer_is_refused_even_when_half_of_it_came(reason):
     found = response_of({"candidates": [{"finishReason": reason}]}, "m")
     assert (found.code, found.retryable) == ("refused", False)
     assert reason in found.message
     found = response_of({"candidates": [{"content": {"parts": [{"text": "I"}]}, "finishReason": reason}]}, "m")
-    assert (found.output, found.finish_reason) == ("I", reason)
+    assert found.code == "refused"
+
+
+def test_a_malformed_call_is_a_bad_answer_and_a_limit_is_none():
+    parts = {"content": {"parts": [{"text": "I"}]}}
+    found = response_of({"candidates": [{**parts, "finishReason": "MALFORMED_FUNCTION_CALL"}]}, "m")
+    assert (found.code, found.retryable) == ("bad-answer", True)
+    assert response_of({"candidates": [{**parts, "finishReason": "MAX_TOKENS"}]}, "m").output == "I"
+
+
+def test_a_system_message_alone_is_the_turn_of_the_user():
+    found = of(Message("system", "Say hi."))
+    assert found["contents"] == [{"role": "user", "parts": [{"text": "Say hi."}]}]
+    assert "systemInstruction" not in found
 
 
 def test_a_blocked_prompt_is_refused():

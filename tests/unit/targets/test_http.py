@@ -233,10 +233,10 @@ def test_a_server_that_is_not_there_is_a_failure_without_the_url(url):
     assert "the-key" not in found.message
 
 
-def test_redirects_are_followed_with_their_body(server):
-    assert answer(Http(server.url("redirect/ok"))).output == "hello"
-    prompt = "a" * 3_000_000
-    assert answer(Http(server.url("redirect/ok")), request(prompt)).output == prompt
+def test_a_redirect_says_where_to_ask(server):
+    found = answer(Http(server.url("redirect/ok")))
+    assert (found.code, found.status) == ("http-status", 307)
+    assert found.message.endswith("write that as 'url'")
 
 
 @pytest.mark.parametrize("to", ["ftp://x/?key=the-key", "redirect?to=/redirect?key=the-key", "http://[/"])

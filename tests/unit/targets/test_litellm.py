@@ -168,6 +168,14 @@ def test_what_goes_wrong_is_a_value_and_nothing_is_tried_again_here(step, code, 
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_reply_without_content_is_a_bad_answer_and_no_traceback_is_shown():
+    with ModelServer(WrongType('{"id": "x", "type": "message"}', "application/json")) as server:
+        found = answer(settings(server, "anthropic/claude-haiku-4-5", base_url=server.anthropic))
+    assert (found.code, found.retryable) == ("bad-answer", True), found
+    assert "Traceback" not in found.message
+    assert "File " not in found.message
+
+
 def test_how_long_to_wait_is_read():
     assert told(Status(429, retry_after=3)).retry_after_s == 3.0
 

@@ -43,9 +43,25 @@ def test_text_beside_a_call_is_the_answer():
     assert found.messages[0].tool_calls == (ToolCall("f", {"text": "not JSON"}, "1"),)
 
 
-def test_what_the_filter_let_through_is_an_answer():
+def test_half_an_answer_that_the_filter_cut_is_refused():
     found = chat({"content": "Half of"}, "content_filter")
-    assert (found.output, found.finish_reason) == ("Half of", "content_filter")
+    assert (found.code, found.retryable) == ("refused", False)
+    assert chat({"content": "Half of"}, "length").output == "Half of"
+
+
+@pytest.mark.parametrize(
+    ("finish", "others"),
+    [
+        ("error", {"error": {"code": 502, "message": "upstream is gone"}}),
+        ("stop", {"error": {"message": "upstream is gone"}}),
+        ("stop", {"error": "upstream is gone"}),
+    ],
+)
+def test_an_error_beside_an_answer_is_no_answer(finish, others):
+    found = chat({"content": "Half of"}, finish, **others)
+    assert (found.code, found.retryable) == ("bad-answer", True)
+    assert "upstream is gone" in found.message
+    assert chat({"content": "Half of"}, "error").code == "bad-answer"
 
 
 @pytest.mark.parametrize(
@@ -91,6 +107,8 @@ def test_a_response_is_the_text_of_all_its_messages_and_nothing_of_its_thoughts(
 def test_a_response_of_the_filter_is_refused():
     body = {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}, "output": []}
     assert response_answer(body).code == "refused"
+    text = {"type": "message", "content": [{"type": "output_text", "text": "Half of"}]}
+    assert response_answer({**body, "output": [text]}).code == "refused"
 
 
 @pytest.mark.parametrize(

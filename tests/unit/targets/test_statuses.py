@@ -24,7 +24,7 @@ def test_another_try_cannot_help_and_another_case_may(status):
     assert (failure.retryable, failure.stops, failure.status) == (False, False, status)
 
 
-@pytest.mark.parametrize("status", [401, 403, 404])
+@pytest.mark.parametrize("status", [401, 402, 403, 404])
 def test_nothing_can_help(status):
     failure = failure_of(status, "no", {})
     assert (failure.retryable, failure.stops) == (False, True)

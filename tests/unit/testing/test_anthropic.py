@@ -56,7 +56,7 @@ def test_what_a_tool_returned_is_part_of_the_text(ask):
     [
         (Answer("hello"), ["hello"], "end_turn"),
         (Answer("hel", finish_reason="max_tokens"), ["hel"], "max_tokens"),
-        (Answer(refusal="I will not."), ["I will not."], "refusal"),
+        (Answer(refusal="I will not."), ["I will not."], "end_turn"),
         (ContentFilter(), [], "refusal"),
         (EmptyChoices(), [], "end_turn"),
     ],

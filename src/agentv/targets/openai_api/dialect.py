@@ -69,7 +69,11 @@ def client_of(dialect: Dialect) -> AsyncOpenAI:
     from agentv.targets.transport import no_cookies, transport_for
 
     http = DefaultAioHttpClient(
-        transport=transport_for(dialect.base_url), cookies=no_cookies(), trust_env=False, timeout=None
+        transport=transport_for(dialect.base_url),
+        cookies=no_cookies(),
+        trust_env=False,
+        timeout=None,
+        follow_redirects=False,  # a key for one server must not reach another
     )
     if dialect.api_version is not None:
         return AsyncAzureOpenAI(

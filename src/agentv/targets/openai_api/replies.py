@@ -24,8 +24,8 @@ def bad_answer(message: str) -> CallFailure:
 
 
 def filtered() -> CallFailure:
-    """The content filter let nothing through."""
-    return CallFailure("refused", "the provider's content filter refused this, and no text came back")
+    """The content filter stopped the answer; half of one, which it let through, is none to grade."""
+    return CallFailure("refused", "the provider's content filter refused this")
 
 
 def chat_answer(body: JsonObject) -> TargetResponse | Failure:
@@ -35,15 +35,24 @@ def chat_answer(body: JsonObject) -> TargetResponse | Failure:
     if not isinstance(first, Mapping) or not isinstance(first.get("message"), Mapping):
         what = "no choices" if choices == [] else "no message"
         return reported_error(body) or bad_answer(f"the reply holds {what}, so there is no answer in it")
+    finish = first.get("finish_reason")
+    if body.get("error") or finish == "error":
+        return _broke_off(body, first)
     message: Any = first["message"]
     said, refusal = _text(message.get("content")), message.get("refusal")
-    finish = first.get("finish_reason")
     calls = message.get("tool_calls") or ()
     if isinstance(message.get("function_call"), Mapping):  # how tools were called before 2024
         calls = [message["function_call"]]
-    if not said and isinstance(refusal, str) and refusal:
+    if not said and isinstance(refusal, str) and refusal and finish != FILTERED:
         said, finish = refusal, REFUSAL
     return _answer(said, calls, finish if isinstance(finish, str) else None, _usage_of(body), body)
+
+
+def _broke_off(body: JsonObject, choice: Mapping[str, Any]) -> CallFailure:
+    """An error beside the beginning of an answer: a gateway lost the server behind it."""
+    error = body.get("error") or choice.get("error")
+    said = error.get("message") if isinstance(error, Mapping) else error
+    return bad_answer(shown(f"the answer broke off: {said or 'the server gives no reason'}"))
 
 
 def response_answer(body: JsonObject) -> TargetResponse | Failure:
@@ -66,7 +75,7 @@ def response_answer(body: JsonObject) -> TargetResponse | Failure:
     if not output and finish != FILTERED:
         return reported_error(body) or bad_answer("the reply holds no output, so there is no answer in it")
     said = "".join(texts)
-    if not said and refusals:
+    if not said and refusals and finish != FILTERED:
         said, finish = "".join(refusals), REFUSAL
     return _answer(said, calls, finish, _usage_of(body), body)
 
@@ -87,7 +96,7 @@ def _finish(body: JsonObject) -> str | None:
 def _answer(
     said: str, calls: Any, finish: str | None, usage: TokenUsage | None, body: JsonObject
 ) -> TargetResponse | Failure:
-    if not said and not calls and finish == FILTERED:
+    if finish == FILTERED:
         return filtered()
     messages: tuple[Message, ...] = ()
     if calls:

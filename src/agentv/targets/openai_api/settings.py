@@ -12,7 +12,7 @@ from agentv.model.values import Json, JsonObject
 from agentv.ports import Executor, Target
 from agentv.registry.fields import Between, Doc, Fault, Nonempty, Text, Verbatim
 from agentv.registry.types import ProviderSettings
-from agentv.targets.model_calls import endpoint_of, url_faults
+from agentv.targets.model_calls import endpoint_of, key_faults, url_faults
 from agentv.targets.openai_api.dialect import Dialect
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104  # as people write it, not bound to
@@ -66,6 +66,7 @@ class OpenAISettings(ProviderSettings):
 
     def faults(self) -> Iterable[Fault]:
         """A URL that is none; what the API has no word for."""
+        yield from key_faults(self.api_key)
         yield from url_faults(self.dialect().base_url if self.base_url is not None else None)
         for name in _NOT_IN_RESPONSES if self.api == "responses" else ():
             if getattr(self, name) is not None:
