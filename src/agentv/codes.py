@@ -144,7 +144,7 @@ RUNS: Mapping[str, str] = {
     "no-reference": "The case has no expected output that the assertion can compare with.",
     "no-response": "A `mock` target has no response for this case, and no default.",
     "nothing-counts": "No assertion of the case or set counts, so there is no verdict.",
-    "nothing-to-judge": "A rubric has no value, no prompt, and the case no criteria.",
+    "nothing-to-judge": "What a rubric or a goal is to be judged by is empty.",
     "output-too-large": "The answer is over 10 MB.",
     "prompt-too-long": "A prompt cannot be passed as an argument; use stdin or `{PROMPT_FILE}`.",
     "refused": "The provider's content filter refused the input or the answer, and gave no text.",

@@ -38,6 +38,7 @@ WITHOUT_EXAMPLE = {
     "assertion-crashed": "it needs a JavaScript runtime",
     "bad-body": "no value that YAML can say leads to it",
     "bad-header": "it needs a server",
+    "nothing-to-judge": "loading refuses nearly all that leads to it, with missing-key",
     "bad-picture": "it needs the key of a model API",
     "bad-payload": "it is for assertions that are run by hand",
     "file-changed": "it needs somebody who writes into the file at the right moment",

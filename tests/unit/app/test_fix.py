@@ -46,6 +46,7 @@ SUITE = """
             - contains: hello
   - id: other
     input: Say bye
+    {criteria}: Waves
     {own}: [{{contains: bye}}]
 """
 CHOICES = {
