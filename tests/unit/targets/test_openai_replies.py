@@ -91,6 +91,23 @@ def test_a_response_that_failed_says_why():
     assert (found.code, found.message, found.retryable) == ("target-error", "oops", True)
 
 
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ({"status": "cancelled"}, "its status is 'cancelled'"),
+        ({"status": "in_progress"}, "its status is 'in_progress'"),
+        ({"status": "queued", "error": None}, "its status is 'queued'"),
+        ({"status": 7}, "its status is 7"),
+        ({"status": "completed", "error": {"message": "lost it"}}, "lost it"),
+        ({"error": "lost it"}, "lost it"),
+    ],
+)
+def test_a_response_that_did_not_end_is_no_answer_however_much_of_it_there_is(end, told):
+    text = {"type": "message", "content": [{"type": "output_text", "text": "Half of"}]}
+    found = response_answer({"output": [text], **end})
+    assert (found.code, found.retryable, told in found.message) == ("bad-answer", True, True)
+
+
 def test_a_response_is_the_text_of_all_its_messages_and_nothing_of_its_thoughts():
     output = [
         {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},

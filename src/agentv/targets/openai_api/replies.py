@@ -15,6 +15,7 @@ from agentv.targets.statuses import failure_of, shown
 FILTERED = "content_filter"
 REFUSAL = "refusal"
 _ABSURD = 10**12  # tokens that no call has
+_ENDED = (None, "completed", "incomplete")  # what the status of a response may be when there is an answer in it
 _PASSING = frozenset({"server_error", "rate_limit_exceeded", "overloaded", "timeout"})
 
 
@@ -37,7 +38,7 @@ def chat_answer(body: JsonObject) -> TargetResponse | Failure:
         return reported_error(body) or bad_answer(f"the reply holds {what}, so there is no answer in it")
     finish = first.get("finish_reason")
     if body.get("error") or finish == "error":
-        return _broke_off(body, first)
+        return _broke_off(body.get("error"), first.get("error"))
     message: Any = first["message"]
     said, refusal = _text(message.get("content")), message.get("refusal")
     calls = message.get("tool_calls") or ()
@@ -48,10 +49,10 @@ def chat_answer(body: JsonObject) -> TargetResponse | Failure:
     return _answer(said, calls, finish if isinstance(finish, str) else None, _usage_of(body), body)
 
 
-def _broke_off(body: JsonObject, choice: Mapping[str, Any]) -> CallFailure:
-    """An error beside the beginning of an answer: a gateway lost the server behind it."""
-    error = body.get("error") or choice.get("error")
-    said = error.get("message") if isinstance(error, Mapping) else error
+def _broke_off(*error: Json) -> CallFailure:
+    """Only the beginning of an answer, with the first `error` that there is: a gateway lost the server behind it."""
+    found = next(filter(None, error), None)
+    said = found.get("message") if isinstance(found, Mapping) else found
     return bad_answer(shown(f"the answer broke off: {said or 'the server gives no reason'}"))
 
 
@@ -60,6 +61,8 @@ def response_answer(body: JsonObject) -> TargetResponse | Failure:
     output = body.get("output")
     if body.get("status") == "failed" or not isinstance(output, list):
         return reported_error(body) or bad_answer("the reply holds no output, so there is no answer in it")
+    if body.get("error") or body.get("status") not in _ENDED:
+        return _broke_off(body.get("error"), f"its status is {body.get('status')!r}")
     texts, refusals, calls = [], [], []
     for item in output:
         if not isinstance(item, Mapping):
