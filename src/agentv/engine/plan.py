@@ -78,28 +78,39 @@ class Plan:
         else:
             pairs = ((place, case, target) for place, target in enumerate(targets) for case in self._cases(suite))
         for place, case, target in pairs:
-            own = None if self.settings.flagged_targets else case.target
+            own = self._own(suite, case)
             if own is not None and place > 0:
                 continue  # a case with a target of its own runs on that one alone, once
             chosen = own or target
             if chosen is not None:
                 yield case, chosen
 
+    def _own(self, suite: Suite, case: Case) -> TargetSpec | None:
+        """The one target that a case runs on, whatever the suite's are; None: it runs on each of those."""
+        if case.asks_judge:
+            return judge_of(suite, case, next(iter(suite.targets), None))
+        return None if self.settings.flagged_targets else case.target
+
     def counts(self) -> tuple[int, int]:
         """How many cases (on their targets) and how many trials there are."""
         cases = trials = 0
         for suite in self.suites:
             for (repeat, own_target), number in self._tally(suite).items():
-                targets = 1 if own_target and not self.settings.flagged_targets else len(suite.targets)
+                targets = 1 if own_target else len(suite.targets)
                 cases += number * targets
                 trials += number * targets * self._repeat(suite, repeat)
         return cases, trials
 
     def _tally(self, suite: Suite) -> Mapping[tuple[int | None, bool], int]:
         """How many cases take part, by what their number of trials depends on."""
-        if suite.tally is not None and self._takes_all:
+        if suite.tally is None or not self._takes_all:
+            return Counter((case.repeat, self._own(suite, case) is not None) for case in self._cases(suite))
+        if not self.settings.flagged_targets:
             return suite.tally
-        return Counter((case.repeat, case.target is not None) for case in self._cases(suite))
+        found: Counter[tuple[int | None, bool]] = Counter()
+        for (repeat, _), number in suite.tally.items():
+            found[repeat, False] += number
+        return found
 
     def repeat(self, suite: Suite, case: Case) -> int:
         """How many samples a case gets."""
@@ -183,9 +194,9 @@ def _with_needed(chosen: Iterable[str], suite: Suite) -> set[str]:
     return found
 
 
-def judge_of(suite: Suite, case: Case, target: TargetSpec) -> TargetSpec | None:
+def judge_of(suite: Suite, case: Case, target: TargetSpec | None) -> TargetSpec | None:
     """The judge of a trial's assertions that name none (SPEC section 9's order)."""
-    of_target = suite.judges.get(target.judge) if target.judge else None
+    of_target = suite.judges.get(target.judge) if target is not None and target.judge else None
     return suite.forced_judge or case.judge or suite.judge or of_target or suite.default_judge
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from agentv.model.assertion import AssertionEntry
 from agentv.model.conversation import Dependency, Link, Turn
+from agentv.model.exam import Exam
 from agentv.model.message import Message
 from agentv.model.span import Span
 from agentv.model.values import EMPTY, JsonObject
@@ -134,6 +135,7 @@ class Case:
         preamble: how many messages of `input` are the suite's; a conversation holds them once.
         conversation_id: cases that share one continue each other.
         depends_on: cases that must pass first.
+        asks_judge: the judge in force is asked, whatever targets there are: a question about a prompt's description.
         prompt_id: of the prompt that gave its input; None: the case gave it itself.
         variant: the end of its id, such as `[locale=de]`, where it is one of the combinations of list values that
             one entry stands for.
@@ -162,6 +164,7 @@ class Case:
     preamble: int = 0
     conversation_id: str | None = None
     depends_on: tuple[Dependency, ...] = ()
+    asks_judge: bool = False
 
 
 class Cases(Protocol):
@@ -194,6 +197,7 @@ class Suite:
         files: path → sha256 of every file that was read for this suite.
         links: the cases that hang on others, by id; empty for most suites, which then run in any order.
         compares: an assertion compares the answers that a case gets from its prompts and targets.
+        exam: what makes it the exam of a prompt; None: it is none.
         env: what `{{ env.NAME }}`, targets and scripts of this suite see over the process environment.
     """
 
@@ -219,3 +223,4 @@ class Suite:
     span: Span | None = None
     links: Mapping[str, Link] = field(default_factory=dict)
     compares: bool = False
+    exam: Exam | None = None

@@ -43,6 +43,22 @@ def test_a_target_of_the_command_line_wins_over_the_cases():
     assert order(plan) == [("gpt", "a", 1)]
 
 
+@pytest.mark.parametrize("flagged", [False, True])
+def test_a_question_for_the_judge_is_asked_of_the_judge_alone_whatever_targets_are_named(flagged):
+    asked = (case("q", asks_judge=True), case("a", target=CLAUDE))
+    subject = suite(*asked, targets=(GPT, CLAUDE), judge=JUDGE)
+    plan = Plan([subject], PlanSettings(flagged_targets=flagged))
+    assert [one for one in order(plan) if one[1] == "q"] == [("judge", "q", 1)]
+    assert plan.counts() == ((3, 3) if flagged else (2, 2))
+
+
+def test_what_was_counted_while_reading_counts_anew_where_the_command_line_names_the_targets():
+    tally = {(None, False): 1, (None, True): 1, (3, True): 2}
+    subject = suite(case("a"), targets=(GPT, CLAUDE), tally=tally)
+    assert Plan([subject], PlanSettings()).counts() == (5, 9)
+    assert Plan([subject], PlanSettings(flagged_targets=True)).counts() == (8, 16)
+
+
 def test_without_a_suite_target_the_cases_own_runs():
     assert order(Plan([suite(case("a", target=CLAUDE), targets=())], PlanSettings())) == [("claude", "a", 1)]
 

@@ -63,6 +63,14 @@ def response_answer(body: JsonObject) -> TargetResponse | Failure:
         return reported_error(body) or bad_answer("the reply holds no output, so there is no answer in it")
     if body.get("error") or body.get("status") not in _ENDED:
         return _broke_off(body.get("error"), f"its status is {body.get('status')!r}")
+    finish = _finish(body)
+    if not output and finish != FILTERED:
+        return reported_error(body) or bad_answer("the reply holds no output, so there is no answer in it")
+    return _in_output(output, finish, body)
+
+
+def _in_output(output: list[Any], finish: str | None, body: JsonObject) -> TargetResponse | Failure:
+    """The answer among the items of a response that ended."""
     texts, refusals, calls = [], [], []
     for item in output:
         if not isinstance(item, Mapping):
@@ -74,9 +82,6 @@ def response_answer(body: JsonObject) -> TargetResponse | Failure:
                 refusals.append(str(part.get(REFUSAL, "")))
             elif part.get("type") == "output_text":
                 texts.append(str(part.get("text", "")))
-    finish = _finish(body)
-    if not output and finish != FILTERED:
-        return reported_error(body) or bad_answer("the reply holds no output, so there is no answer in it")
     said = "".join(texts)
     if not said and refusals and finish != FILTERED:
         said, finish = "".join(refusals), REFUSAL
