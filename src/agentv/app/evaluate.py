@@ -15,13 +15,15 @@ from agentv.app.preparation import Prepared, find_run, max_errors_of, root_of, w
 from agentv.app.run_record import record_of
 from agentv.app.unpriced import Unpriced
 from agentv.app.wiring import Connections, redactor_for
+from agentv.engine.conversation import first_request
+from agentv.engine.kept import call_key
 from agentv.engine.order import Order, standing
 from agentv.engine.plan import without
 from agentv.engine.run import Run
 from agentv.engine.stops import is_stopped
 from agentv.errors import ExitStatus, StoreError, UsageError
 from agentv.foreign.processes import kill_all
-from agentv.model.events import Event, RunFinished, TargetStopped, TrialFinished, TrialKept
+from agentv.model.events import Event, RunFinished, RunResumed, TargetStopped, TrialFinished, TrialKept
 from agentv.model.suite import Suite
 from agentv.model.summary import Summary
 from agentv.model.trial import Trial, TrialResult
@@ -111,6 +113,8 @@ class _Evaluation:
         prepared, directory = self._prepared, self._directory
         with Journal(directory, self._root) as journal:
             kept = self._kept(journal) if prepared.settings.resume else {}
+            if prepared.settings.resume:
+                self._sink(self._resumed(kept, journal))
             directory.write(RUN, record_of(prepared, directory.run_id))
             connections = Connections(workers_of(prepared))
             run = Run(
@@ -139,8 +143,7 @@ class _Evaluation:
         """
         from agentv.store.results import read_results  # only a run that goes on has results to read
 
-        for _ in journal.answers():  # so that a damaged one is told
-            pass
+        journal.recall()
         linked = any(suite.links for suite in self._prepared.suites)
         rows = set(journal.finished())
         kept: dict[str, TrialResult | None] = dict.fromkeys(standing(self._prepared.plan, rows))
@@ -151,6 +154,12 @@ class _Evaluation:
                 if linked:
                     kept[result.trial.key] = result
         return kept
+
+    def _resumed(self, kept: Mapping[str, object], journal: Journal) -> RunResumed:
+        """How many trials stand, and for how many of the others an answer is there already."""
+        to_do = without(self._prepared.plan, kept)
+        regraded = sum(journal.holds(call_key(trial.target, first_request(trial))) for trial in to_do)
+        return RunResumed(len(kept), regraded, self._prepared.counts[1] - len(kept) - regraded)
 
     def _trials(self, kept: Mapping[str, TrialResult | None]) -> Iterable[Trial] | Order:
         """What is to do, in order where cases hang on each other."""

@@ -133,16 +133,18 @@ class Connections:
             found = self._javascript[id(suite)] = next(same, None) or LazyJavaScript(suite.env)
         return found
 
-    def judge(self, spec: TargetSpec, suite: Suite) -> Judge:
-        """The judge that asks a spec's target, in the environment of a suite."""
+    def judge(self, spec: TargetSpec, suite: Suite, store: Store) -> Judge:
+        """The judge that asks a spec's target, in the environment of a suite; the store keeps what it answers."""
         key = (id(spec), id(suite))
         found = self._judges.get(key)
         if found is None:
+            from agentv.engine.kept import KeptTarget
             from agentv.judge.target import TargetJudge
 
             self._kept += (spec, suite)
             env = {**suite.env, **spec.env}
-            found = TargetJudge(self.target(spec), spec.name, timeout_s=spec.timeout_s or JUDGE_TIMEOUT_S, env=env)
+            asked = KeptTarget(self.target(spec), spec, store)
+            found = TargetJudge(asked, spec.name, timeout_s=spec.timeout_s or JUDGE_TIMEOUT_S, env=env)
             self._judges[key] = found
         return found
 
@@ -162,7 +164,11 @@ class Connections:
 
     def world(self, store: Store) -> World:
         """What the engine reaches."""
-        ports = (self.target, self.judge, self.executor, self.javascript, store, SystemClock())
+
+        def judge(spec: TargetSpec, suite: Suite) -> Judge:
+            return self.judge(spec, suite, store)
+
+        ports = (self.target, judge, self.executor, self.javascript, store, SystemClock())
         return World(*ports, traffic=self.traffic, embedder=self.embedder)
 
     async def close(self) -> None:

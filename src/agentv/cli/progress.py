@@ -20,11 +20,11 @@ from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as
 from agentv.cli.printing import for_people, print_diagnostics, print_sample
 from agentv.errors import LoadError, UsageError
 from agentv.foreign.guard import unable_to_exit
-from agentv.model.events import Event, RunInterrupted, RunStarted, TargetStopped, TrialFinished, TrialKept
+from agentv.model.events import Event, RunInterrupted, RunResumed, RunStarted, TargetStopped, TrialFinished, TrialKept
 from agentv.reports.paths import shown_from
 from agentv.reports.plain import progress_line, render_plain
 from agentv.reports.text import one_line
-from agentv.reports.totals import totals
+from agentv.reports.totals import plural, totals
 from agentv.reports.view import RunView
 
 QUIET_S = 10.0
@@ -102,12 +102,27 @@ def _sink(view: RunView, live: Live) -> Callable[[Event], None]:
             view.planned = event.trials + view.earlier
         elif isinstance(event, TrialKept):
             view.add_earlier(event.result)
+        elif isinstance(event, RunResumed):
+            click.echo(_going_on(event), err=True)
         elif isinstance(event, TargetStopped):
             click.echo(_without(event), err=True)
         elif isinstance(event, RunInterrupted):
             click.echo(_stopping(event), err=True)
 
     return take
+
+
+def _going_on(event: RunResumed) -> str:
+    """`going on: 120 trials stand, 20 are graded anew from the answers that were kept, 160 are asked`."""
+    parts = [f"{plural(event.standing, 'trial')} {'stands' if event.standing == 1 else 'stand'}"]
+    if event.regraded:
+        parts.append(f"{event.regraded:,} {_are(event.regraded)} graded anew from the answers that were kept")
+    parts.append(f"{event.asked:,} {_are(event.asked)} asked")
+    return f"going on: {', '.join(parts)}"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _without(event: TargetStopped) -> str:

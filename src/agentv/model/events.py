@@ -32,6 +32,21 @@ class TrialKept:
 
 
 @dataclass(frozen=True, slots=True)
+class RunResumed:
+    """The run goes on with an earlier one. Comes before it starts.
+
+    Attributes:
+        standing: trials whose results stand.
+        regraded: those to come whose target was asked already: its answers are graded anew.
+        asked: those to come whose target will be asked.
+    """
+
+    standing: int
+    regraded: int
+    asked: int
+
+
+@dataclass(frozen=True, slots=True)
 class TargetStopped:
     """No call of a target, or judge, can be answered: trials that need it are not run."""
 
@@ -58,4 +73,4 @@ class RunFinished:
     duration_ms: float
 
 
-Event: TypeAlias = RunStarted | TrialKept | TrialFinished | TargetStopped | RunInterrupted | RunFinished
+Event: TypeAlias = RunStarted | RunResumed | TrialKept | TrialFinished | TargetStopped | RunInterrupted | RunFinished

@@ -2,7 +2,8 @@
 
 The first line is `{"format":"agentv-journal","version":1}`. Every other line is one JSON object: `crc32`, eight hex
 digits, then `key`, `output`, `messages`, `token_usage`, `cost_usd`, `duration_ms`, `finish_reason`, `metadata` as the
-target gave them. The checksum is zlib's CRC-32 of the line without its end and without `"crc32":"xxxxxxxx",`.
+target gave them, `attempts` where the call was made more than once, and `redacted` where a secret was taken out of it.
+The checksum is zlib's CRC-32 of the line without its end and without `"crc32":"xxxxxxxx",`.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import Any
 from zlib import crc32
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from agentv.model.message import Block, FileBlock, ImageBlock, Message, TextBlock, ToolCall
-from agentv.model.response import TargetResponse, TokenUsage
+from agentv.model.response import Attempt, TargetResponse, TokenUsage
 from agentv.model.values import JsonObject
 from agentv.store.encoding import to_json
 
@@ -25,6 +26,7 @@ HEADER = b'{"format":"agentv-journal","version":%d}\n' % VERSION
 
 _SEAL = b'{"crc32":"%08x",'
 _SEALED = len(_SEAL % 0)
+_KEY = b'"key":"'
 
 
 class AnswerRow(Struct, gc=False):
@@ -38,10 +40,15 @@ class AnswerRow(Struct, gc=False):
     duration_ms: float | None
     finish_reason: str | None
     metadata: JsonObject
+    attempts: Sequence[Attempt] | UnsetType = UNSET
+    redacted: bool | UnsetType = UNSET
 
 
-def answer_line(key: str, answer: TargetResponse) -> bytes:
-    """The line of one answer, its end included."""
+def answer_line(key: str, answer: TargetResponse, *, redacted: bool = False) -> bytes:
+    """The line of one answer, its end included.
+
+    `redacted`: secrets were taken out of it, so that it is not what was answered.
+    """
     body = to_json(
         AnswerRow(
             key,
@@ -52,6 +59,8 @@ def answer_line(key: str, answer: TargetResponse) -> bytes:
             answer.duration_ms,
             answer.finish_reason,
             answer.metadata or {},
+            answer.attempts or UNSET,
+            redacted or UNSET,
         )
     )
     return b"%b%b\n" % (_SEAL % crc32(body), body[1:])
@@ -61,6 +70,17 @@ def unsealed(line: bytes) -> bytes | None:
     """What a line says, without its checksum; None where the checksum does not agree."""
     body = b"{" + line[_SEALED:]
     return body if line[:_SEALED] == _SEAL % crc32(body) else None
+
+
+def key_in(line: bytes) -> str:
+    """The key of a line that is whole."""
+    begin = _SEALED + len(_KEY)
+    return line[begin : line.index(b'"', begin)].decode()
+
+
+def is_redacted(body: bytes) -> bool:
+    """Whether the answer of an unsealed line is not quite what was answered."""
+    return body.endswith(b',"redacted":true}')
 
 
 def answer_of(body: bytes) -> tuple[str, TargetResponse]:
@@ -75,6 +95,7 @@ def answer_of(body: bytes) -> tuple[str, TargetResponse]:
         duration_ms=row["duration_ms"],
         finish_reason=row["finish_reason"],
         metadata=row["metadata"],
+        attempts=tuple(Attempt(**attempt) for attempt in row.get("attempts", ())),
     )
 
 

@@ -1,6 +1,6 @@
 """The store of a run: answers in `journal.jsonl`, rows in `index.jsonl` (SPEC section 13).
 
-An answer is with the system (write(2)) when `answer` returns, and on the disk at most 100 ms later: a crash of the
+An answer is with the system (write(2)) when `keep` returns, and on the disk at most 100 ms later: a crash of the
 process loses none, a power cut at most those. Rows are buffered: one that is lost is made again from its answer.
 """
 
@@ -17,12 +17,13 @@ import msgspec
 from agentv.errors import StoreError
 from agentv.model.response import TargetResponse
 from agentv.model.trial import TrialResult
-from agentv.store.answers import HEADER, VERSION, answer_line, answer_of, unsealed
+from agentv.store.answers import HEADER, VERSION, answer_line, unsealed
 from agentv.store.directory import INDEX, JOURNAL, RunDirectory
 from agentv.store.encoding import to_json
 from agentv.store.heartbeat import Heartbeat
 from agentv.store.lines import LineFile, cut_torn_end, read_lines
 from agentv.store.reading import finished_keys
+from agentv.store.recall import Recall
 from agentv.store.rows import Places, row_of
 
 SYNC_EVERY_S = 0.1
@@ -37,7 +38,7 @@ class Journal:
 
     Attributes:
         mended: what was found torn at the end of a file and cut off, one line each, for people.
-        damaged: how many lines the last pass of `answers` has passed over.
+        damaged: how many lines of the journal were passed over.
 
     Args:
         directory: of the run, and locked.
@@ -53,6 +54,7 @@ class Journal:
         self._places = Places(root)
         self.mended = tuple(_mend(directory))
         self.damaged = 0
+        self._recall: Recall | None = None
         self._answers = LineFile(self._path / JOURNAL)
         self._index = LineFile(self._path / INDEX)
         self._rows: list[bytes] = []
@@ -63,15 +65,34 @@ class Journal:
         if self._answers.size == 0:
             self._answers.append(HEADER)
 
-    def answer(self, key: str, answer: TargetResponse) -> None:
+    def keep(self, key: str, answer: TargetResponse) -> None:
         """Keep an answer: it is with the system when this returns."""
         line = answer_line(key, answer)
         if self._redactor.found_in(line):
-            line = answer_line(key, self._redactor.redact_answer(answer))
+            line = answer_line(key, self._redactor.redact_answer(answer), redacted=True)
         if self._heartbeat.failure is not None:
             raise self._heartbeat.failure
         self._answers.append(line)
         self._heartbeat.wake()
+
+    def kept(self, key: str) -> TargetResponse | None:
+        """What an earlier run was answered, once it is recalled."""
+        return None if self._recall is None else self._recall.answer(key)
+
+    def holds(self, key: str) -> bool:
+        """Whether there is such an answer, by its hash alone: it is not read."""
+        return self._recall is not None and key in self._recall
+
+    def recall(self) -> int:
+        """Look up what this run was answered before; how many answers it was.
+
+        A line whose checksum does not agree is passed over and counted in `damaged`: its call is made again.
+        """
+        if self._recall is not None:
+            self._recall.close()
+        self._recall = Recall(self._path / JOURNAL)
+        self.damaged = self._recall.damaged
+        return len(self._recall)
 
     def finish(self, result: TrialResult) -> None:
         """Keep the row of a finished trial. One that was skipped has no row, so that a resume runs it."""
@@ -95,21 +116,6 @@ class Journal:
         self._write_rows()
         return finished_keys(self._path / INDEX)
 
-    def answers(self) -> Iterator[tuple[str, TargetResponse]]:
-        """Every answer that was kept, in the order of arrival.
-
-        A line whose checksum does not agree is passed over and counted in `damaged`: its trial is asked again.
-        """
-        self.damaged = 0
-        lines = read_lines(self._path / JOURNAL)
-        next(lines, None)  # the header
-        for _, line in lines:
-            body = unsealed(line.rstrip(b"\n"))
-            if body is None:
-                self.damaged += 1
-            else:
-                yield answer_of(body)
-
     def close(self) -> None:
         """Write out what is buffered, have it all on the disk, and let go."""
         if not self._open:
@@ -119,6 +125,8 @@ class Journal:
         with ExitStack() as closing:
             closing.callback(self._answers.close)
             closing.callback(self._index.close)
+            if self._recall is not None:
+                closing.callback(self._recall.close)
             self._beat()
             self._index.sync()
 

@@ -184,7 +184,7 @@ def test_an_answer_is_kept_before_it_is_graded():
             return ""
 
         def grade(self, context: Any) -> Grade:
-            seen.append(len(self.store.kept))
+            seen.append(len(self.store.answers))
             return GOOD
 
     store = MemoryStore()
@@ -305,7 +305,7 @@ def test_max_errors_stops_and_counts_what_was_not_run():
 
 def test_a_bug_of_ours_is_raised_and_not_swallowed():
     class Broken(MemoryStore):
-        def answer(self, key: str, answer: TargetResponse) -> None:
+        def keep(self, key: str, answer: TargetResponse) -> None:
             raise OSError("disk full")
 
     async def main() -> None:
