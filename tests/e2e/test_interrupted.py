@@ -188,6 +188,19 @@ def test_an_answer_without_a_row_is_graded_and_not_paid_for_twice(project):
     )
 
 
+def test_a_row_that_somebody_turned_into_a_pass_is_not_believed(project):
+    project.write("agent.py", COUNTED)
+    project.write("a.eval.yaml", TEN.replace("hello 3, assert: [contains: hello]", "hello 3, assert: [contains: no]"))
+    assert project.run("eval", "a.eval.yaml", "--out", "out").status == 1
+    index = project.path / "out" / "index.jsonl"
+    index.write_text(index.read_text().replace('"status":"failed","score":0.0', '"status":"passed","score":1.0'))
+    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
+    assert resumed.status == 1, resumed.stderr
+    assert "1 row is not as it was written: it is set aside in rejected.jsonl" in resumed.stderr
+    assert summary(project)["cases"] == {"total": 10, "passed": 9, "failed": 1, "errored": 0, "skipped": 0}
+    assert asked(project) == 10
+
+
 def test_edited_assertions_are_graded_without_asking_again_and_an_edited_input_is_asked(project):
     project.write("agent.py", COUNTED)
     project.write("a.eval.yaml", TEN)

@@ -1,9 +1,11 @@
-"""The lines of `journal.jsonl`: every answer received, with a checksum.
+"""The lines of `journal.jsonl`: every answer received, and the checksum of every row, each with a checksum of its own.
 
-The first line is `{"format":"agentv-journal","version":1}`. Every other line is one JSON object: `crc32`, eight hex
-digits, then `key`, `output`, `messages`, `token_usage`, `cost_usd`, `duration_ms`, `finish_reason`, `metadata` as the
-target gave them, `attempts` where the call was made more than once, and `redacted` where a secret was taken out of it.
-The checksum is zlib's CRC-32 of the line without its end and without `"crc32":"xxxxxxxx",`.
+The first line is `{"format":"agentv-journal","version":1}`. Every other line is one JSON object that begins with
+`crc32`, eight hex digits. Either it goes on with `row`, the key of a trial, and `sum`, the CRC-32 of the line that the
+trial has in `index.jsonl`. Or it is an answer: `key`, `output`, `messages`, `token_usage`, `cost_usd`, `duration_ms`,
+`finish_reason`, `metadata` as the target gave them, `attempts` where the call was made more than once, and `redacted`
+where a secret was taken out of it. The checksum is zlib's CRC-32 of the line without its end and without
+`"crc32":"xxxxxxxx",`.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ HEADER = b'{"format":"agentv-journal","version":%d}\n' % VERSION
 _SEAL = b'{"crc32":"%08x",'
 _SEALED = len(_SEAL % 0)
 _KEY = b'"key":"'
+_ROW = b'"row":"'
+_SUM = b',"sum":"'
 
 
 class AnswerRow(Struct, gc=False):
@@ -64,6 +68,25 @@ def answer_line(key: str, answer: TargetResponse, *, redacted: bool = False) -> 
         )
     )
     return b"%b%b\n" % (_SEAL % crc32(body), body[1:])
+
+
+def row_seal(key: str, row: bytes) -> bytes:
+    """The line that vouches for a row, its end included.
+
+    Args:
+        key: of the trial.
+        row: its line in `index.jsonl`, without its end.
+    """
+    body = b'%b%b","sum":"%08x"}' % (_ROW, key.encode(), crc32(row))
+    return b"%b%b\n" % (_SEAL % crc32(b"{" + body), body)
+
+
+def seal_in(line: bytes) -> tuple[str, int] | None:
+    """The key and the checksum of the row that a whole line vouches for; None where it is an answer."""
+    if not line.startswith(_ROW, _SEALED):
+        return None
+    key, _, rest = line[_SEALED + len(_ROW) :].partition(b'"')
+    return key.decode(), int(rest[len(_SUM) : len(_SUM) + 8], 16)
 
 
 def unsealed(line: bytes) -> bytes | None:

@@ -17,11 +17,11 @@ import msgspec
 from agentv.errors import StoreError
 from agentv.model.response import TargetResponse
 from agentv.model.trial import TrialResult
-from agentv.store.answers import HEADER, VERSION, answer_line, unsealed
-from agentv.store.directory import INDEX, JOURNAL, RunDirectory
+from agentv.store.answers import HEADER, VERSION, answer_line, row_seal, unsealed
+from agentv.store.directory import INDEX, JOURNAL, REJECTED, RunDirectory
 from agentv.store.encoding import to_json
 from agentv.store.heartbeat import Heartbeat
-from agentv.store.lines import LineFile, cut_torn_end, read_lines
+from agentv.store.lines import LineFile, cut_torn_end, read_lines, set_aside
 from agentv.store.reading import finished_keys
 from agentv.store.recall import Recall
 from agentv.store.rows import Places, row_of
@@ -58,6 +58,7 @@ class Journal:
         self._answers = LineFile(self._path / JOURNAL)
         self._index = LineFile(self._path / INDEX)
         self._rows: list[bytes] = []
+        self._seals: list[bytes] = []
         self._buffered = 0
         self._lock = Lock()
         self._open = True
@@ -86,12 +87,19 @@ class Journal:
     def recall(self) -> int:
         """Look up what this run was answered before; how many answers it was.
 
-        A line whose checksum does not agree is passed over and counted in `damaged`: its call is made again.
+        A line whose checksum does not agree is passed over and counted in `damaged`: its call is made again. A row that
+        is not as it was written is set aside: its trial is graded again.
         """
         if self._recall is not None:
             self._recall.close()
         self._recall = Recall(self._path / JOURNAL)
         self.damaged = self._recall.damaged
+        strange = set(self._recall.strange_rows(self._path / INDEX))
+        if strange:
+            self._index.close()
+            set_aside(self._path / INDEX, strange, self._path / REJECTED)
+            self._index = LineFile(self._path / INDEX)
+            self.mended = (*self.mended, _rejected(len(strange)))
         return len(self._recall)
 
     def finish(self, result: TrialResult) -> None:
@@ -105,6 +113,7 @@ class Journal:
             raise self._heartbeat.failure
         with self._lock:
             self._rows.append(line)
+            self._seals.append(row_seal(result.trial.key, line))
             self._buffered += len(line)
         if self._buffered >= BUFFERED_BYTES:
             self._write_rows()
@@ -145,9 +154,17 @@ class Journal:
     def _write_rows(self) -> None:
         with self._lock:
             if self._rows:
+                self._answers.append(b"".join(self._seals))  # first: a row that nobody vouches for counts for nothing
                 self._index.append(b"\n".join(self._rows) + b"\n")  # refused, they stay for another try
                 self._rows.clear()
+                self._seals.clear()
                 self._buffered = 0
+
+
+def _rejected(rows: int) -> str:
+    if rows == 1:
+        return f"{INDEX}: 1 row is not as it was written: it is set aside in {REJECTED}, and its trial is graded anew"
+    return f"{INDEX}: {rows:,} rows are not as they were written: set aside in {REJECTED}, their trials are graded anew"
 
 
 def _mend(directory: RunDirectory) -> Iterator[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from threading import Lock
 
 from agentv.errors import StoreError
 
@@ -36,7 +37,7 @@ def store_error(doing: str, path: Path, error: OSError) -> StoreError:
 
 
 class LineFile:
-    """A file of lines, open for appending.
+    """A file of lines, open for appending, by several threads too.
 
     Raises:
         StoreError: it cannot be opened; so for every method, when the system refuses.
@@ -47,11 +48,16 @@ class LineFile:
         try:
             self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
             self.size = os.fstat(self._fd).st_size
+            self._lock = Lock()
         except OSError as error:
             raise store_error("open", path, error) from error
 
     def append(self, lines: bytes) -> None:
         """Hand whole lines to the system, in one write where it takes them in one."""
+        with self._lock:
+            self._append(lines)
+
+    def _append(self, lines: bytes) -> None:
         try:
             written = os.write(self._fd, lines)
             while written < len(lines):  # a signal, or the disk is nearly full
@@ -74,6 +80,32 @@ class LineFile:
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._fd)
+
+
+def set_aside(path: Path, lines: Collection[bytes], elsewhere: Path) -> None:
+    """Move lines of a file to the end of another. The file is whole at any moment: with them, or without.
+
+    Args:
+        path: of the file.
+        lines: those to move, their ends included.
+        elsewhere: of the other file, which is made where it is missing.
+
+    Raises:
+        StoreError: the system refuses.
+    """
+    new = path.with_name(f".{path.name}.new")
+    try:
+        with elsewhere.open("ab") as other:
+            other.writelines(lines)
+            other.flush()
+            os.fsync(other.fileno())
+        with path.open("rb") as old, new.open("wb") as file:
+            file.writelines(line for line in old if line not in lines)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(path)
+    except OSError as error:
+        raise store_error("mend", path, error) from error
 
 
 def cut_torn_end(path: Path, whole: Callable[[bytes], bool]) -> int:

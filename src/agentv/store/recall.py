@@ -1,14 +1,28 @@
-"""Where the answers of an earlier run stand in its journal: 32 bytes an answer, so that a million of them fit."""
+"""What the journal of an earlier run holds: where its answers stand, and which rows it vouches for.
+
+Some 30 bytes are kept for each, so that a million of them fit.
+"""
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from pathlib import Path
+from zlib import crc32
+
+import msgspec
 
 from agentv.model.response import TargetResponse
-from agentv.store.answers import HEADER, answer_of, is_redacted, key_in, unsealed
+from agentv.store.answers import HEADER, answer_of, is_redacted, key_in, seal_in, unsealed
 from agentv.store.hashes import NumberedHashes
-from agentv.store.lines import store_error
+from agentv.store.lines import read_lines, store_error
+
+
+class _KeyOf(msgspec.Struct, gc=False):
+    key: str
+
+
+_row = msgspec.json.Decoder(_KeyOf)
 
 
 class Recall:
@@ -29,6 +43,7 @@ class Recall:
         self._path = path
         self._numbers = NumberedHashes()
         self._offsets = array("Q")
+        self._rows = NumberedHashes()
         try:
             self._file = path.open("rb")
             self._find_all()
@@ -52,6 +67,10 @@ class Recall:
         if unsealed(line.rstrip(b"\n")) is None:
             self.damaged += 1
             return
+        seal = seal_in(line)
+        if seal is not None:
+            self._rows.number(hash(seal))
+            return
         number = self._numbers.number(_hash(key_in(line)))
         if number == len(self._offsets):
             self._offsets.append(offset)
@@ -70,6 +89,26 @@ class Recall:
             raise store_error("read", self._path, error) from error
         found = None if body is None or is_redacted(body) else answer_of(body)
         return found[1] if found is not None and found[0] == key else None
+
+    def vouches_for(self, row: bytes) -> bool:
+        """Whether a line of `index.jsonl`, without its end, is as it was written."""
+        try:
+            key = _row.decode(row).key
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False
+        return self._rows.find(hash((key, crc32(row)))) is not None
+
+    def strange_rows(self, index: Path) -> Iterator[bytes]:
+        """The rows that nobody wrote so, their ends included; none where the journal vouches for no row at all.
+
+        Raises:
+            StoreError: the file cannot be read.
+        """
+        if not len(self._rows):
+            return
+        for _, line in read_lines(index):
+            if not self.vouches_for(line.rstrip(b"\n")):
+                yield line
 
     def close(self) -> None:
         """Let go of the file."""

@@ -174,6 +174,50 @@ def test_a_changed_answer_in_the_middle_is_passed_over_and_counted(directory):
         assert journal.damaged == 1
 
 
+CHANGED = [
+    (b'"status":"passed"', b'"status":"failed"'),
+    (b'"test_id":"b"', b'"test_id":"a"'),
+    (b'"key":"b"', b'"key":"a"'),
+    (b'"key":"b"', b'"key":"\xff"'),
+    (b'{"test_id":"b"', b'["test_id":"b"'),
+]
+
+
+@pytest.mark.parametrize(("written", "changed"), CHANGED)
+def test_a_row_that_was_changed_is_set_aside_and_told(directory, written, changed):
+    fill(directory, "a", "b", "c")
+    index = directory.path / "index.jsonl"
+    first, second, third = index.read_bytes().splitlines(keepends=True)
+    other = second.replace(written, changed, 1)
+    assert other != second
+    index.write_bytes(first + other + third)
+    _, rows, journal = reopened(directory)
+    assert rows == ["a", "c"]
+    assert "index.jsonl: 1 row is not as it was written" in journal.mended[0]
+    assert index.read_bytes() == first + third
+    assert (directory.path / "rejected.jsonl").read_bytes() == other
+    fill(directory, "b")
+    assert reopened(directory)[1] == ["a", "c", "b"]
+
+
+def test_a_row_of_another_run_is_set_aside(tmp_path, directory):
+    fill(directory, "a")
+    with RunDirectory.create(tmp_path, NOW, out=tmp_path / "other") as other:
+        fill(other, "z")
+        foreign = (other.path / "index.jsonl").read_bytes()
+    with (directory.path / "index.jsonl").open("ab") as index:
+        index.write(foreign)
+    assert reopened(directory)[1] == ["a"]
+
+
+def test_rows_whose_journal_vouches_for_none_stand(directory):
+    fill(directory, "a", "b")
+    path = directory.path / "journal.jsonl"
+    path.write_bytes(b"".join(line for line in path.read_bytes().splitlines(keepends=True) if b'"row":' not in line))
+    keys, rows, journal = reopened(directory)
+    assert (keys, rows, journal.mended) == (["a", "b"], ["a", "b"], ())
+
+
 @pytest.mark.parametrize("header", [b"something else\n", b'{"format":"agentv-journal","version":2}\n'])
 def test_another_journal_is_refused(directory, header):
     path = directory.path / "journal.jsonl"
