@@ -218,8 +218,8 @@ class Reader(Protocol):
 class Store(Protocol):
     """Where a run is kept. Every implementation passes `tests/contract/test_stores.py`."""
 
-    def keep(self, key: str, answer: TargetResponse) -> None:
-        """Keep an answer, of a target or a judge, before anything is done with it."""
+    def keep(self, key: str, case: str, answer: TargetResponse) -> None:
+        """Keep an answer, of a target or a judge, to a case, before anything is done with it."""
         ...
 
     def kept(self, key: str) -> TargetResponse | None:

@@ -67,20 +67,20 @@ answers = st.builds(
 @given(kept=st.lists(answers, max_size=3))
 def test_an_answer_comes_back_as_it_was_given(store, kept):
     for number, answer in enumerate(kept):
-        store.keep(f"key-{number}", answer)
+        store.keep(f"key-{number}", "case", answer)
     store.recall()
     assert [store.kept(f"key-{number}") for number in range(len(kept))] == kept
 
 
 def test_of_several_answers_under_one_key_the_last_counts(store):
     for text in ("one", "two"):
-        store.keep("key", TargetResponse(text))
+        store.keep("key", "case", TargetResponse(text))
     store.recall()
     assert store.kept("key") == TargetResponse("two")
 
 
 def test_answers_of_this_run_do_not_count_and_those_of_others_are_not_found(store):
-    store.keep("key", TargetResponse("yes"))
+    store.keep("key", "case", TargetResponse("yes"))
     assert store.kept("key") is None
     assert store.recall() == 1
     assert store.kept("another") is None
@@ -110,7 +110,7 @@ def test_a_trial_that_stopped_its_target_is_not_finished(store):
 
 
 def test_an_answer_alone_does_not_finish_its_trial(store):
-    store.keep("k1", TargetResponse("yes"))
+    store.keep("k1", "case", TargetResponse("yes"))
     assert list(store.finished()) == []
 
 

@@ -15,7 +15,7 @@ class MemoryStore:
         self.results: list[TrialResult] = []
         self.closed = False
 
-    def keep(self, key: str, answer: TargetResponse) -> None:
+    def keep(self, key: str, case: str, answer: TargetResponse) -> None:
         self.answers.append((key, answer))
 
     def kept(self, key: str) -> TargetResponse | None:

@@ -19,7 +19,7 @@ from agentv.engine.conversation import first_request
 from agentv.engine.kept import call_key
 from agentv.engine.order import Order, standing
 from agentv.engine.plan import without
-from agentv.engine.run import Run
+from agentv.engine.run import Run, RunLimits
 from agentv.engine.stops import is_stopped
 from agentv.errors import ExitStatus, StoreError, UsageError
 from agentv.foreign.processes import kill_all
@@ -27,7 +27,7 @@ from agentv.model.events import Event, RunFinished, RunResumed, TargetStopped, T
 from agentv.model.suite import Suite
 from agentv.model.summary import Summary
 from agentv.model.trial import Trial, TrialResult
-from agentv.store.directory import INDEX, RUN, RunDirectory
+from agentv.store.directory import HISTORY, INDEX, RUN, RunDirectory
 from agentv.store.journal import Journal
 from agentv.store.reading import read_rows
 from agentv.store.summary import Planned, summarize, write_summary
@@ -47,6 +47,7 @@ class Outcome:
         interrupted: Ctrl-C or a signal ended it early.
         notes: what people should know of the directory, such as a torn line that was cut.
         held_back: cases that were not run because of what became of those that they hang on.
+        fail_fast: the run was to stop at the first trial that does not pass, so that cases not run are no surprise.
     """
 
     run_id: str
@@ -55,6 +56,7 @@ class Outcome:
     interrupted: bool
     notes: tuple[str, ...] = ()
     held_back: int = 0
+    fail_fast: bool = False
 
     @property
     def status(self) -> ExitStatus:
@@ -65,7 +67,8 @@ class Outcome:
         cases = self.summary.cases
         if self.interrupted:
             return ExitStatus.INTERRUPTED
-        if cases.errored or cases.skipped > self.held_back:
+        unexplained = cases.skipped > self.held_back and not (self.fail_fast and cases.failed)
+        if cases.errored or unexplained:
             return ExitStatus.ERRORED
         return ExitStatus.FAILED if cases.failed or cases.skipped or not cases.passed else ExitStatus.PASSED
 
@@ -112,8 +115,9 @@ class _Evaluation:
         """Run the trials that have no row yet."""
         prepared, directory = self._prepared, self._directory
         with Journal(directory, self._root) as journal:
-            kept = self._kept(journal) if prepared.settings.resume else {}
-            if prepared.settings.resume:
+            goes_on = prepared.settings.goes_on_with is not None
+            kept = self._kept(journal) if goes_on else {}
+            if goes_on:
                 self._sink(self._resumed(kept, journal))
             directory.write(RUN, record_of(prepared, directory.run_id))
             connections = Connections(workers_of(prepared))
@@ -123,7 +127,7 @@ class _Evaluation:
                 prepared.counts[1] - len(kept),
                 workers=workers_of(prepared),
                 world=connections.world(journal),
-                max_errors=max_errors_of(prepared),
+                limits=RunLimits(max_errors_of(prepared), fail_fast=prepared.settings.fail_fast),
             )
             self.begun = True
             try:
@@ -144,6 +148,10 @@ class _Evaluation:
         from agentv.store.results import read_results  # only a run that goes on has results to read
 
         journal.recall()
+        rerun = self._prepared.settings.rerun
+        if rerun is not None:
+            planned = {trial.key for trial in self._prepared.plan}
+            journal.begin_anew(lambda row: row.status == rerun and row.key in planned)
         linked = any(suite.links for suite in self._prepared.suites)
         rows = set(journal.finished())
         kept: dict[str, TrialResult | None] = dict.fromkeys(standing(self._prepared.plan, rows))
@@ -198,17 +206,19 @@ class _Evaluation:
     def _outcome(self, finished: RunFinished, mended: tuple[str, ...]) -> Outcome:
         directory, prepared = self._directory, self._prepared
         cases, trials = prepared.counts
-        resumed = prepared.settings.resume is not None
+        resumed = prepared.settings.goes_on_with is not None
         summary = summarize(
             read_rows(directory.path / INDEX),
             run_id=directory.run_id,
             planned=Planned(cases=cases, trials=trials),
             duration_ms=finished.duration_ms,
             current={trial.key for trial in prepared.plan} if resumed else None,
+            replaced=read_rows(directory.path / HISTORY) if resumed else (),
         )
         write_summary(directory, summary)
         interrupted, held_back = finished.interrupted, len(self._held_back)
-        return Outcome(directory.run_id, directory.path, summary, interrupted, mended, held_back)
+        fast = prepared.settings.fail_fast
+        return Outcome(directory.run_id, directory.path, summary, interrupted, mended, held_back, fast)
 
 
 def _damage(lines: int) -> Iterator[str]:
@@ -233,8 +243,9 @@ def _directory(prepared: Prepared) -> Iterator[RunDirectory]:
     settings = prepared.settings
     root = Path(root_of(prepared.suites))
     redactor = redactor_for(prepared.suites)
-    if settings.resume is not None:
-        run = find_run(settings.resume, root, settings.out)
+    going_on = settings.goes_on_with
+    if going_on is not None:
+        run = find_run(going_on, root, settings.out)
         _refuse_other_suites(run, prepared.suites, str(root))
         opened = RunDirectory.open(run, redactor=redactor)
     else:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Literal
 
 from agentv.errors import UsageError
 from agentv.model.suite import Case, TargetSpec
@@ -29,6 +30,8 @@ class EvalSettings:
         sample, seed: so many of those, drawn at random; without a seed one is chosen, and recorded.
         limit: at most so many of those, of each suite.
         resume: a run's id, directory or `last`; None: a new run.
+        rerun: of that run, trials that ended so are done anew.
+        fail_fast: stop after the first trial that fails or errs.
         asks: False: nothing will be called, so that keys may be missing.
         process_env: the environment of the process.
     """
@@ -54,9 +57,16 @@ class EvalSettings:
     env_file: str | None = None
     out: str | None = None
     resume: str | None = None
+    rerun: Literal["failed", "errored"] | None = None
+    fail_fast: bool = False
     strict: bool = False
     asks: bool = True
     process_env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+
+    @property
+    def goes_on_with(self) -> str | None:
+        """The run to go on with: that of `resume`, else for a rerun the last one."""
+        return self.resume or ("last" if self.rerun is not None else None)
 
     @property
     def asked_targets(self) -> tuple[str, ...]:

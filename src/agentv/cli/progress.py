@@ -132,6 +132,8 @@ def _without(event: TargetStopped) -> str:
 def _stopping(event: RunInterrupted) -> str:
     if event.reason == "max-errors":
         return "too many errored trials: no more are started"
+    if event.reason == "fail-fast":
+        return "a trial did not pass: no more are started"
     running = f"waiting up to {GRACE_S:g} s for {event.running} running" if event.running else "nothing runs"
     return f"\nstopping: {running}; Ctrl-C again stops now"
 

@@ -69,7 +69,7 @@ async def kept_or_asked(
     answer = given if isinstance(given, TargetResponse | Failure) else await given
     if isinstance(answer, TargetResponse):
         timed = answer if answer.duration_ms is not None else replace(answer, duration_ms=(monotonic() - began) * 1000)
-        store.keep(key, _written(timed, key, request))
+        store.keep(key, request.case_id, _written(timed, key, request))
     return answer
 
 

@@ -7,6 +7,8 @@ from typing import Literal, TypeAlias
 
 from agentv.model.trial import TrialResult
 
+StopReason: TypeAlias = Literal["interrupt", "max-errors", "fail-fast"]
+
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
@@ -59,7 +61,7 @@ class RunInterrupted:
     """No more trials start; `running` are being waited for."""
 
     running: int
-    reason: Literal["interrupt", "max-errors"]
+    reason: StopReason
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,15 @@
 """The lines of `journal.jsonl`: every answer received, and the checksum of every row, each with a checksum of its own.
 
 The first line is `{"format":"agentv-journal","version":1}`. Every other line is one JSON object that begins with
-`crc32`, eight hex digits. Either it goes on with `row`, the key of a trial, and `sum`, the CRC-32 of the line that the
-trial has in `index.jsonl`. Or it is an answer: `key`, `output`, `messages`, `token_usage`, `cost_usd`, `duration_ms`,
-`finish_reason`, `metadata` as the target gave them, `attempts` where the call was made more than once, and `redacted`
-where a secret was taken out of it. The checksum is zlib's CRC-32 of the line without its end and without
-`"crc32":"xxxxxxxx",`.
+`crc32`, eight hex digits. What follows tells its kind:
+
+    row, sum    vouches for a row: the key of a trial, and the CRC-32 of the line that it has in `index.jsonl`
+    anew        ids of cases that are done anew: their answers up to here are not to be used again
+    key, case   an answer: of which call, for which case; then `output`, `messages`, `token_usage`, `cost_usd`,
+                `duration_ms`, `finish_reason`, `metadata` as the target gave them, `attempts` where the call was made
+                more than once, and `redacted` where a secret was taken out of it
+
+The checksum is zlib's CRC-32 of the line without its end and without `"crc32":"xxxxxxxx",`.
 """
 
 from __future__ import annotations
@@ -29,6 +33,7 @@ HEADER = b'{"format":"agentv-journal","version":%d}\n' % VERSION
 _SEAL = b'{"crc32":"%08x",'
 _SEALED = len(_SEAL % 0)
 _KEY = b'"key":"'
+_ANEW = b'"anew":['
 _ROW = b'"row":"'
 _SUM = b',"sum":"'
 
@@ -37,6 +42,7 @@ class AnswerRow(Struct, gc=False):
     """One answer. `messages` are the model's own dataclasses, field by field."""
 
     key: str
+    case: str
     output: str | None
     messages: Sequence[Message]
     token_usage: TokenUsage | None
@@ -48,14 +54,26 @@ class AnswerRow(Struct, gc=False):
     redacted: bool | UnsetType = UNSET
 
 
-def answer_line(key: str, answer: TargetResponse, *, redacted: bool = False) -> bytes:
+class _CaseOf(Struct, gc=False):
+    case: str
+
+
+_case = msgspec.json.Decoder(_CaseOf)
+
+
+def answer_line(key: str, case: str, answer: TargetResponse, *, redacted: bool = False) -> bytes:
     """The line of one answer, its end included.
 
-    `redacted`: secrets were taken out of it, so that it is not what was answered.
+    Args:
+        key: of the call.
+        case: the id of the case that it was made for.
+        answer: what came back.
+        redacted: secrets were taken out of it, so that it is not what was answered.
     """
     body = to_json(
         AnswerRow(
             key,
+            case,
             answer.output,
             answer.messages,
             answer.token_usage,
@@ -68,6 +86,25 @@ def answer_line(key: str, answer: TargetResponse, *, redacted: bool = False) -> 
         )
     )
     return b"%b%b\n" % (_SEAL % crc32(body), body[1:])
+
+
+class AnewRow(Struct, gc=False):
+    """Cases whose answers are not to be used again."""
+
+    anew: list[str]
+
+
+def anew_line(cases: Sequence[str]) -> bytes:
+    """The line from which on the answers for these cases are forgotten, its end included."""
+    body = to_json(AnewRow(list(cases)))
+    return b"%b%b\n" % (_SEAL % crc32(body), body[1:])
+
+
+def anew_in(line: bytes) -> list[str] | None:
+    """The cases that a whole line forgets; None where it is an answer or vouches for a row."""
+    if not line.startswith(_ANEW, _SEALED):
+        return None
+    return msgspec.json.decode(b"{" + line[_SEALED:], type=AnewRow).anew
 
 
 def row_seal(key: str, row: bytes) -> bytes:
@@ -99,6 +136,11 @@ def key_in(line: bytes) -> str:
     """The key of a line that is whole."""
     begin = _SEALED + len(_KEY)
     return line[begin : line.index(b'"', begin)].decode()
+
+
+def case_in(line: bytes) -> str:
+    """The case that the answer in a whole line was for."""
+    return _case.decode(b"{" + line[_SEALED:]).case
 
 
 def is_redacted(body: bytes) -> bool:

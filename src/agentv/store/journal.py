@@ -6,7 +6,7 @@ process loses none, a power cut at most those. Rows are buffered: one that is lo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from threading import Lock
 from types import TracebackType
@@ -17,12 +17,12 @@ import msgspec
 from agentv.errors import StoreError
 from agentv.model.response import TargetResponse
 from agentv.model.trial import TrialResult
-from agentv.store.answers import HEADER, VERSION, answer_line, row_seal, unsealed
-from agentv.store.directory import INDEX, JOURNAL, REJECTED, RunDirectory
+from agentv.store.answers import HEADER, VERSION, anew_line, answer_line, row_seal, unsealed
+from agentv.store.directory import HISTORY, INDEX, JOURNAL, REJECTED, RunDirectory
 from agentv.store.encoding import to_json
 from agentv.store.heartbeat import Heartbeat
 from agentv.store.lines import LineFile, cut_torn_end, read_lines, set_aside
-from agentv.store.reading import finished_keys
+from agentv.store.reading import RowFacts, finished_keys, key_of_row, read_rows
 from agentv.store.recall import Recall
 from agentv.store.rows import Places, row_of
 
@@ -66,11 +66,11 @@ class Journal:
         if self._answers.size == 0:
             self._answers.append(HEADER)
 
-    def keep(self, key: str, answer: TargetResponse) -> None:
+    def keep(self, key: str, case: str, answer: TargetResponse) -> None:
         """Keep an answer: it is with the system when this returns."""
-        line = answer_line(key, answer)
+        line = answer_line(key, case, answer)
         if self._redactor.found_in(line):
-            line = answer_line(key, self._redactor.redact_answer(answer), redacted=True)
+            line = answer_line(key, self._redactor.redact(case), self._redactor.redact_answer(answer), redacted=True)
         if self._heartbeat.failure is not None:
             raise self._heartbeat.failure
         self._answers.append(line)
@@ -94,13 +94,35 @@ class Journal:
             self._recall.close()
         self._recall = Recall(self._path / JOURNAL)
         self.damaged = self._recall.damaged
-        strange = set(self._recall.strange_rows(self._path / INDEX))
-        if strange:
-            self._index.close()
-            set_aside(self._path / INDEX, strange, self._path / REJECTED)
+        recall = self._recall
+        if recall.vouches and any(not recall.vouches_for(line.rstrip(b"\n")) for _, line in self._lines()):
+            moved = self._move(lambda row: not recall.vouches_for(row), REJECTED)
+            self.mended = (*self.mended, _rejected(moved))
+        return len(recall)
+
+    def begin_anew(self, chosen: Callable[[RowFacts], bool]) -> int:
+        """Move rows to `history.jsonl` and forget the answers of their cases, so that they are asked again; how many.
+
+        Interrupted in the middle, the rows stand as they did.
+        """
+        wanted = {row.key: row.test_id for row in read_rows(self._path / INDEX) if chosen(row)}
+        if not wanted:
+            return 0
+        self._answers.append(anew_line(sorted(set(wanted.values()))))
+        self._answers.sync()
+        moved = self._move(lambda line: key_of_row(line) in wanted, HISTORY)
+        self.recall()
+        return moved
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        return read_lines(self._path / INDEX)
+
+    def _move(self, chosen: Callable[[bytes], bool], elsewhere: str) -> int:
+        self._index.close()
+        try:
+            return set_aside(self._path / INDEX, chosen, self._path / elsewhere)
+        finally:
             self._index = LineFile(self._path / INDEX)
-            self.mended = (*self.mended, _rejected(len(strange)))
-        return len(self._recall)
 
     def finish(self, result: TrialResult) -> None:
         """Keep the row of a finished trial. One that was skipped has no row, so that a resume runs it."""

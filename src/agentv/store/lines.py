@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -82,30 +82,32 @@ class LineFile:
         os.close(self._fd)
 
 
-def set_aside(path: Path, lines: Collection[bytes], elsewhere: Path) -> None:
-    """Move lines of a file to the end of another. The file is whole at any moment: with them, or without.
+def set_aside(path: Path, chosen: Callable[[bytes], bool], elsewhere: Path) -> int:
+    """Move lines of a file to the end of another; how many. The file is whole at any moment: with them, or without.
 
     Args:
         path: of the file.
-        lines: those to move, their ends included.
+        chosen: whether a line is moved, given without its end.
         elsewhere: of the other file, which is made where it is missing.
 
     Raises:
         StoreError: the system refuses.
     """
     new = path.with_name(f".{path.name}.new")
+    moved = 0
     try:
-        with elsewhere.open("ab") as other:
-            other.writelines(lines)
-            other.flush()
-            os.fsync(other.fileno())
-        with path.open("rb") as old, new.open("wb") as file:
-            file.writelines(line for line in old if line not in lines)
-            file.flush()
-            os.fsync(file.fileno())
+        with path.open("rb") as old, new.open("wb") as file, elsewhere.open("ab") as other:
+            for line in old:
+                here = not line.isspace() and chosen(line.rstrip(b"\n"))
+                moved += here
+                (other if here else file).write(line)
+            for one in (other, file):
+                one.flush()
+                os.fsync(one.fileno())
         new.replace(path)
     except OSError as error:
         raise store_error("mend", path, error) from error
+    return moved
 
 
 def cut_torn_end(path: Path, whole: Callable[[bytes], bool]) -> int:

@@ -83,6 +83,21 @@ def read_rows(path: Path) -> Iterator[RowFacts]:
         yield row
 
 
+class _KeyOf(Struct, gc=False):
+    key: str
+
+
+_key = msgspec.json.Decoder(_KeyOf)
+
+
+def key_of_row(line: bytes) -> str | None:
+    """The key of the trial that a line of `index.jsonl` is of; None where it is no row."""
+    try:
+        return _key.decode(line).key
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
 def not_a_row(path: Path, number: int, error: Exception) -> StoreError:
     """What to say of a line that cannot be read."""
     return StoreError(f"{path}:{number}: this is no row of a run: {error}")

@@ -6,23 +6,14 @@ Some 30 bytes are kept for each, so that a million of them fit.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
 
-import msgspec
-
 from agentv.model.response import TargetResponse
-from agentv.store.answers import HEADER, answer_of, is_redacted, key_in, seal_in, unsealed
+from agentv.store.answers import HEADER, anew_in, answer_of, case_in, is_redacted, key_in, seal_in, unsealed
 from agentv.store.hashes import NumberedHashes
-from agentv.store.lines import read_lines, store_error
-
-
-class _KeyOf(msgspec.Struct, gc=False):
-    key: str
-
-
-_row = msgspec.json.Decoder(_KeyOf)
+from agentv.store.lines import store_error
+from agentv.store.reading import key_of_row
 
 
 class Recall:
@@ -43,7 +34,9 @@ class Recall:
         self._path = path
         self._numbers = NumberedHashes()
         self._offsets = array("Q")
+        self._cases = array("q")
         self._rows = NumberedHashes()
+        self._forgotten: dict[int, int] = {}
         try:
             self._file = path.open("rb")
             self._find_all()
@@ -54,7 +47,14 @@ class Recall:
         return len(self._offsets)
 
     def __contains__(self, key: str) -> bool:
-        return self._numbers.find(_hash(key)) is not None
+        return self._find(key) is not None
+
+    def _find(self, key: str) -> int | None:
+        """The number of an answer that may be used."""
+        number = self._numbers.find(hash(key))
+        if number is None or self._forgotten.get(self._cases[number], -1) > self._offsets[number]:
+            return None
+        return number
 
     def _find_all(self) -> None:
         offset = 0
@@ -71,15 +71,20 @@ class Recall:
         if seal is not None:
             self._rows.number(hash(seal))
             return
-        number = self._numbers.number(_hash(key_in(line)))
+        cases = anew_in(line)
+        if cases is not None:
+            self._forgotten.update(dict.fromkeys(map(hash, cases), offset))
+            return
+        number, case = self._numbers.number(hash(key_in(line))), hash(case_in(line))
         if number == len(self._offsets):
             self._offsets.append(offset)
+            self._cases.append(case)
         else:
             self._offsets[number] = offset
 
     def answer(self, key: str) -> TargetResponse | None:
         """The answer under a key; None where there is none, or where a secret was taken out of it."""
-        number = self._numbers.find(_hash(key))
+        number = self._find(key)
         if number is None:
             return None
         try:
@@ -90,30 +95,16 @@ class Recall:
         found = None if body is None or is_redacted(body) else answer_of(body)
         return found[1] if found is not None and found[0] == key else None
 
+    @property
+    def vouches(self) -> bool:
+        """Whether the journal vouches for any row at all; one that was lost vouches for none."""
+        return len(self._rows) > 0
+
     def vouches_for(self, row: bytes) -> bool:
         """Whether a line of `index.jsonl`, without its end, is as it was written."""
-        try:
-            key = _row.decode(row).key
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return False
-        return self._rows.find(hash((key, crc32(row)))) is not None
-
-    def strange_rows(self, index: Path) -> Iterator[bytes]:
-        """The rows that nobody wrote so, their ends included; none where the journal vouches for no row at all.
-
-        Raises:
-            StoreError: the file cannot be read.
-        """
-        if not len(self._rows):
-            return
-        for _, line in read_lines(index):
-            if not self.vouches_for(line.rstrip(b"\n")):
-                yield line
+        key = key_of_row(row)
+        return key is not None and self._rows.find(hash((key, crc32(row)))) is not None
 
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
-
-
-def _hash(key: str) -> int:
-    return hash(key)

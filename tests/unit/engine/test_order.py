@@ -250,7 +250,7 @@ def test_too_many_errors_stop_those_that_wait_too():
 
 def test_a_bug_of_ours_ends_the_run_though_others_wait():
     class Broken(MemoryStore):
-        def keep(self, key: str, answer: TargetResponse) -> None:
+        def keep(self, key: str, case: str, answer: TargetResponse) -> None:
             raise OSError("disk full")
 
     suite = linked(case("a"), case("b"), case("c"), needs={"b": ["a"], "c": ["a"]})

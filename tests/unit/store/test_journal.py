@@ -35,7 +35,7 @@ def journal(directory):
 def fill(directory, *ids):
     with Journal(directory, ROOT) as journal:
         for key in ids:
-            journal.keep(key, TargetResponse(f"answer of {key}"))
+            journal.keep(key, key, TargetResponse(f"answer of {key}"))
             journal.finish(finished(trial=trial(key, key=key)))
 
 
@@ -54,10 +54,21 @@ def wait_for(condition):
 
 
 def test_the_journal_says_what_it_is(directory, journal):
-    journal.keep("k", TargetResponse("yes"))
+    journal.keep("k", "c", TargetResponse("yes"))
     header, line = (directory.path / "journal.jsonl").read_text().splitlines()
     assert json.loads(header) == {"format": "agentv-journal", "version": 1}
-    keys = ["crc32", "key", "output", "messages", "token_usage", "cost_usd", "duration_ms", "finish_reason", "metadata"]
+    keys = [
+        "crc32",
+        "key",
+        "case",
+        "output",
+        "messages",
+        "token_usage",
+        "cost_usd",
+        "duration_ms",
+        "finish_reason",
+        "metadata",
+    ]
     assert list(json.loads(line)) == keys
 
 
@@ -69,7 +80,7 @@ def test_an_answer_is_with_the_system_at_once(directory):
         "from agentv.store.directory import RunDirectory\n"
         "from agentv.store.journal import Journal\n"
         "journal = Journal(RunDirectory.open(Path(sys.argv[1])), '/')\n"
-        "journal.keep('k', TargetResponse('kept'))\n"
+        "journal.keep('k', 'c', TargetResponse('kept'))\n"
         "os.kill(os.getpid(), 9)\n"
     )
     directory.close()
@@ -230,7 +241,7 @@ def test_secrets_are_taken_out_of_answers_and_rows(tmp_path):
     secret = 'hunter"22'
     with RunDirectory.create(tmp_path, NOW, redactor=Redactor([secret])) as directory:
         with Journal(directory, ROOT) as journal:
-            journal.keep("k", TargetResponse(f"it is {secret}", metadata={secret: secret}))
+            journal.keep("k", "c", TargetResponse(f"it is {secret}", metadata={secret: secret}))
             journal.finish(finished(output=f"it is {secret}", trial=trial(f"about {secret}", key="k")))
             journal.recall()
             assert journal.kept("k") is None  # it is not quite what was answered, so that the call is made again
@@ -246,7 +257,7 @@ def test_secrets_are_taken_out_of_answers_and_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "write", [lambda journal: journal.keep("k", TargetResponse("x")), lambda journal: journal.finish(finished())]
+    "write", [lambda journal: journal.keep("k", "c", TargetResponse("x")), lambda journal: journal.finish(finished())]
 )
 def test_a_directory_that_is_removed_stops_the_run(directory, write):
     journal = Journal(directory, ROOT)
