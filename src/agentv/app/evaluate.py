@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agentv.app.preparation import Prepared, find_run, max_errors_of, root_of, workers_of
+from agentv.app.regrading import answers_to_regrade
 from agentv.app.run_record import record_of
 from agentv.app.unpriced import Unpriced
 from agentv.app.wiring import Connections, redactor_for
@@ -23,13 +24,15 @@ from agentv.engine.run import Run, RunLimits
 from agentv.engine.stops import is_stopped
 from agentv.errors import ExitStatus, StoreError, UsageError
 from agentv.foreign.processes import kill_all
-from agentv.model.events import Event, RunFinished, RunResumed, TargetStopped, TrialFinished, TrialKept
+from agentv.model.events import Event, RunFinished, RunRegrades, RunResumed, TargetStopped, TrialFinished, TrialKept
 from agentv.model.suite import Suite
 from agentv.model.summary import Summary
 from agentv.model.trial import Trial, TrialResult
+from agentv.ports import Store
 from agentv.store.directory import HISTORY, INDEX, RUN, RunDirectory
 from agentv.store.journal import Journal
 from agentv.store.reading import read_rows
+from agentv.store.recall import Recall
 from agentv.store.summary import Planned, summarize, write_summary
 
 GRACE_S = 10.0
@@ -88,8 +91,8 @@ async def evaluate_async(prepared: Prepared, sink: Sink, *, signals: bool = Fals
     Raises:
         StoreError: as `evaluate`.
     """
-    with _directory(prepared) as directory:
-        evaluation = _Evaluation(prepared, directory, sink)
+    with answers_to_regrade(prepared) as earlier, _directory(prepared) as directory:
+        evaluation = _Evaluation(prepared, directory, sink, earlier)
         try:
             return await evaluation.run(signals=signals)
         except StoreError as error:
@@ -101,10 +104,11 @@ async def evaluate_async(prepared: Prepared, sink: Sink, *, signals: bool = Fals
 class _Evaluation:
     """One run, from an open directory to its outcome."""
 
-    def __init__(self, prepared: Prepared, directory: RunDirectory, sink: Sink) -> None:
+    def __init__(self, prepared: Prepared, directory: RunDirectory, sink: Sink, earlier: Recall | None) -> None:
         self._prepared = prepared
         self._directory = directory
         self._sink = sink
+        self._earlier = earlier
         self._root = root_of(prepared.suites)
         self._held_back: set[tuple[int, str, str]] = set()
         self._left_out = 0
@@ -126,7 +130,7 @@ class _Evaluation:
                 self._trials(kept),
                 prepared.counts[1] - len(kept),
                 workers=workers_of(prepared),
-                world=connections.world(journal),
+                world=connections.world(self._store(journal, kept), asks_targets=self._earlier is None),
                 limits=RunLimits(max_errors_of(prepared), fail_fast=prepared.settings.fail_fast),
             )
             self.begun = True
@@ -162,6 +166,18 @@ class _Evaluation:
                 if linked:
                     kept[result.trial.key] = result
         return kept
+
+    def _store(self, journal: Journal, kept: Mapping[str, object]) -> Store:
+        """Where the run's answers are found and kept: its journal, with those of the run to regrade behind it."""
+        earlier = self._earlier
+        if earlier is None:
+            return journal
+        from agentv.store.regrading import Regrading
+
+        keys = (call_key(one.target, first_request(one)) for one in without(self._prepared.plan, kept))
+        there = [journal.holds(key) or key in earlier for key in keys]
+        self._sink(RunRegrades(earlier.run_id, sum(there), len(there) - sum(there)))
+        return Regrading(journal, earlier)
 
     def _resumed(self, kept: Mapping[str, object], journal: Journal) -> RunResumed:
         """How many trials stand, and for how many of the others an answer is there already."""

@@ -44,6 +44,7 @@ def _settings_record(prepared: Prepared) -> dict[str, Json]:
         "sample": settings.sample,
         "seed": sample.seed if sample else None,
         "limit": settings.limit,
+        "regrade": settings.regrade,
     }
 
 

@@ -31,6 +31,7 @@ class EvalSettings:
         limit: at most so many of those, of each suite.
         resume: a run's id, directory or `last`; None: a new run.
         rerun: of that run, trials that ended so are done anew.
+        regrade: grade the answers of this run, and ask no target.
         fail_fast: stop after the first trial that fails or errs.
         asks: False: nothing will be called, so that keys may be missing.
         process_env: the environment of the process.
@@ -58,6 +59,7 @@ class EvalSettings:
     out: str | None = None
     resume: str | None = None
     rerun: Literal["failed", "errored"] | None = None
+    regrade: str | None = None
     fail_fast: bool = False
     strict: bool = False
     asks: bool = True
@@ -109,6 +111,8 @@ def check_settings(settings: EvalSettings) -> None:
     for flag, tags in {"--tag": settings.tags, "--exclude-tag": settings.exclude_tags}.items():
         if not all(tag.strip() for tag in tags):
             raise UsageError(f"{flag} is given an empty tag", "name a tag, or leave the flag out")
+    if settings.regrade is not None and settings.rerun is not None:
+        raise UsageError("--regrade asks no target, and --rerun asks anew", "use one of them")
     if settings.seed is not None and settings.sample is None:
         raise UsageError("a seed needs a sample", "say how many cases with --sample N")
     if settings.seed is not None and not isinstance(settings.seed, int):

@@ -162,14 +162,14 @@ class Connections:
             found = self._embedders[id(spec)] = Remembering(target)
         return found
 
-    def world(self, store: Store) -> World:
+    def world(self, store: Store, *, asks_targets: bool = True) -> World:
         """What the engine reaches."""
 
         def judge(spec: TargetSpec, suite: Suite) -> Judge:
             return self.judge(spec, suite, store)
 
         ports = (self.target, judge, self.executor, self.javascript, store, SystemClock())
-        return World(*ports, traffic=self.traffic, embedder=self.embedder)
+        return World(*ports, traffic=self.traffic, embedder=self.embedder, asks_targets=asks_targets)
 
     async def close(self) -> None:
         """Let go of every connection, process and thread."""

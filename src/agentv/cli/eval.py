@@ -50,6 +50,9 @@ class Finite(click.FloatRange):
 @click.option("--fail-fast", is_flag=True, help="Stop after the first trial that fails or errs.")
 @click.option("--resume", is_flag=False, flag_value="last", metavar="RUN", help="Go on with a run.")
 @click.option("--rerun", type=click.Choice(("failed", "errored")), help="Do these trials of the run anew.")
+@click.option(
+    "--regrade", is_flag=False, flag_value="last", metavar="RUN", help="Grade the answers of a run; no target is asked."
+)
 @click.option("--list", "lists", is_flag=True, help="Only show what would run; nothing is called.")
 @format_options("The results as one JSON object on stdout; the same as --format json.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the totals.")

@@ -20,7 +20,16 @@ from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as
 from agentv.cli.printing import for_people, print_diagnostics, print_sample
 from agentv.errors import LoadError, UsageError
 from agentv.foreign.guard import unable_to_exit
-from agentv.model.events import Event, RunInterrupted, RunResumed, RunStarted, TargetStopped, TrialFinished, TrialKept
+from agentv.model.events import (
+    Event,
+    RunInterrupted,
+    RunRegrades,
+    RunResumed,
+    RunStarted,
+    TargetStopped,
+    TrialFinished,
+    TrialKept,
+)
 from agentv.reports.paths import shown_from
 from agentv.reports.plain import progress_line, render_plain
 from agentv.reports.text import one_line
@@ -104,6 +113,8 @@ def _sink(view: RunView, live: Live) -> Callable[[Event], None]:
             view.add_earlier(event.result)
         elif isinstance(event, RunResumed):
             click.echo(_going_on(event), err=True)
+        elif isinstance(event, RunRegrades):
+            click.echo(_regrading(event), err=True)
         elif isinstance(event, TargetStopped):
             click.echo(_without(event), err=True)
         elif isinstance(event, RunInterrupted):
@@ -119,6 +130,11 @@ def _going_on(event: RunResumed) -> str:
         parts.append(f"{event.regraded:,} {_are(event.regraded)} graded anew from the answers that were kept")
     parts.append(f"{event.asked:,} {_are(event.asked)} asked")
     return f"going on: {', '.join(parts)}"
+
+
+def _regrading(event: RunRegrades) -> str:
+    told = f"grading {plural(event.found, 'answer')} of {event.earlier} anew; no target is asked"
+    return f"{told}, and {plural(event.missing, 'trial')} will be errored for want of one" if event.missing else told
 
 
 def _are(count: int) -> str:

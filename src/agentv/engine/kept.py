@@ -63,6 +63,8 @@ async def kept_or_asked(
     key = call_key(spec, request)
     kept = store.kept(key)
     if kept is not None:
+        if kept.earlier:
+            store.keep(key, request.case_id, kept)  # so that this run can be gone on with, and graded anew, by itself
         return _spoken(kept, key, request)
     began = monotonic()
     given = ask(request)
@@ -82,8 +84,11 @@ class KeptTarget:
         self._store = store
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
-        """Ask, unless the answer is there."""
-        return await kept_or_asked(self._wrapped.answer, self._spec, request, self._store)
+        """Ask, unless the answer is there. What another run paid for costs nothing again; an unknown price stays so."""
+        answer = await kept_or_asked(self._wrapped.answer, self._spec, request, self._store)
+        if isinstance(answer, Failure) or not answer.earlier:
+            return answer
+        return replace(answer, token_usage=None, cost_usd=None if answer.cost_usd is None else 0.0)
 
     async def close(self) -> None:
         """Let go of what the target holds."""

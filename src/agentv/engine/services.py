@@ -30,6 +30,7 @@ class World:
         judge: the judge that asks a spec's target, in the environment of a suite.
         javascript: the JavaScript runtime in the environment of a suite.
         traffic: through which `connect` and `judge` ask; it keeps time, tries again, and knows who is stopped.
+        asks_targets: False: only answers that are kept are graded.
         embedder: what embeds texts through a spec's target; the same one at every call.
     """
 
@@ -41,6 +42,7 @@ class World:
     clock: Clock
     traffic: Traffic = field(default_factory=Traffic)
     embedder: Callable[[TargetSpec], Embedder] = _no_embedder
+    asks_targets: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,21 @@ class RunResumed:
 
 
 @dataclass(frozen=True, slots=True)
+class RunRegrades:
+    """No target is asked: answers of another run are graded. Comes before the run starts.
+
+    Attributes:
+        earlier: that run's id.
+        found: trials to come whose first answer is there.
+        missing: those that will be errored, since it is not.
+    """
+
+    earlier: str
+    found: int
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
 class TargetStopped:
     """No call of a target, or judge, can be answered: trials that need it are not run."""
 
@@ -75,4 +90,6 @@ class RunFinished:
     duration_ms: float
 
 
-Event: TypeAlias = RunStarted | RunResumed | TrialKept | TrialFinished | TargetStopped | RunInterrupted | RunFinished
+Event: TypeAlias = (
+    RunStarted | RunResumed | RunRegrades | TrialKept | TrialFinished | TargetStopped | RunInterrupted | RunFinished
+)

@@ -7,7 +7,7 @@ The first line is `{"format":"agentv-journal","version":1}`. Every other line is
     anew        ids of cases that are done anew: their answers up to here are not to be used again
     key, case   an answer: of which call, for which case; then `output`, `messages`, `token_usage`, `cost_usd`,
                 `duration_ms`, `finish_reason`, `metadata` as the target gave them, `attempts` where the call was made
-                more than once, and `redacted` where a secret was taken out of it
+                more than once, `earlier` where it is another run's, and `redacted` where a secret was taken out of it
 
 The checksum is zlib's CRC-32 of the line without its end and without `"crc32":"xxxxxxxx",`.
 """
@@ -51,6 +51,7 @@ class AnswerRow(Struct, gc=False):
     finish_reason: str | None
     metadata: JsonObject
     attempts: Sequence[Attempt] | UnsetType = UNSET
+    earlier: bool | UnsetType = UNSET
     redacted: bool | UnsetType = UNSET
 
 
@@ -82,6 +83,7 @@ def answer_line(key: str, case: str, answer: TargetResponse, *, redacted: bool =
             answer.finish_reason,
             answer.metadata or {},
             answer.attempts or UNSET,
+            answer.earlier or UNSET,
             redacted or UNSET,
         )
     )
@@ -161,6 +163,7 @@ def answer_of(body: bytes) -> tuple[str, TargetResponse]:
         finish_reason=row["finish_reason"],
         metadata=row["metadata"],
         attempts=tuple(Attempt(**attempt) for attempt in row.get("attempts", ())),
+        earlier=row.get("earlier", False),
     )
 
 

@@ -20,6 +20,7 @@ class Recall:
     """The answers of a `journal.jsonl` by their keys; of several under one key, the last.
 
     Attributes:
+        run_id: of the run, by its directory's name.
         damaged: lines whose checksum does not agree: they hold no answer.
 
     Args:
@@ -30,6 +31,7 @@ class Recall:
     """
 
     def __init__(self, path: Path) -> None:
+        self.run_id = path.parent.name
         self.damaged = 0
         self._path = path
         self._numbers = NumberedHashes()
