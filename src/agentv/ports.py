@@ -215,15 +215,42 @@ class Reader(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call whose answer is kept, or was.
+
+    Attributes:
+        key: the hash of what determines the answer.
+        target: the name of the target or judge that is asked.
+        request: what it is asked.
+    """
+
+    key: str
+    target: str
+    request: TargetRequest
+
+
+class Shelf(Protocol):
+    """Where answers are kept for later runs."""
+
+    def kept(self, call: Call) -> TargetResponse | None:
+        """The answer to a call; None where there is none."""
+        ...
+
+    def keep(self, call: Call, answer: TargetResponse) -> None:
+        """Keep the answer to a call."""
+        ...
+
+
 class Store(Protocol):
     """Where a run is kept. Every implementation passes `tests/contract/test_stores.py`."""
 
-    def keep(self, key: str, case: str, answer: TargetResponse) -> None:
-        """Keep an answer, of a target or a judge, to a case, before anything is done with it."""
+    def keep(self, call: Call, answer: TargetResponse) -> None:
+        """Keep an answer, of a target or a judge, before anything is done with it."""
         ...
 
-    def kept(self, key: str) -> TargetResponse | None:
-        """The answer that an earlier run kept under a key; None where there is none. Those of this run do not count."""
+    def kept(self, call: Call) -> TargetResponse | None:
+        """The answer that was kept before this run began; None where there is none."""
         ...
 
     def finish(self, result: TrialResult) -> None:

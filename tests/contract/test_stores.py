@@ -12,7 +12,7 @@ from agentv.model.message import FileBlock, ImageBlock, Message, TextBlock, Tool
 from agentv.model.response import Attempt, CallFailure, TargetResponse, TokenUsage
 from agentv.store.directory import RunDirectory
 from agentv.store.journal import Journal
-from doubles.stores import MemoryStore
+from doubles.stores import MemoryStore, call
 from doubles.trials import ROOT, finished, trial
 
 NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
@@ -67,23 +67,23 @@ answers = st.builds(
 @given(kept=st.lists(answers, max_size=3))
 def test_an_answer_comes_back_as_it_was_given(store, kept):
     for number, answer in enumerate(kept):
-        store.keep(f"key-{number}", "case", answer)
+        store.keep(call(f"key-{number}"), answer)
     store.recall()
-    assert [store.kept(f"key-{number}") for number in range(len(kept))] == kept
+    assert [store.kept(call(f"key-{number}")) for number in range(len(kept))] == kept
 
 
 def test_of_several_answers_under_one_key_the_last_counts(store):
     for text in ("one", "two"):
-        store.keep("key", "case", TargetResponse(text))
+        store.keep(call("key"), TargetResponse(text))
     store.recall()
-    assert store.kept("key") == TargetResponse("two")
+    assert store.kept(call("key")) == TargetResponse("two")
 
 
 def test_answers_of_this_run_do_not_count_and_those_of_others_are_not_found(store):
-    store.keep("key", "case", TargetResponse("yes"))
-    assert store.kept("key") is None
+    store.keep(call("key"), TargetResponse("yes"))
+    assert store.kept(call("key")) is None
     assert store.recall() == 1
-    assert store.kept("another") is None
+    assert store.kept(call("another")) is None
 
 
 def test_a_new_store_is_empty(store):
@@ -110,7 +110,7 @@ def test_a_trial_that_stopped_its_target_is_not_finished(store):
 
 
 def test_an_answer_alone_does_not_finish_its_trial(store):
-    store.keep("k1", "case", TargetResponse("yes"))
+    store.keep(call("k1"), TargetResponse("yes"))
     assert list(store.finished()) == []
 
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from agentv.model.message import Message
 from agentv.model.response import TargetResponse
 from agentv.model.trial import TrialResult
+from agentv.ports import Call, TargetRequest
+
+
+def call(key: str, case: str = "case") -> Call:
+    """A call with this key; what was asked does not matter."""
+    return Call(key, "gpt", TargetRequest(case, "hi", (Message("user", "hi"),)))
 
 
 class MemoryStore:
@@ -15,11 +22,11 @@ class MemoryStore:
         self.results: list[TrialResult] = []
         self.closed = False
 
-    def keep(self, key: str, case: str, answer: TargetResponse) -> None:
-        self.answers.append((key, answer))
+    def keep(self, call: Call, answer: TargetResponse) -> None:
+        self.answers.append((call.key, answer))
 
-    def kept(self, key: str) -> TargetResponse | None:
-        return self.recalled.get(key)
+    def kept(self, call: Call) -> TargetResponse | None:
+        return self.recalled.get(call.key)
 
     def recall(self) -> int:
         self.recalled.update(self.answers)

@@ -57,7 +57,7 @@ def test_todays_assertions_grade_yesterdays_answers(ran):
     assert asked(ran) == ["judge b"]  # what the judge said of the other one is known
     rows = {row["test_id"]: row for row in ran.rows("new")}
     assert [rows[name]["status"] for name in "ab"] == ["passed", "failed"]
-    assert (rows["b"]["output"], rows["b"]["regraded"], rows["b"]["cost_usd"]) == ("It is blue.", True, 0.5)
+    assert (rows["b"]["output"], rows["b"]["reused"], rows["b"]["cost_usd"]) == ("It is blue.", True, 0.5)
     found = summary(ran, "new")
     assert (found["cost_usd"], found["token_usage"], found["judge_cost_usd"]) == (None, None, 0.25)
 

@@ -172,12 +172,12 @@ class _Evaluation:
         earlier = self._earlier
         if earlier is None:
             return journal
-        from agentv.store.regrading import Regrading
+        from agentv.store.shelves import Shelved
 
         keys = (call_key(one.target, first_request(one)) for one in without(self._prepared.plan, kept))
         there = [journal.holds(key) or key in earlier for key in keys]
         self._sink(RunRegrades(earlier.run_id, sum(there), len(there) - sum(there)))
-        return Regrading(journal, earlier)
+        return Shelved(journal, [earlier])
 
     def _resumed(self, kept: Mapping[str, object], journal: Journal) -> RunResumed:
         """How many trials stand, and for how many of the others an answer is there already."""

@@ -17,7 +17,7 @@ import msgspec
 
 from agentv.model.response import Failure, TargetResponse
 from agentv.model.suite import TargetSpec
-from agentv.ports import Store, Target, TargetRequest
+from agentv.ports import Call, Store, Target, TargetRequest
 
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
@@ -60,18 +60,18 @@ async def kept_or_asked(
         request: what it is asked.
         store: where answers are kept.
     """
-    key = call_key(spec, request)
-    kept = store.kept(key)
+    call = Call(call_key(spec, request), spec.name, request)
+    kept = store.kept(call)
     if kept is not None:
         if kept.earlier:
-            store.keep(key, request.case_id, kept)  # so that this run can be gone on with, and graded anew, by itself
-        return _spoken(kept, key, request)
+            store.keep(call, kept)  # so that this run can be gone on with, and graded anew, by itself
+        return _spoken(kept, call.key, request)
     began = monotonic()
     given = ask(request)
     answer = given if isinstance(given, TargetResponse | Failure) else await given
     if isinstance(answer, TargetResponse):
         timed = answer if answer.duration_ms is not None else replace(answer, duration_ms=(monotonic() - began) * 1000)
-        store.keep(key, request.case_id, _written(timed, key, request))
+        store.keep(call, _written(timed, call.key, request))
     return answer
 
 

@@ -164,7 +164,7 @@ def result_of(
         attempts=1 + len(retries),
         retries=retries,
         judge_token_usage=used,
-        regraded=answer is not None and answer.earlier,
+        reused=answer is not None and answer.earlier,
     )
 
 

@@ -17,6 +17,7 @@ import msgspec
 from agentv.errors import StoreError
 from agentv.model.response import TargetResponse
 from agentv.model.trial import TrialResult
+from agentv.ports import Call
 from agentv.store.answers import HEADER, VERSION, anew_line, answer_line, row_seal, unsealed
 from agentv.store.directory import HISTORY, INDEX, JOURNAL, REJECTED, RunDirectory
 from agentv.store.encoding import to_json
@@ -66,19 +67,22 @@ class Journal:
         if self._answers.size == 0:
             self._answers.append(HEADER)
 
-    def keep(self, key: str, case: str, answer: TargetResponse) -> None:
+    def keep(self, call: Call, answer: TargetResponse) -> None:
         """Keep an answer: it is with the system when this returns."""
-        line = answer_line(key, case, answer)
+        case = call.request.case_id
+        line = answer_line(call.key, case, answer)
         if self._redactor.found_in(line):
-            line = answer_line(key, self._redactor.redact(case), self._redactor.redact_answer(answer), redacted=True)
+            line = answer_line(
+                call.key, self._redactor.redact(case), self._redactor.redact_answer(answer), redacted=True
+            )
         if self._heartbeat.failure is not None:
             raise self._heartbeat.failure
         self._answers.append(line)
         self._heartbeat.wake()
 
-    def kept(self, key: str) -> TargetResponse | None:
-        """What an earlier run was answered, once it is recalled."""
-        return None if self._recall is None else self._recall.answer(key)
+    def kept(self, call: Call) -> TargetResponse | None:
+        """What this run was answered before it was gone on with, once that is recalled."""
+        return None if self._recall is None else self._recall.answer(call.key)
 
     def holds(self, key: str) -> bool:
         """Whether there is such an answer, by its hash alone: it is not read."""

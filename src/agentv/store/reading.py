@@ -43,7 +43,7 @@ class RowFacts(Struct, gc=False):
     tags: tuple[str, ...] = ()
     repeat: int = 1
     aggregate: Aggregate = "mean"
-    regraded: bool = False
+    reused: bool = False
     scores: Raw = Raw(b"[]")
     error: ErrorFacts | None = None
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from zlib import crc32
 
 from agentv.model.response import TargetResponse
+from agentv.ports import Call
 from agentv.store.answers import HEADER, anew_in, answer_of, case_in, is_redacted, key_in, seal_in, unsealed
 from agentv.store.hashes import NumberedHashes
 from agentv.store.lines import store_error
@@ -106,6 +107,13 @@ class Recall:
         """Whether a line of `index.jsonl`, without its end, is as it was written."""
         key = key_of_row(row)
         return key is not None and self._rows.find(hash((key, crc32(row)))) is not None
+
+    def kept(self, call: Call) -> TargetResponse | None:
+        """The answer to a call."""
+        return self.answer(call.key)
+
+    def keep(self, call: Call, answer: TargetResponse) -> None:
+        """Nothing: it is another run's journal."""
 
     def close(self) -> None:
         """Let go of the file."""

@@ -145,7 +145,7 @@ class _Spent:
         self.judges = _Spending()
 
     def add(self, row: RowFacts) -> None:
-        if not row.regraded:  # another run paid for the answer
+        if not row.reused:  # another run paid for the answer
             self.targets.add(row.cost_usd, row.token_usage)
         self.judges.add(row.judge_cost_usd, row.judge_token_usage)
 

@@ -314,7 +314,7 @@ def test_max_errors_stops_and_counts_what_was_not_run():
 
 def test_a_bug_of_ours_is_raised_and_not_swallowed():
     class Broken(MemoryStore):
-        def keep(self, key: str, case: str, answer: TargetResponse) -> None:
+        def keep(self, call, answer: TargetResponse) -> None:
             raise OSError("disk full")
 
     async def main() -> None:

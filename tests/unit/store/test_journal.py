@@ -15,6 +15,7 @@ from agentv.model.redaction import Redactor
 from agentv.model.response import TargetResponse
 from agentv.store.directory import RunDirectory
 from agentv.store.journal import BUFFERED_BYTES, Journal
+from doubles.stores import call
 from doubles.trials import ROOT, finished, trial
 
 NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
@@ -35,14 +36,14 @@ def journal(directory):
 def fill(directory, *ids):
     with Journal(directory, ROOT) as journal:
         for key in ids:
-            journal.keep(key, key, TargetResponse(f"answer of {key}"))
+            journal.keep(call(key, key), TargetResponse(f"answer of {key}"))
             journal.finish(finished(trial=trial(key, key=key)))
 
 
 def reopened(directory):
     with Journal(directory, ROOT) as journal:
         journal.recall()
-        return [key for key in "abc" if journal.kept(key)], list(journal.finished()), journal
+        return [key for key in "abc" if journal.kept(call(key))], list(journal.finished()), journal
 
 
 def wait_for(condition):
@@ -54,7 +55,7 @@ def wait_for(condition):
 
 
 def test_the_journal_says_what_it_is(directory, journal):
-    journal.keep("k", "c", TargetResponse("yes"))
+    journal.keep(call("k"), TargetResponse("yes"))
     header, line = (directory.path / "journal.jsonl").read_text().splitlines()
     assert json.loads(header) == {"format": "agentv-journal", "version": 1}
     keys = [
@@ -78,9 +79,10 @@ def test_an_answer_is_with_the_system_at_once(directory):
         "from pathlib import Path\n"
         "from agentv.model.response import TargetResponse\n"
         "from agentv.store.directory import RunDirectory\n"
+        "from agentv.ports import Call, TargetRequest\n"
         "from agentv.store.journal import Journal\n"
         "journal = Journal(RunDirectory.open(Path(sys.argv[1])), '/')\n"
-        "journal.keep('k', 'c', TargetResponse('kept'))\n"
+        "journal.keep(Call('k', 't', TargetRequest('c', '', ())), TargetResponse('kept'))\n"
         "os.kill(os.getpid(), 9)\n"
     )
     directory.close()
@@ -88,7 +90,7 @@ def test_an_answer_is_with_the_system_at_once(directory):
     assert ended.returncode == -9
     with RunDirectory.open(directory.path) as again, Journal(again, ROOT) as journal:
         journal.recall()
-        assert journal.kept("k") == TargetResponse("kept")
+        assert journal.kept(call("k")) == TargetResponse("kept")
 
 
 def test_a_row_is_written_soon(directory, journal):
@@ -181,7 +183,7 @@ def test_a_changed_answer_in_the_middle_is_passed_over_and_counted(directory):
     path.write_text(path.read_text().replace("answer of b", "answer of x"))
     with Journal(directory, ROOT) as journal:
         assert journal.recall() == 2
-        assert [journal.kept(key) is not None for key in "abc"] == [True, False, True]
+        assert [journal.kept(call(key)) is not None for key in "abc"] == [True, False, True]
         assert journal.damaged == 1
 
 
@@ -241,10 +243,10 @@ def test_secrets_are_taken_out_of_answers_and_rows(tmp_path):
     secret = 'hunter"22'
     with RunDirectory.create(tmp_path, NOW, redactor=Redactor([secret])) as directory:
         with Journal(directory, ROOT) as journal:
-            journal.keep("k", "c", TargetResponse(f"it is {secret}", metadata={secret: secret}))
+            journal.keep(call("k"), TargetResponse(f"it is {secret}", metadata={secret: secret}))
             journal.finish(finished(output=f"it is {secret}", trial=trial(f"about {secret}", key="k")))
             journal.recall()
-            assert journal.kept("k") is None  # it is not quite what was answered, so that the call is made again
+            assert journal.kept(call("k")) is None  # it is not quite what was answered, so that the call is made again
         line = json.loads((directory.path / "journal.jsonl").read_text().splitlines()[1])
         assert (line["output"], line["metadata"], line["redacted"]) == (
             "it is [redacted]", {"[redacted]": "[redacted]"}, True,
@@ -257,7 +259,7 @@ def test_secrets_are_taken_out_of_answers_and_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "write", [lambda journal: journal.keep("k", "c", TargetResponse("x")), lambda journal: journal.finish(finished())]
+    "write", [lambda journal: journal.keep(call("k"), TargetResponse("x")), lambda journal: journal.finish(finished())]
 )
 def test_a_directory_that_is_removed_stops_the_run(directory, write):
     journal = Journal(directory, ROOT)
