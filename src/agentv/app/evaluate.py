@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agentv.app.preparation import Prepared, find_run, max_errors_of, root_of, workers_of
-from agentv.app.regrading import answers_to_regrade
 from agentv.app.run_record import record_of
+from agentv.app.shelves import Shelves, shelves_of
 from agentv.app.unpriced import Unpriced
 from agentv.app.wiring import Connections, redactor_for
 from agentv.engine.conversation import first_request
@@ -28,11 +28,9 @@ from agentv.model.events import Event, RunFinished, RunRegrades, RunResumed, Tar
 from agentv.model.suite import Suite
 from agentv.model.summary import Summary
 from agentv.model.trial import Trial, TrialResult
-from agentv.ports import Store
 from agentv.store.directory import HISTORY, INDEX, RUN, RunDirectory
 from agentv.store.journal import Journal
 from agentv.store.reading import read_rows
-from agentv.store.recall import Recall
 from agentv.store.summary import Planned, summarize, write_summary
 
 GRACE_S = 10.0
@@ -51,6 +49,7 @@ class Outcome:
         notes: what people should know of the directory, such as a torn line that was cut.
         held_back: cases that were not run because of what became of those that they hang on.
         fail_fast: the run was to stop at the first trial that does not pass, so that cases not run are no surprise.
+        problem: what could not be done beside the run, such as a cassette that must not be written.
     """
 
     run_id: str
@@ -60,6 +59,7 @@ class Outcome:
     notes: tuple[str, ...] = ()
     held_back: int = 0
     fail_fast: bool = False
+    problem: str | None = None
 
     @property
     def status(self) -> ExitStatus:
@@ -71,7 +71,7 @@ class Outcome:
         if self.interrupted:
             return ExitStatus.INTERRUPTED
         unexplained = cases.skipped > self.held_back and not (self.fail_fast and cases.failed)
-        if cases.errored or unexplained:
+        if cases.errored or unexplained or self.problem:
             return ExitStatus.ERRORED
         return ExitStatus.FAILED if cases.failed or cases.skipped or not cases.passed else ExitStatus.PASSED
 
@@ -91,8 +91,8 @@ async def evaluate_async(prepared: Prepared, sink: Sink, *, signals: bool = Fals
     Raises:
         StoreError: as `evaluate`.
     """
-    with answers_to_regrade(prepared) as earlier, _directory(prepared) as directory:
-        evaluation = _Evaluation(prepared, directory, sink, earlier)
+    with shelves_of(prepared) as shelves, _directory(prepared) as directory:
+        evaluation = _Evaluation(prepared, directory, sink, shelves)
         try:
             return await evaluation.run(signals=signals)
         except StoreError as error:
@@ -104,11 +104,11 @@ async def evaluate_async(prepared: Prepared, sink: Sink, *, signals: bool = Fals
 class _Evaluation:
     """One run, from an open directory to its outcome."""
 
-    def __init__(self, prepared: Prepared, directory: RunDirectory, sink: Sink, earlier: Recall | None) -> None:
+    def __init__(self, prepared: Prepared, directory: RunDirectory, sink: Sink, shelves: Shelves) -> None:
         self._prepared = prepared
         self._directory = directory
         self._sink = sink
-        self._earlier = earlier
+        self._shelves = shelves
         self._root = root_of(prepared.suites)
         self._held_back: set[tuple[int, str, str]] = set()
         self._left_out = 0
@@ -123,6 +123,7 @@ class _Evaluation:
             kept = self._kept(journal) if goes_on else {}
             if goes_on:
                 self._sink(self._resumed(kept, journal))
+            self._tell_regraded(journal, kept)
             directory.write(RUN, record_of(prepared, directory.run_id))
             connections = Connections(workers_of(prepared))
             run = Run(
@@ -130,7 +131,7 @@ class _Evaluation:
                 self._trials(kept),
                 prepared.counts[1] - len(kept),
                 workers=workers_of(prepared),
-                world=connections.world(self._store(journal, kept), asks_targets=self._earlier is None),
+                world=connections.world(self._shelves.answers(journal)),
                 limits=RunLimits(max_errors_of(prepared), fail_fast=prepared.settings.fail_fast),
             )
             self.begun = True
@@ -167,17 +168,14 @@ class _Evaluation:
                     kept[result.trial.key] = result
         return kept
 
-    def _store(self, journal: Journal, kept: Mapping[str, object]) -> Store:
-        """Where the run's answers are found and kept: its journal, with those of the run to regrade behind it."""
-        earlier = self._earlier
+    def _tell_regraded(self, journal: Journal, kept: Mapping[str, object]) -> None:
+        """Say of how many trials the run to regrade holds the answer."""
+        earlier = self._shelves.earlier
         if earlier is None:
-            return journal
-        from agentv.store.shelves import Shelved
-
+            return
         keys = (call_key(one.target, first_request(one)) for one in without(self._prepared.plan, kept))
         there = [journal.holds(key) or key in earlier for key in keys]
         self._sink(RunRegrades(earlier.run_id, sum(there), len(there) - sum(there)))
-        return Shelved(journal, [earlier])
 
     def _resumed(self, kept: Mapping[str, object], journal: Journal) -> RunResumed:
         """How many trials stand, and for how many of the others an answer is there already."""
@@ -233,8 +231,18 @@ class _Evaluation:
         )
         write_summary(directory, summary)
         interrupted, held_back = finished.interrupted, len(self._held_back)
-        fast = prepared.settings.fail_fast
-        return Outcome(directory.run_id, directory.path, summary, interrupted, mended, held_back, fast)
+        told, failed = self._shelves.ended(interrupted=interrupted)
+        notes = (*mended, told) if told and not failed else mended
+        return Outcome(
+            directory.run_id,
+            directory.path,
+            summary,
+            interrupted,
+            notes,
+            held_back,
+            prepared.settings.fail_fast,
+            told if failed else None,
+        )
 
 
 def _damage(lines: int) -> Iterator[str]:

@@ -89,7 +89,7 @@ def _request(settings: EvalSettings) -> LoadRequest:
         documents=settings.documents,
         given_target=settings.given_target,
         given_judge=settings.given_judge,
-        asks=settings.asks,
+        asks=settings.asks and (settings.replay is None or settings.replay_mode == "new"),
         asks_targets=settings.regrade is None,
     )
 

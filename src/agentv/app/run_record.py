@@ -45,6 +45,7 @@ def _settings_record(prepared: Prepared) -> dict[str, Json]:
         "seed": sample.seed if sample else None,
         "limit": settings.limit,
         "regrade": settings.regrade,
+        "replay": settings.replay,
     }
 
 

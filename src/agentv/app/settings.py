@@ -32,6 +32,8 @@ class EvalSettings:
         resume: a run's id, directory or `last`; None: a new run.
         rerun: of that run, trials that ended so are done anew.
         regrade: grade the answers of this run, and ask no target.
+        record: the cassette to record.
+        replay, replay_mode: the cassette to take answers from; `new`: what it lacks is asked, and recorded.
         fail_fast: stop after the first trial that fails or errs.
         asks: False: nothing will be called, so that keys may be missing.
         process_env: the environment of the process.
@@ -60,6 +62,9 @@ class EvalSettings:
     resume: str | None = None
     rerun: Literal["failed", "errored"] | None = None
     regrade: str | None = None
+    record: str | None = None
+    replay: str | None = None
+    replay_mode: Literal["strict", "new"] = "strict"
     fail_fast: bool = False
     strict: bool = False
     asks: bool = True
@@ -111,8 +116,7 @@ def check_settings(settings: EvalSettings) -> None:
     for flag, tags in {"--tag": settings.tags, "--exclude-tag": settings.exclude_tags}.items():
         if not all(tag.strip() for tag in tags):
             raise UsageError(f"{flag} is given an empty tag", "name a tag, or leave the flag out")
-    if settings.regrade is not None and settings.rerun is not None:
-        raise UsageError("--regrade asks no target, and --rerun asks anew", "use one of them")
+    _check_reuse(settings)
     if settings.seed is not None and settings.sample is None:
         raise UsageError("a seed needs a sample", "say how many cases with --sample N")
     if settings.seed is not None and not isinstance(settings.seed, int):
@@ -122,6 +126,19 @@ def check_settings(settings: EvalSettings) -> None:
         raise UsageError(f"threshold must lie between 0 and 1, found {threshold!r}")
     if timeout_s is not None and not 0 < timeout_s < math.inf:
         raise UsageError(f"timeout_s must be a number of seconds above 0, found {timeout_s!r}")
+
+
+def _check_reuse(settings: EvalSettings) -> None:
+    """Refuse ways to take up earlier answers that contradict each other."""
+    if settings.regrade is not None and settings.rerun is not None:
+        raise UsageError("--regrade asks no target, and --rerun asks anew", "use one of them")
+    if settings.record is not None and settings.replay is not None:
+        hint = "--replay FILE --replay-mode new adds what a cassette lacks"
+        raise UsageError("--record makes a cassette, and --replay takes one that is there", hint)
+    if settings.regrade is not None and (settings.record or settings.replay):
+        raise UsageError("--regrade takes its answers from a run, so that there is no cassette to record or replay")
+    if settings.replay_mode == "new" and settings.replay is None:
+        raise UsageError("--replay-mode says how a cassette is replayed", "name it with --replay FILE")
 
 
 def run_directory_of(outs: tuple[str, ...]) -> str | None:

@@ -53,6 +53,14 @@ class Finite(click.FloatRange):
 @click.option(
     "--regrade", is_flag=False, flag_value="last", metavar="RUN", help="Grade the answers of a run; no target is asked."
 )
+@click.option("--record", metavar="FILE", help="Keep what targets, judges and embedders say in a cassette.")
+@click.option("--replay", metavar="FILE", help="Take it from a cassette: nobody is asked.")
+@click.option(
+    "--replay-mode",
+    type=click.Choice(("strict", "new")),
+    default="strict",
+    help="What the cassette lacks: an error, or asked and added to it.",
+)
 @click.option("--list", "lists", is_flag=True, help="Only show what would run; nothing is called.")
 @format_options("The results as one JSON object on stdout; the same as --format json.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the totals.")

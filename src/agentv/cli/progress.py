@@ -158,6 +158,8 @@ def _report(view: RunView, outcome: Outcome, here: str, *, as_json: bool, quiet:
     results = shown_from(str(outcome.directory), here)
     for note in outcome.notes:
         click.echo(f"note: {note}", err=True)
+    if outcome.problem:
+        click.echo(f"error: {one_line(outcome.problem)}", err=True)
     if as_json:
         from agentv.reports.json_report import render_json
 

@@ -22,6 +22,8 @@ from agentv.ports import Call, Store, Target, TargetRequest
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 Given = TargetResponse | Failure | Awaitable[TargetResponse | Failure]
+Unanswered = Callable[[Call], Failure]
+"""What becomes of a call that has no answer, where nobody is to be asked."""
 
 
 def call_key(spec: TargetSpec, request: TargetRequest) -> str:
@@ -50,7 +52,11 @@ def call_key(spec: TargetSpec, request: TargetRequest) -> str:
 
 
 async def kept_or_asked(
-    ask: Callable[[TargetRequest], Given], spec: TargetSpec, request: TargetRequest, store: Store
+    ask: Callable[[TargetRequest], Given],
+    spec: TargetSpec,
+    request: TargetRequest,
+    store: Store,
+    unanswered: Unanswered | None = None,
 ) -> TargetResponse | Failure:
     """The answer that is kept, else the one that the call gives, which is kept then.
 
@@ -59,6 +65,7 @@ async def kept_or_asked(
         spec: of the target that is asked.
         request: what it is asked.
         store: where answers are kept.
+        unanswered: what the call comes to where no answer is kept and nobody is to be asked.
     """
     call = Call(call_key(spec, request), spec.name, request)
     kept = store.kept(call)
@@ -66,6 +73,8 @@ async def kept_or_asked(
         if kept.earlier:
             store.keep(call, kept)  # so that this run can be gone on with, and graded anew, by itself
         return _spoken(kept, call.key, request)
+    if unanswered is not None:
+        return unanswered(call)
     began = monotonic()
     given = ask(request)
     answer = given if isinstance(given, TargetResponse | Failure) else await given
@@ -75,17 +84,24 @@ async def kept_or_asked(
     return answer
 
 
+def no_answer(call: Call) -> Failure:
+    """Why a trial of a run that grades another's answers has none."""
+    del call
+    return Failure("no-kept-answer", "the run to regrade holds no answer to this: the case, or its target, is another")
+
+
 class KeptTarget:
     """A target whose answers are kept: a judge."""
 
-    def __init__(self, wrapped: Target, spec: TargetSpec, store: Store) -> None:
+    def __init__(self, wrapped: Target, spec: TargetSpec, store: Store, unanswered: Unanswered | None = None) -> None:
         self._wrapped = wrapped
         self._spec = spec
         self._store = store
+        self._unanswered = unanswered
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask, unless the answer is there. What another run paid for costs nothing again; an unknown price stays so."""
-        answer = await kept_or_asked(self._wrapped.answer, self._spec, request, self._store)
+        answer = await kept_or_asked(self._wrapped.answer, self._spec, request, self._store, self._unanswered)
         if isinstance(answer, Failure) or not answer.earlier:
             return answer
         return replace(answer, token_usage=None, cost_usd=None if answer.cost_usd is None else 0.0)

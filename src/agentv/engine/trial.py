@@ -94,19 +94,12 @@ async def ask(
 ) -> TargetResponse | Failure:
     """The target's answer to the messages, or why there is none."""
     what = f"target '{trial.target.name}'"
-    if not world.asks_targets:
-        return await kept_or_asked(_no_answer, trial.target, request_of(trial, messages, turn), world.store)
-    answer = world.connect(trial.target).answer
 
     def guarded(request: TargetRequest) -> Given:
-        return attempt(answer, request, "target-raised", what)
+        return attempt(world.connect(trial.target).answer, request, "target-raised", what)
 
-    return await kept_or_asked(guarded, trial.target, request_of(trial, messages, turn), world.store)
-
-
-def _no_answer(request: TargetRequest) -> Failure:
-    del request
-    return Failure("no-kept-answer", "the run to regrade holds no answer to this: the case, or its target, is another")
+    request = request_of(trial, messages, turn)
+    return await kept_or_asked(guarded, trial.target, request, world.store, world.unanswered)
 
 
 def request_of(trial: Trial, messages: tuple[Message, ...], turn: int | None = None) -> TargetRequest:

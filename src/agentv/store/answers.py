@@ -14,7 +14,7 @@ The checksum is zlib's CRC-32 of the line without its end and without `"crc32":"
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
@@ -39,10 +39,8 @@ _SUM = b',"sum":"'
 
 
 class AnswerRow(Struct, gc=False):
-    """One answer. `messages` are the model's own dataclasses, field by field."""
+    """What was answered. `messages` are the model's own dataclasses, field by field."""
 
-    key: str
-    case: str
     output: str | None
     messages: Sequence[Message]
     token_usage: TokenUsage | None
@@ -55,11 +53,34 @@ class AnswerRow(Struct, gc=False):
     redacted: bool | UnsetType = UNSET
 
 
+class _Head(Struct, gc=False):
+    """How the line of an answer begins."""
+
+    key: str
+    case: str
+
+
 class _CaseOf(Struct, gc=False):
     case: str
 
 
 _case = msgspec.json.Decoder(_CaseOf)
+
+
+def answer_row(answer: TargetResponse, *, redacted: bool = False) -> AnswerRow:
+    """An answer as it is written. `redacted`: secrets were taken out of it, so that it is not what was answered."""
+    return AnswerRow(
+        answer.output,
+        answer.messages,
+        answer.token_usage,
+        answer.cost_usd,
+        answer.duration_ms,
+        answer.finish_reason,
+        answer.metadata or {},
+        answer.attempts or UNSET,
+        answer.earlier or UNSET,
+        redacted or UNSET,
+    )
 
 
 def answer_line(key: str, case: str, answer: TargetResponse, *, redacted: bool = False) -> bytes:
@@ -69,25 +90,10 @@ def answer_line(key: str, case: str, answer: TargetResponse, *, redacted: bool =
         key: of the call.
         case: the id of the case that it was made for.
         answer: what came back.
-        redacted: secrets were taken out of it, so that it is not what was answered.
+        redacted: as for `answer_row`.
     """
-    body = to_json(
-        AnswerRow(
-            key,
-            case,
-            answer.output,
-            answer.messages,
-            answer.token_usage,
-            answer.cost_usd,
-            answer.duration_ms,
-            answer.finish_reason,
-            answer.metadata or {},
-            answer.attempts or UNSET,
-            answer.earlier or UNSET,
-            redacted or UNSET,
-        )
-    )
-    return b"%b%b\n" % (_SEAL % crc32(body), body[1:])
+    body = b"%b,%b" % (to_json(_Head(key, case))[1:-1], to_json(answer_row(answer, redacted=redacted))[1:])
+    return b"%b%b\n" % (_SEAL % crc32(b"{" + body), body)
 
 
 class AnewRow(Struct, gc=False):
@@ -153,8 +159,17 @@ def is_redacted(body: bytes) -> bool:
 def answer_of(body: bytes) -> tuple[str, TargetResponse]:
     """The key and the answer that an unsealed line holds: field for field what was given to `answer_line`."""
     row = msgspec.json.decode(body)
+    return row["key"], answer_in(row)
+
+
+def answer_in(row: Mapping[str, Any]) -> TargetResponse:
+    """The answer that an object of JSON holds.
+
+    Raises:
+        LookupError, TypeError: it holds none.
+    """
     usage = row["token_usage"]
-    return row["key"], TargetResponse(
+    return TargetResponse(
         output=row["output"],
         messages=tuple(_message(message) for message in row["messages"]),
         token_usage=TokenUsage(**usage) if usage else None,
