@@ -80,6 +80,13 @@ class ProviderSettings(Declared):
         """
         return None
 
+    def elsewhere(self) -> str | None:
+        """The address that is asked where it is not the provider's own, as it may be shown.
+
+        What a model costs is known of its provider: a server of somebody else's may take another price, or none.
+        """
+        return None
+
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target ready to be asked. Nothing is started before its first call."""
         raise NotImplementedError

@@ -29,6 +29,7 @@ from agentv.targets.model_calls import (
     no_connection,
     no_reply_in_time,
     not_readable,
+    outside,
     url_faults,
 )
 from agentv.targets.once import timed
@@ -138,6 +139,10 @@ class Anthropic(ProviderSettings):
         """The address, and a hash of the key."""
         return endpoint_of("anthropic", self.base_url or URL, self.api_key)
 
+    def elsewhere(self) -> str | None:
+        """A server that is not Anthropic's."""
+        return outside(self.base_url, "anthropic.com")
+
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a client of its own, whose connections are opened by its calls."""
         import anthropic  # noqa: F401  # a second and more that must not count as the first answer's
@@ -224,7 +229,8 @@ class _Anthropic:
         reply = parsed(raw.text)
         if isinstance(reply, str):
             return not_readable(f"the reply is not JSON: {raw.text}", self._secrets)
-        return response_of(reply, self._settings.model, limits_of(raw.headers))
+        limits = limits_of(raw.headers)
+        return response_of(reply, self._settings.model, limits, self._settings.elsewhere() or "anthropic")
 
     def _status_failure(self, error: APIStatusError) -> CallFailure:
         said = error.api_message or error.message

@@ -32,6 +32,7 @@ from agentv.targets.model_calls import (
     no_connection,
     no_reply_in_time,
     not_readable,
+    outside,
     url_faults,
 )
 from agentv.targets.once import timed
@@ -111,6 +112,10 @@ class Gemini(ProviderSettings):
         """The address, and a hash of the key."""
         return endpoint_of("gemini", self.base_url or URL, self.api_key)
 
+    def elsewhere(self) -> str | None:
+        """A server that is not Google's."""
+        return outside(self.base_url, "googleapis.com")
+
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a client of its own, whose connections are opened by its calls."""
         import genai_prices  # noqa: F401  # which would hold up the answers
@@ -166,7 +171,8 @@ class _Gemini:
         value = parsed(body or "")
         if isinstance(value, str):
             return not_readable(f"the reply is not JSON: {body}", self._secrets)
-        return response_of(value, self._settings.model, limits_of(headers or {}))
+        limits = limits_of(headers or {})
+        return response_of(value, self._settings.model, limits, self._settings.elsewhere() or "google")
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
         """The vectors of the texts, by the model that `embedding_model` names. The API does not tell their tokens."""

@@ -19,7 +19,7 @@ from agentv.registry.fields import Between, Doc, Fault, Fraction, Nonempty, Secr
 from agentv.registry.types import ProviderSettings
 from agentv.targets.answer_format import JSON_OBJECT, format_faults, schema_in
 from agentv.targets.connection import RedirectError, refuse_redirects, unlimited_session
-from agentv.targets.litellm_library import asking, library, parameters_from, wanted_by
+from agentv.targets.litellm_library import address_for, asking, library, parameters_from, wanted_by
 from agentv.targets.model_calls import (
     endpoint_of,
     key_faults,
@@ -27,6 +27,7 @@ from agentv.targets.model_calls import (
     no_connection,
     no_reply_in_time,
     not_readable,
+    outside,
     url_faults,
 )
 from agentv.targets.once import timed
@@ -100,6 +101,11 @@ class LiteLLM(ProviderSettings):
         """The provider or the address, and a hash of the key where the settings say one."""
         place = self.base_url or f"litellm://{self.model.partition('/')[0]}"
         return endpoint_of("litellm", place, self.api_key)
+
+    def elsewhere(self) -> str | None:
+        """The address that the settings say, or the process to the library. It may be the provider's own as well."""
+        said = self.base_url or self.extra.get("api_base") or self.extra.get("base_url")
+        return outside(said if isinstance(said, str) else address_for(self.model))
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a pool of connections of its own, for those providers that LiteLLM asks over aiohttp."""
@@ -206,8 +212,13 @@ class _LiteLLM:
         return replace(found, cost_usd=self._cost(found, hidden.get("response_cost")), limits=limits_of(known))
 
     def _cost(self, found: TargetResponse, said: object) -> float | None:
-        """The price by the list that all targets share, else by LiteLLM's own."""
+        """The price by the list that all targets share, else by LiteLLM's own, which asks for no address."""
         provider, _, model = self._settings.model.partition("/")
+        address = self._settings.elsewhere()
+        if address is not None:
+            answered = str(found.metadata.get("model") or model)
+            costs = (cost_of(address, name, found.token_usage) for name in (model, answered))
+            return next((one for one in costs if one is not None), None)
         cost = cost_of(_PRICED_AS.get(provider, provider), model, found.token_usage)
         known = cost is None and found.token_usage is not None and isinstance(said, int | float) and said > 0
         return float(said) if known and isinstance(said, int | float) else cost

@@ -16,9 +16,31 @@ _SSL = re.compile(r" ssl:(?:\w+|<[^>]*>)")  # aiohttp's word on how it would hav
 
 def endpoint_of(provider: str, url: str, key: str | None) -> str:
     """Where calls go and with whose key, by a hash of it: calls of one endpoint share a rate limit."""
-    parts = urlsplit(url)
-    place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
-    return f"{provider} {place} {sha256((key or '').encode()).hexdigest()[:8]}"
+    return f"{provider} {place_of(url)} {sha256((key or '').encode()).hexdigest()[:8]}"
+
+
+def place_of(url: str) -> str:
+    """A URL as it may be shown: without a user and a password, and without a query, which may hold a key."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""  # refused when it is loaded
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
+
+
+def host_of(url: str) -> str:
+    """The host of a URL; empty where there is none."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def outside(url: str | None, *domains: str) -> str | None:
+    """The place of a server that is in none of a provider's own domains; None where nothing or one of those is said."""
+    if url is None or any(f".{host_of(url)}".endswith(f".{domain}") for domain in domains):
+        return None
+    return place_of(url)
 
 
 def url_faults(url: str | None, option: str = "base_url") -> Iterator[Fault]:

@@ -23,7 +23,7 @@ from agentv.testing import (
     Truncated,
     WrongType,
 )
-from doubles.asking import answer, answers, asked, request, spec_of
+from doubles.asking import answer, answers, asked, at_home, request, spec_of
 
 KEY = "sk-ant-a-very-secret-key"
 PNG = b"\x89PNG\r\n\x1a\n rest"
@@ -302,7 +302,8 @@ def test_a_schema_becomes_structured_output():
 
 def test_tokens_of_the_cache_count_as_input_and_have_their_price():
     usage = TokenUsage(input=100, output=20, total=120, cached=60, reasoning=5)
-    cached, plain = told(Answer("a", usage=usage), Answer("a", usage=TokenUsage(100, 20, 120, 0, 0)))
+    with ModelServer([Answer("a", usage=usage), Answer("a", usage=TokenUsage(100, 20, 120, 0, 0))]) as server:
+        cached, plain = (answer(at_home(settings(server))) for _ in range(2))
     assert cached.token_usage == usage
     assert 0 < cached.cost_usd < plain.cost_usd
 
@@ -316,8 +317,13 @@ def test_tokens_written_to_the_cache_count_as_input_too():
 
 
 def test_an_unknown_price_is_none():
-    (found,) = told(Answer("a"), model="some-model-of-a-gateway")
-    assert found.cost_usd is None
+    with ModelServer("yes") as server:
+        assert answer(at_home(settings(server, "some-model-of-a-gateway"))).cost_usd is None
+
+
+def test_a_model_on_a_server_of_somebody_else_has_no_known_price():
+    (found,) = told(Answer("a"))
+    assert (found.token_usage is None, found.cost_usd) == (False, None)
     (found,) = told(Answer("a", usage=None))
     assert found.output == "a"
 

@@ -30,7 +30,7 @@ from agentv.testing import (
     Truncated,
     WrongType,
 )
-from doubles.asking import answer, answers, request, spec_of
+from doubles.asking import answer, answers, at_home, request, spec_of
 from doubles.loading import found_in
 
 KEY = "AIza-a-very-secret-key"
@@ -273,9 +273,11 @@ def test_a_schema_is_left_out_once_it_was_refused():
 
 def test_tokens_of_thoughts_count_as_output_and_calls_have_a_price():
     usage = TokenUsage(input=100, output=20, total=120, cached=60, reasoning=5)
-    (found,) = told(Answer("a", usage=usage))
-    assert found.token_usage == usage
-    assert found.cost_usd > 0
+    with ModelServer(Answer("a", usage=usage)) as server:
+        found = answer(at_home(settings(server)))
+        assert found.token_usage == usage
+        assert found.cost_usd > 0
+        assert answer(settings(server)).cost_usd is None  # on a server of somebody else's
     (found,) = told(Answer("a", usage=None))
     assert (found.token_usage, found.cost_usd) == (None, None)
 

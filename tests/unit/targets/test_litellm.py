@@ -26,7 +26,7 @@ from agentv.testing import (
     Truncated,
     WrongType,
 )
-from doubles.asking import answer, answers, request
+from doubles.asking import answer, answers, at_home, request
 from doubles.loading import found_in
 
 KEY = "sk-a-very-secret-key"
@@ -130,11 +130,19 @@ def test_what_comes_back_is_read():
     step = Answer("a", finish_reason="length", usage=usage, headers={"x-ratelimit-remaining-requests": "7"})
     found = told(step)
     assert (found.output, found.finish_reason, found.token_usage) == ("a", "length", usage)
-    assert found.cost_usd > 0
     assert found.limits == RateLimits(requests=7)
     found = told(Answer("", tool_calls=(ToolCall("look", {"at": 1}, "c1"),)))
     assert found.messages == (Message("assistant", "", tool_calls=(ToolCall("look", {"at": 1}, "c1"),)),)
-    assert told(Answer("a"), model="openai/no-such-model-anywhere").cost_usd is None
+
+
+def test_the_price_is_the_providers_and_of_a_server_elsewhere_not_known(monkeypatch):
+    with ModelServer("yes") as server:
+        assert answer(at_home(settings(server))).cost_usd > 0
+        assert answer(at_home(settings(server, "openai/no-such-model-anywhere"))).cost_usd is None
+        assert answer(settings(server)).cost_usd is None
+        assert answer(settings(server, base_url=None, extra={"api_base": server.openai})).cost_usd is None
+        monkeypatch.setenv("OPENAI_API_BASE", server.openai)
+        assert answer(settings(server, base_url=None)).cost_usd is None
 
 
 def test_a_refusal_without_words_is_a_failure_and_one_in_words_is_an_answer():

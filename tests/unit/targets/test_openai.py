@@ -32,7 +32,7 @@ from agentv.testing import (
     Truncated,
     WrongType,
 )
-from doubles.asking import answer, answers, asked, request, spec_of
+from doubles.asking import answer, answers, asked, at_home, request, spec_of
 
 KEY = "sk-very-secret-key"
 SCHEMA = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
@@ -568,14 +568,18 @@ def cost(settings, server):
 
 
 def test_a_call_costs_what_the_price_list_says(server):
-    spent = cost(Azure("gpt-4o", server.azure, KEY), server)
-    assert spent == pytest.approx((10 * 2.5 + 5 * 10) / 1e6)
+    known = pytest.approx((10 * 2.5 + 5 * 10) / 1e6)
+    assert cost(at_home(Azure("gpt-4o", server.azure, KEY)), server) == known
+    assert cost(at_home(openai(server)), server) == known
+    assert cost(at_home(OpenRouter("openai/gpt-4o", server.openai, KEY)), server) == known
 
 
 @pytest.mark.parametrize("model", ["my-own-deployment"])
 def test_a_price_that_nobody_knows_is_none(model, server):
     assert cost(Azure(model, server.azure, KEY), server) is None
     assert cost(openai(server), server) is None
+    assert cost(OpenRouter("openai/gpt-4o", server.openai, KEY), server) is None
+    assert cost(Azure("gpt-4o", server.azure, KEY), server) is None
     assert cost(Ollama("gpt-4o", f"{server.ollama}/v1"), server) is None
 
 

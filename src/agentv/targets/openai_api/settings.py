@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
-from urllib.parse import urlsplit
 
 from agentv.model.suite import TargetSpec
 from agentv.model.values import Json, JsonObject
 from agentv.ports import Executor, Target
 from agentv.registry.fields import Between, Doc, Fault, Nonempty, Text, Verbatim
 from agentv.registry.types import ProviderSettings
-from agentv.targets.model_calls import endpoint_of, key_faults, url_faults
+from agentv.targets.model_calls import endpoint_of, host_of, key_faults, url_faults
 from agentv.targets.openai_api.dialect import Dialect
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104  # as people write it, not bound to
@@ -99,14 +98,6 @@ class OpenAISettings(ProviderSettings):
 
         del executor
         return OpenAITarget(self, spec)
-
-
-def host_of(url: str) -> str:
-    """The host of a URL; empty where there is none."""
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
 
 
 def is_local(url: str) -> bool:
