@@ -13,6 +13,8 @@ from agentv.targets.statuses import shown
 
 _SSL = re.compile(r" ssl:(?:\w+|<[^>]*>)")  # aiohttp's word on how it would have encrypted
 
+_KEY_HEADER = re.compile(r"authorization|api-?key|token|subscription-key", re.IGNORECASE)
+
 
 def endpoint_of(provider: str, url: str, key: str | None) -> str:
     """Where calls go and with whose key, by a hash of it: calls of one endpoint share a rate limit."""
@@ -66,6 +68,16 @@ def key_faults(key: str | None) -> Iterator[Fault]:
 def missing_key(names: Iterable[str]) -> CallFailure:
     """No key is known, so that no call can do anything."""
     return CallFailure("missing-key", f"no API key: set {' or '.join(names)}, or 'api_key' of the target", stops=True)
+
+
+def no_key_sent(names: Iterable[str]) -> str:
+    """What to do where a server wants a key and was sent none."""
+    return f"no key was sent: set {' or '.join(names)}, or 'api_key' of the target"
+
+
+def carries_key(headers: Iterable[str]) -> bool:
+    """Whether one of the headers, by their names, is there to hold a key."""
+    return any(_KEY_HEADER.search(name) for name in headers)
 
 
 def no_reply_in_time(timeout_s: float) -> CallFailure:

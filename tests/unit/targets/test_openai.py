@@ -136,6 +136,19 @@ def test_a_refused_key_says_which_variable_to_look_at():
     assert KEY[:8] not in found.message
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_server_of_ones_own_that_wants_a_key_was_sent_none(status):
+    with ModelServer(Status(status)) as server:
+        found = answer(OpenAI("gpt-4o", server.openai))
+        assert "authorization" not in server.calls[0].headers
+        assert "no key was sent: set OPENAI_API_KEY, or 'api_key' of the target" in found.message
+        assert found.stops
+        found = answer(OpenAI("gpt-4o", server.openai, headers={"Authorization": "Bearer mine"}))
+        assert server.calls[1].headers["authorization"] == "Bearer mine"
+        assert "check 'headers'" in found.message
+        assert "no key was sent: set OLLAMA_API_KEY" in answer(Ollama("m", f"{server.ollama}/v1")).message
+
+
 def test_a_server_that_quotes_the_key_is_not_quoted():
     with ModelServer(Status(400, f"bad header 'Bearer {KEY}' at https://h/v1?key={KEY}")) as server:
         found = answer(openai(server))

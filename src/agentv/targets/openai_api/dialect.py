@@ -87,7 +87,7 @@ def client_of(dialect: Dialect) -> AsyncOpenAI:
     headers = {"api-key": dialect.api_key} if dialect.name == "azure" and dialect.api_key else {}
     return AsyncOpenAI(
         base_url=dialect.base_url,
-        api_key=dialect.api_key or "none",  # without one the SDK refuses to begin
+        api_key=dialect.api_key or "none",  # without one the SDK refuses to begin; it is not sent
         default_headers=headers,
         max_retries=0,
         timeout=None,
