@@ -11,7 +11,7 @@ from agentv.model.values import Json
 from agentv.registry.fields import Declared, DeclaredAssertion, Fault
 
 if TYPE_CHECKING:
-    from agentv.model.suite import TargetSpec
+    from agentv.model.suite import TargetSpec, Variable
     from agentv.ports import Assertion, Executor, Target
 
 
@@ -71,6 +71,10 @@ class ProviderSettings(Declared):
 
         A server on this machine, for one, wants no key.
         """
+        return ()
+
+    def reads(self, env: Mapping[str, str]) -> Iterable[Variable]:  # noqa: ARG002  # most libraries read nothing
+        """Variables that a library reads by itself, beside those of the fields; found in `env`, or missing."""
         return ()
 
     def endpoint(self) -> str | None:

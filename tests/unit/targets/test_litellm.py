@@ -12,8 +12,10 @@ from agentv.model.message import ImageBlock, Message, ToolCall
 from agentv.model.response import CallFailure, RateLimits, TargetResponse, TokenUsage
 from agentv.model.suite import Retry
 from agentv.registry import extras
+from agentv.targets import litellm_keys
 from agentv.targets.litellm import LiteLLM
-from agentv.targets.litellm_library import parameters_from
+from agentv.targets.litellm_keys import key_found, keys_of
+from agentv.targets.litellm_library import parameters_from, wanted_by
 from agentv.testing import (
     Answer,
     ClosedConnection,
@@ -208,8 +210,24 @@ def test_a_hundred_calls_are_made_at_once():
 
 def test_a_provider_that_nobody_knows_stops_the_target():
     found = answer(LiteLLM("no-such-provider/m", api_key=KEY))
-    assert (found.status, found.stops) == (400, True)
+    assert (found.code, found.status, found.stops) == ("target-error", None, True)
     assert "LLM Provider NOT provided" in found.message
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "stops", "said"),
+    [
+        ({"model": "azure/gpt-4o"}, "missing-key", True, "Missing credentials"),
+        ({"model": "openai/gpt-4o", "extra": {"user": object()}}, "target-error", False, "not JSON serializable"),
+        ({"model": "openai/m", "base_url": "http://ann:pw@127.0.0.1:9"}, "target-error", False, "credentials encoded"),
+    ],
+)
+def test_what_the_library_cannot_do_is_no_status_of_a_server(given, code, stops, said, monkeypatch):
+    monkeypatch.delenv("AZURE_API_KEY", raising=False)
+    given = {"api_key": None if code == "missing-key" else KEY, "base_url": "http://127.0.0.1:9", **given}
+    found = answer(LiteLLM(**given))
+    assert (found.code, found.status, found.retryable, found.stops) == (code, None, False, stops)
+    assert said in found.message
 
 
 @pytest.mark.parametrize(
@@ -234,6 +252,41 @@ def test_without_a_key_nothing_is_asked():
     found = answer(LiteLLM("mistral/mistral-small"))
     assert (found.code, found.stops) == ("missing-key", True)
     assert "MISTRAL_API_KEY" in found.message
+
+
+@pytest.mark.parametrize("provider", sorted(litellm_keys._KEYS))
+def test_the_variables_of_keys_are_those_of_the_library(provider, monkeypatch):
+    names = keys_of(f"{provider}/m")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    assert set(wanted_by(f"{provider}/m")) & set(names)
+    assert all(key_found(f"{provider}/m", {name: "k"}) == name for name in names)
+
+
+@pytest.mark.parametrize("variable", ["PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"])
+def test_a_key_under_any_of_the_librarys_names_reaches_the_provider(variable):
+    with ModelServer("yes", keys=[KEY]) as server:
+        one = settings(server, "perplexity/sonar", api_key=None)
+        assert answer(one, request(env={variable: KEY})).output == "yes"
+
+
+@pytest.mark.parametrize(
+    ("given", "env", "missing"),
+    [
+        ({"model": "cohere/m"}, {}, [True]),
+        ({"model": "cohere/m"}, {"CO_API_KEY": "k"}, [False]),
+        ({"model": "cohere/m"}, {"CO_API_KEY": " "}, [True]),
+        ({"model": "anthropic/m"}, {"ANTHROPIC_AUTH_TOKEN": "k"}, [False]),
+        ({"model": "cohere/m", "api_key": "k"}, {}, []),
+        ({"model": "cohere/m", "extra": {"api_key": "k"}}, {}, []),
+        ({"model": "cohere/m", "headers": {"Authorization": "Bearer k"}}, {}, []),
+        ({"model": "cohere/m", "base_url": "http://localhost:1"}, {}, []),
+        ({"model": "azure/m"}, {}, []),
+        ({"model": "cohere"}, {}, []),
+    ],
+)
+def test_a_key_that_is_missing_is_known_without_the_library(given, env, missing):
+    assert [one.missing for one in LiteLLM(**given).reads(env)] == missing
 
 
 def test_variables_become_parameters_of_the_call():
