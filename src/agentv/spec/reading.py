@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -70,6 +71,10 @@ class Others:
     given: Mapping[str, str] = field(default_factory=dict)
 
 
+_PDF = b"%PDF-"
+_PDF_WITHIN = 1024
+"""Bytes among which a PDF must say that it is one; some have other things before it."""
+
 NO_OTHERS = Others()
 TOP = Chain()
 
@@ -103,6 +108,7 @@ class Reading:
     secrets: set[str] = field(default_factory=set)
     checkout: FindCheckout = no_repositories
     _texts: dict[str, str] = field(default_factory=dict)
+    _pdfs: dict[str, str | None] = field(default_factory=dict)
 
     def within(self, scope: Scope) -> Reading:
         """The same, with other variables in reach."""
@@ -140,8 +146,19 @@ class Reading:
             )
         return found
 
-    def text_of(self, path: str, node: Scalar) -> str | None:
-        """The text of a file; reports and returns None where it cannot be read as text."""
+    def pdf_digest(self, path: str) -> str | None:
+        """The sha256 of a PDF; None where the file is none, or cannot be read, of which nothing is reported."""
+        if path not in self._pdfs:
+            try:
+                data = self.reader.read(path)
+            except OSError:
+                return None
+            is_pdf = _PDF in data[:_PDF_WITHIN]
+            self._pdfs[path] = hashlib.sha256(data).hexdigest() if is_pdf else None
+        return self._pdfs[path]
+
+    def text_of(self, path: str, node: Scalar, hint: str | None = None) -> str | None:
+        """The text of a file; reports, with a hint, and returns None where it cannot be read as text."""
         kept = self._texts.get(path)
         if kept is not None:
             return kept
@@ -152,7 +169,8 @@ class Reading:
         except OSError as error:
             self.report.error("missing-file", node, f"cannot read '{node.text}': {error.strerror}")
         except UnicodeDecodeError as error:
-            self.report.error("not-utf-8", node, f"'{node.text}' is not UTF-8 text (byte {error.start + 1})")
+            message = f"'{node.text}' is not UTF-8 text (byte {error.start + 1})"
+            self.report.error("not-utf-8", node, message, hint=hint)
         else:
             if is_lfs_pointer(text):
                 self.report.error(

@@ -152,7 +152,7 @@ class _LiteLLM:
 
     async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
         said = with_system(self._settings.system, request.messages, request.prompt)
-        messages = chat_messages(said, by_url=True)
+        messages = chat_messages(said)
         if isinstance(messages, Failure):
             return messages
         keyless = self._keys_missing(request.env)

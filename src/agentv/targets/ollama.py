@@ -32,7 +32,7 @@ class Ollama(OpenAISettings):
     ] = None
 
     def dialect(self) -> Dialect:
-        """It keeps to schemas (since 0.5), fetches no pictures, and has no price."""
+        """It keeps to schemas (since 0.5), fetches no pictures, takes no PDFs, and has no price."""
         base_url = address_of(self.base_url)
         return Dialect(
             name="ollama",
@@ -42,6 +42,7 @@ class Ollama(OpenAISettings):
             embedding_model=self.embedding_model or self.model,
             strict_schemas=self.strict_schemas is not False,
             fetches_pictures=False,
+            takes_documents=False,
             unreachable="is it running? 'ollama serve' starts it",
             key_from=("OLLAMA_API_KEY",),
         )

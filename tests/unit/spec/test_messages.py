@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.model.message import FileBlock, ImageBlock, Message, TextBlock
+from agentv.model.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock
 from agentv.model.span import Span
 from agentv.spec.messages import read_files, read_messages, with_files
 from agentv.spec.nodes import node_of
@@ -108,6 +108,21 @@ def test_input_files_are_a_path_or_several(tmp_path):
     ]
     assert read_files(parsed("a.md", str(tmp_path / "s.yaml")), reading) == blocks[:1]
     assert not reading.report.count
+
+
+def test_a_pdf_is_a_document_by_its_beginning(tmp_path):
+    repository(tmp_path, {"a.PDF": b"\x00\xff %PDF-1.7 \xe2", "b.pdf": "<html>", "c.docx": b"PK\xff"})
+    reading = reading_of(tmp_path)
+    (found,) = read_files(parsed("a.PDF", str(tmp_path / "s.yaml")), reading)
+    assert isinstance(found, DocumentBlock)
+    assert (found.value, found.path) == ("a.PDF", str(tmp_path / "a.PDF"))
+    digest = found.sha256
+    (tmp_path / "a.PDF").write_bytes(b"%PDF-2.0")
+    (found,) = read_files(parsed("a.PDF", str(tmp_path / "s.yaml")), reading_of(tmp_path))
+    assert found.sha256 != digest  # so that a resumed run asks again
+    assert not reading.report.count
+    assert read_files(parsed("[b.pdf, c.docx]", str(tmp_path / "s.yaml")), reading) == []
+    assert [one.code for one in reading.report.diagnostics] == ["bad-value", "not-utf-8"]
 
 
 JSON = st.recursive(

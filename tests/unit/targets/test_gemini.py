@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from agentv.foreign.threads import DaemonThreads
-from agentv.model.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.response import CallFailure, Embeddings, TargetResponse, TokenUsage
 from agentv.ports import Embedder
 from agentv.registry import extras
@@ -31,6 +31,7 @@ from agentv.testing import (
     WrongType,
 )
 from doubles.asking import answer, answers, at_home, request, spec_of
+from doubles.documents import PDF_BASE64, pdf
 from doubles.loading import found_in
 
 KEY = "AIza-a-very-secret-key"
@@ -158,6 +159,13 @@ def test_pictures_and_files_are_parts(tmp_path):
         {"fileData": {"fileUri": "https://example.com/b.jpg?x=1", "mimeType": "image/jpeg"}},
         {"text": '<file path="./c.txt">\ntext of c\n</file>'},
     ]
+
+
+def test_a_pdf_is_inline_data(tmp_path):
+    (turn,) = of(Message("user", (TextBlock("look"), pdf(tmp_path))))["contents"]
+    assert turn["parts"][1] == {"inlineData": {"mimeType": "application/pdf", "data": PDF_BASE64}}
+    gone = DocumentBlock("./gone.pdf", str(tmp_path / "gone.pdf"), "")
+    assert answer(Gemini("gemini-2.5-flash", KEY), request(messages=(Message("user", (gone,)),))).code == "bad-document"
 
 
 def test_a_picture_that_is_gone_is_a_failure_and_nothing_is_sent(tmp_path):

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from agentv.model.message import ImageBlock, Message, ToolCall
+from agentv.model.message import ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.response import CallFailure, RateLimits, TargetResponse, TokenUsage
 from agentv.model.suite import Retry
 from agentv.registry import extras
@@ -29,6 +29,7 @@ from agentv.testing import (
     WrongType,
 )
 from doubles.asking import answer, answers, at_home, request
+from doubles.documents import PDF_BASE64, pdf
 from doubles.loading import found_in
 
 KEY = "sk-a-very-secret-key"
@@ -79,6 +80,16 @@ def test_messages_pictures_and_tools_are_sent_as_openai_takes_them():
     assert [one["role"] for one in found] == ["system", "user", "assistant", "tool"]
     assert found[1]["content"] == [{"type": "image_url", "image_url": {"url": "https://example.com/b.png"}}]
     assert found[3]["tool_call_id"] == "c1"
+
+
+def test_a_pdf_reaches_the_provider_in_its_own_form(tmp_path):
+    one = request(messages=(Message("user", (TextBlock("look"), pdf(tmp_path))),))
+    part = sent(one)["messages"][0]["content"][1]
+    assert part["file"]["file_data"] == f"data:application/pdf;base64,{PDF_BASE64}"
+    with ModelServer("yes") as server:
+        answer(settings(server, "anthropic/claude-haiku-4-5", base_url=server.anthropic), one)
+        part = server.calls[0].body["messages"][0]["content"][1]
+    assert (part["type"], part["source"]["data"]) == ("document", PDF_BASE64)
 
 
 @pytest.mark.parametrize(

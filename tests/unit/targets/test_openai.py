@@ -9,7 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pydantic
 import pytest
+from openai.types.chat import ChatCompletionContentPartParam
+from openai.types.responses import ResponseInputFileParam
 
 from agentv.model.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.response import CallFailure, Embeddings, Failure, RateLimits, TargetResponse, TokenUsage
@@ -33,6 +36,7 @@ from agentv.testing import (
     WrongType,
 )
 from doubles.asking import answer, answers, asked, at_home, request, spec_of
+from doubles.documents import PDF_BASE64, pdf
 
 KEY = "sk-very-secret-key"
 SCHEMA = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
@@ -300,6 +304,28 @@ def test_pictures_go_as_parts_and_files_in_the_text(api, server, tmp_path):
     urls = [part["image_url"]["url"] if api == "chat" else part["image_url"] for part in parts[2:]]
     assert urls[0].startswith("data:image/png;base64,iVBORw0K")
     assert urls[1] == "https://e.org/a.jpg"
+
+
+def test_a_pdf_is_a_part_of_its_own(server, tmp_path):
+    one = request(messages=(Message("user", (TextBlock("Sum up:"), pdf(tmp_path))),))
+    said = {"filename": "report.pdf", "file_data": f"data:application/pdf;base64,{PDF_BASE64}"}
+    part = body_of(openai(server), one, server)["messages"][0]["content"][1]
+    assert part == {"type": "file", "file": said}
+    pydantic.TypeAdapter(ChatCompletionContentPartParam).validate_python(part, extra="forbid")
+    assert body_of(OpenRouter("m", server.openai, KEY), one, server)["messages"][0]["content"][1] == part
+    part = body_of(openai(server, api="responses"), one, server)["input"][0]["content"][1]
+    assert part == {"type": "input_file", **said}
+    pydantic.TypeAdapter(ResponseInputFileParam).validate_python(part, extra="forbid")
+
+
+def test_ollama_takes_no_pdf_and_a_lost_one_is_not_left_out(server, tmp_path):
+    calls, block = len(server.calls), pdf(tmp_path, "lost.pdf")
+    one = request(messages=(Message("user", (block,)),))
+    found = answer(Ollama("m", f"{server.ollama}/v1"), one)
+    assert (found.code, "'./lost.pdf' must be pictures" in found.message) == ("bad-document", True)
+    (tmp_path / "lost.pdf").unlink()
+    assert answer(openai(server), one).code == "bad-document"
+    assert len(server.calls) == calls
 
 
 def test_a_picture_that_is_gone_is_not_left_out(server, tmp_path):
