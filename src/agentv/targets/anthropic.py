@@ -21,6 +21,7 @@ from agentv.targets.answers import parsed
 from agentv.targets.anthropic_messages import conversation, tool_choice_in, tools_in
 from agentv.targets.anthropic_replies import response_of
 from agentv.targets.anthropic_schemas import accepted
+from agentv.targets.extra_keys import extra_faults
 from agentv.targets.model_calls import (
     broken_off,
     endpoint_of,
@@ -34,6 +35,7 @@ from agentv.targets.model_calls import (
 )
 from agentv.targets.once import timed
 from agentv.targets.statuses import failure_of, limits_of
+from agentv.targets.tool_calls import tool_faults
 
 if TYPE_CHECKING:
     from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
@@ -112,6 +114,8 @@ class Anthropic(ProviderSettings):
         yield from url_faults(self.base_url)
         yield from key_faults(self.api_key)
         yield from format_faults(self.response_format, only_schemas=True)
+        yield from tool_faults(self.tools)
+        yield from extra_faults(self.extra, ("model", "messages", "system"))
         budget = self.budget
         if budget is not None and budget < SMALLEST_BUDGET:
             yield Fault(("thinking",), f"a budget of thoughts must be {SMALLEST_BUDGET} tokens or more, found {budget}")

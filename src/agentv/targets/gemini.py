@@ -22,6 +22,7 @@ from agentv.registry.types import ProviderSettings
 from agentv.targets.answer_format import format_faults, schema_in
 from agentv.targets.answers import parsed
 from agentv.targets.connection import RedirectError, refuse_redirects, unlimited_session
+from agentv.targets.extra_keys import extra_faults
 from agentv.targets.gemini_contents import conversation, tool_config_in, tools_in
 from agentv.targets.gemini_replies import embeddings_of, refusal_of, response_of
 from agentv.targets.model_calls import (
@@ -37,6 +38,7 @@ from agentv.targets.model_calls import (
 )
 from agentv.targets.once import timed
 from agentv.targets.statuses import limits_of
+from agentv.targets.tool_calls import tool_faults
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -107,6 +109,8 @@ class Gemini(ProviderSettings):
         yield from url_faults(self.base_url)
         yield from key_faults(self.api_key)
         yield from format_faults(self.response_format)
+        yield from tool_faults(self.tools)
+        yield from extra_faults(self.extra, ("contents", "systemInstruction", "system_instruction"))
 
     def endpoint(self) -> str:
         """The address, and a hash of the key."""

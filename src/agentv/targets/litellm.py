@@ -19,6 +19,7 @@ from agentv.registry.fields import Between, Doc, Fault, Fraction, Nonempty, Secr
 from agentv.registry.types import ProviderSettings
 from agentv.targets.answer_format import JSON_OBJECT, format_faults, schema_in
 from agentv.targets.connection import refuse_redirects, unlimited_session
+from agentv.targets.extra_keys import extra_faults
 from agentv.targets.litellm_failures import failure_in
 from agentv.targets.litellm_keys import key_found, keys_of
 from agentv.targets.litellm_library import address_for, asking, library, parameters_from, wanted_by
@@ -37,6 +38,7 @@ from agentv.targets.openai_api.messages import chat_messages, with_system
 from agentv.targets.openai_api.replies import chat_answer
 from agentv.targets.prices import cost_of
 from agentv.targets.statuses import limits_of
+from agentv.targets.tool_calls import tool_faults
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -96,6 +98,8 @@ class LiteLLM(ProviderSettings):
         yield from url_faults(self.base_url)
         yield from key_faults(self.api_key)
         yield from format_faults(self.response_format)
+        yield from tool_faults(self.tools)
+        yield from extra_faults(self.extra, ("model", "messages"))
 
     def reads(self, env: Mapping[str, str]) -> Iterable[Variable]:
         """The key of the model's provider, where it is known which one LiteLLM reads, and that none is given."""
