@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlsplit
 
+from agentv.model.message import Block, DocumentBlock, ImageBlock
 from agentv.registry.fields import Doc, FromEnvironment, Older, Secret, Text
 from agentv.targets.openai_api.dialect import Dialect
 from agentv.targets.openai_api.settings import OpenAISettings, secrets_of
@@ -46,6 +47,14 @@ class Ollama(OpenAISettings):
             unreachable="is it running? 'ollama serve' starts it",
             key_from=("OLLAMA_API_KEY",),
         )
+
+    def refuses(self, block: Block) -> str | None:
+        """It is sent pictures by their bytes, and nothing else beside text."""
+        if isinstance(block, DocumentBlock):
+            return f"takes no PDF, so '{block.value}' must be pictures of its pages, or its text"
+        if isinstance(block, ImageBlock) and block.path is None and not block.value.startswith("data:"):
+            return f"fetches no pictures, so '{block.value}' must be a local file"
+        return None
 
 
 def address_of(said: str | None) -> str:
