@@ -201,7 +201,7 @@ def test_the_time_of_an_answer_is_that_of_its_call_alone():
 
 
 def test_a_hundred_calls_wait_for_no_connection():
-    with ModelServer("late", delay_s=0.3) as server:
+    with ModelServer("late", delay_s=1.0) as server:
         found = answers(openai(server), *[request() for _ in range(120)])
         assert server.most_at_once == 120
     assert {one.output for one in found} == {"late"}
