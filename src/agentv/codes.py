@@ -115,6 +115,7 @@ RUNS: Mapping[str, str] = {
     "assertion-raised": "The code of an assertion raised an exception.",
     "bad-answer": "A target answered in a form that cannot be read.",
     "bad-body": "The body of an HTTP request, once rendered, cannot be written as JSON.",
+    "bad-document": "A PDF of the input cannot be read or sent.",
     "bad-header": "A header of an HTTP request, once rendered, holds a line end or a control character.",
     "bad-payload": "The JSON that an assertion file got on stdin cannot be read.",
     "bad-picture": "A picture of the input cannot be read or sent.",

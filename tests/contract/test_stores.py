@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentv.model.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.response import Attempt, CallFailure, TargetResponse, TokenUsage
 from agentv.store.directory import RunDirectory
 from agentv.store.journal import Journal
@@ -40,6 +40,7 @@ blocks = st.one_of(
     st.builds(TextBlock, texts),
     st.builds(FileBlock, texts, texts, texts),
     st.builds(ImageBlock, texts, st.none() | texts),
+    st.builds(DocumentBlock, texts, texts, texts),
 )
 messages = st.builds(
     Message,

@@ -13,6 +13,7 @@ from agentv.registry.table import Registry
 from agentv.registry.types import Provider, ProviderSettings
 from agentv.spec.request import Registries
 from agentv.targets.catalogue import PROVIDERS
+from agentv.targets.model_calls import outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,10 @@ class Keyed(ProviderSettings):
     def spares(self) -> Collection[str]:
         """Servers on this machine need no key."""
         return ("api_key",) if self.base_url is not None and "localhost" in self.base_url else ()
+
+    def elsewhere(self) -> str | None:
+        """Any server that is named."""
+        return outside(self.base_url)
 
     def connect(self, spec, executor):
         del spec, executor

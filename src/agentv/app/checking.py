@@ -19,6 +19,8 @@ from agentv.model.redaction import Redactor
 from agentv.model.response import CallFailure, Failure, TargetResponse
 from agentv.model.suite import Retry, TargetSpec
 from agentv.ports import Target, TargetRequest
+from agentv.spec.variables import how_to_set
+from agentv.targets.model_calls import carries_key
 
 QUESTION = "Reply with OK."
 FEWEST_TOKENS = 16
@@ -64,7 +66,7 @@ async def _check(connections: Connections, called: Called, env: Mapping[str, str
     if isinstance(answer, TargetResponse) or answer.code == "empty-output" or _CUT_SHORT in answer.message:
         return CheckOutcome("ok", took)
     message = Redactor(spec.secrets).redact(answer.message)
-    return CheckOutcome("failed", took, answer.code, message, _fix(answer, called.key))
+    return CheckOutcome("failed", took, answer.code, message, _fix(answer, called))
 
 
 async def _asked(
@@ -88,13 +90,29 @@ def frugal(spec: TargetSpec) -> TargetSpec:
     return replace(spec, settings=told, retry=Retry(max_retries=0))
 
 
-def _fix(failure: Failure, key: str | None) -> str | None:
+def _fix(failure: Failure, called: Called) -> str | None:
     """What a person can do about it; None where the message says it all."""
     status = failure.status if isinstance(failure, CallFailure) else None
     if status in (401, 403):
-        where = f"look at {key}" if key else "look at the target's api_key"
-        return f"the key was refused: {where}, and at whose server 'base_url' is"
+        return _of_keys(called)
     return _FIXES_OF_STATUS.get(status or 0) or _FIXES.get(failure.code)
+
+
+def _of_keys(called: Called) -> str:
+    """What to do where a server does not let one in: with a key, without one, or with what cannot be known here."""
+    settings: Any = called.spec.settings
+    if not hasattr(settings, "api_key"):
+        return "it lets nobody in without the right 'headers'"
+    if called.key or settings.api_key:
+        where = called.key or "the target's api_key"
+    elif carries_key(getattr(settings, "headers", ())):
+        where = "the target's headers"
+    elif getattr(settings, "finds_keys", False):
+        where = "the variable of the model's provider"
+    else:
+        variable = next((one for one in called.spec.variables if one.setting == "api_key"), None)
+        return f"no key was sent: {how_to_set(variable) if variable else 'set one'}, or give the target 'api_key'"
+    return f"the key was refused: look at {where}, and at whose server 'base_url' is"
 
 
 _FIXES_OF_STATUS: Mapping[int, str] = {

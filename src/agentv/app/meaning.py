@@ -10,7 +10,7 @@ import msgspec
 
 from agentv.model.assertion import AssertionEntry
 from agentv.model.conversation import Turn
-from agentv.model.message import FileBlock, ImageBlock, Message
+from agentv.model.message import DocumentBlock, FileBlock, ImageBlock, Message
 from agentv.model.suite import Case, Suite, TargetSpec
 from agentv.spec.fingerprints import fingerprint
 
@@ -82,7 +82,7 @@ def _pathless(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 def _found(block: Any) -> Any:
     """A block under the path of its file, where it has one."""
-    path = block.path if isinstance(block, FileBlock | ImageBlock) else None
+    path = block.path if isinstance(block, FileBlock | ImageBlock | DocumentBlock) else None
     return block if path is None else replace(block, value=path)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from agentv.model.redaction import Redactor
 from agentv.model.suite import TargetSpec
 from agentv.model.trial import Trial, TrialResult
+from agentv.registry.types import ProviderSettings
 from agentv.reports.text import one_line
 from agentv.reports.totals import plural
 
@@ -46,5 +48,9 @@ def _judges_of(trial: Trial) -> list[TargetSpec]:
 
 
 def _model_of(spec: TargetSpec) -> str:
-    model = getattr(spec.settings, "model", None)
-    return model if isinstance(model, str) else spec.name
+    """The model, and where it is asked if that is not at its provider's: most likely that is why it has no price."""
+    settings = spec.settings
+    model = getattr(settings, "model", None)
+    name = model if isinstance(model, str) else spec.name
+    place = settings.elsewhere() if isinstance(settings, ProviderSettings) else None
+    return name if place is None else f"{name} at {Redactor(spec.secrets).redact(place)}"

@@ -68,7 +68,7 @@ def follow(settings: EvalSettings, *, form: Format, quiet: bool, no_progress: bo
         unable_to_exit(),
         progress as live,
     ):  # what users' code prints is for people; stdout is for programs
-        outcome = evaluate(prepared, _sink(view, live))
+        outcome = evaluate(prepared, _sink(view, live, quiet=quiet))
     if form in ANNOTATED:
         print_run_as(form, warnings, view, outcome)
     _report(view, outcome, here, as_json=form == "json", quiet=quiet or form in ANNOTATED)
@@ -102,7 +102,7 @@ def resuming(outcome: Outcome, arguments: list[str]) -> str:
     return shlex.join([*words, f"--resume={named}"])
 
 
-def _sink(view: RunView, live: Live) -> Callable[[Event], None]:
+def _sink(view: RunView, live: Live, *, quiet: bool) -> Callable[[Event], None]:
     def take(event: Event) -> None:
         if isinstance(event, TrialFinished):
             view.add(event.result)
@@ -111,10 +111,8 @@ def _sink(view: RunView, live: Live) -> Callable[[Event], None]:
             view.planned = event.trials + view.earlier
         elif isinstance(event, TrialKept):
             view.add_earlier(event.result)
-        elif isinstance(event, RunResumed):
-            click.echo(_going_on(event), err=True)
-        elif isinstance(event, RunRegrades):
-            click.echo(_regrading(event), err=True)
+        elif isinstance(event, RunResumed | RunRegrades) and not quiet:
+            click.echo(_going_on(event) if isinstance(event, RunResumed) else _regrading(event), err=True)
         elif isinstance(event, TargetStopped):
             click.echo(_without(event), err=True)
         elif isinstance(event, RunInterrupted):

@@ -37,7 +37,16 @@ class ImageBlock:
     path: str | None = None
 
 
-Block: TypeAlias = TextBlock | FileBlock | ImageBlock
+@dataclass(frozen=True, slots=True)
+class DocumentBlock:
+    """A PDF attached to a message: `value` as written, `path` as found, and the digest of its bytes."""
+
+    value: str
+    path: str
+    sha256: str
+
+
+Block: TypeAlias = TextBlock | FileBlock | ImageBlock | DocumentBlock
 Content: TypeAlias = "str | JsonObject | tuple[Block, ...]"
 
 
@@ -77,7 +86,7 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The content as text: files inlined under their paths, objects as JSON, images by name."""
+        """The content as text: files inlined under their paths, objects as JSON, images and PDFs by name."""
         content = self.content
         if isinstance(content, str):
             return content
@@ -100,7 +109,7 @@ def _block_text(block: Block) -> str:
         return block.value
     if isinstance(block, FileBlock):
         return f'<file path="{block.value}">\n{block.text}\n</file>'
-    return f"[image: {block.value}]"
+    return f"[{'image' if isinstance(block, ImageBlock) else 'file'}: {block.value}]"
 
 
 def _content_json(content: Content) -> Json:
@@ -114,6 +123,8 @@ def _block_json(block: Block) -> Json:
         return {"type": "text", "value": block.value}
     if isinstance(block, FileBlock):
         return {"type": "file", "value": block.value, "path": block.path, "text": block.text}
+    if isinstance(block, DocumentBlock):
+        return {"type": "file", "value": block.value, "path": block.path}
     return {"type": "image", "value": block.value}
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import cast
 
 from agentv.model.grade import Grade
-from agentv.model.message import Block, Content, FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.message import Block, Content, DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.model.trial import Score, Trial, TrialResult
 from agentv.model.values import Json, JsonObject
@@ -150,6 +150,8 @@ class Redactor:
         value, path = self.redact(block.value), self._maybe(block.path)
         if isinstance(block, ImageBlock):
             return ImageBlock(value, path)
+        if isinstance(block, DocumentBlock):
+            return replace(block, value=value, path=path or "")
         return FileBlock(value, path or "", self.redact(block.text))
 
     def _call(self, call: ToolCall) -> ToolCall:

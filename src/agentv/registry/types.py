@@ -11,7 +11,8 @@ from agentv.model.values import Json
 from agentv.registry.fields import Declared, DeclaredAssertion, Fault
 
 if TYPE_CHECKING:
-    from agentv.model.suite import TargetSpec
+    from agentv.model.message import Block
+    from agentv.model.suite import TargetSpec, Variable
     from agentv.ports import Assertion, Executor, Target
 
 
@@ -73,10 +74,25 @@ class ProviderSettings(Declared):
         """
         return ()
 
+    def reads(self, env: Mapping[str, str]) -> Iterable[Variable]:  # noqa: ARG002  # most libraries read nothing
+        """Variables that a library reads by itself, beside those of the fields; found in `env`, or missing."""
+        return ()
+
+    def refuses(self, block: Block) -> str | None:  # noqa: ARG002  # most take all
+        """Why a block of a message cannot be sent, after the target's name: `fetches no pictures, …`; None: it can."""
+        return None
+
     def endpoint(self) -> str | None:
         """What calls share a rate limit with: the same text for settings that reach one server by one key.
 
         None: nothing outside this machine is asked, so that calls need not be slowed down.
+        """
+        return None
+
+    def elsewhere(self) -> str | None:
+        """The address that is asked where it is not the provider's own, as it may be shown.
+
+        What a model costs is known of its provider: a server of somebody else's may take another price, or none.
         """
         return None
 

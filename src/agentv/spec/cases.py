@@ -17,6 +17,7 @@ from agentv.model.suite import Case, TargetSpec
 from agentv.model.values import EMPTY, Json, JsonObject
 from agentv.registry.fields import DeclaredAssertion
 from agentv.spec.assertions import AssertionReader
+from agentv.spec.attachments import check_attachments
 from agentv.spec.consistency import check_entries
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.defaults import CaseDefaults
@@ -72,6 +73,8 @@ class CaseReader:
         keyless: targets that cases name for themselves and that lack a key, by their names.
         seen: there is a case, right or wrong.
         witness: gets every case as it is written.
+        asked: the suite's targets.
+        flagged: those are asked whatever a case says.
         unread: ids of the cases that are wrong.
         lost: a case is wrong whose id cannot be read.
     """
@@ -85,6 +88,8 @@ class CaseReader:
         self.keyless: dict[str, TargetSpec] = {}
         self.seen = False
         self.witness: Callable[[MapNode], None] | None = None
+        self.asked: tuple[TargetSpec, ...] = ()
+        self.flagged = False
         self.unread: set[str] = set()
         self.lost = False
         self._defaults = defaults
@@ -222,6 +227,8 @@ class CaseReader:
             self._note(target, judge, graded)
         tags = read_tags(authored.tags, reading)
         depends_on = () if authored.depends_on is None else read_dependencies(authored.depends_on, reading)
+        asked = self.asked if target is None or self.flagged else (target,)
+        check_attachments(messages or (), asked, authored.input or case.node, reading.report)
         if messages is None or not graded:
             return ()
         self.zero.look(authored.threshold, entries, case.translated.map, reading.report)

@@ -40,7 +40,7 @@ NOTHING_ABOVE = "a file of a git host names nothing above its own repository"
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 _LFS_POINTER = "version https://git-lfs.github.com/spec/v"
-_LFS_LONGEST = 1024
+LFS_LONGEST = 1024
 """Bytes of a pointer, as Git LFS defines it."""
 
 _UNITS = ((86_400.0, "day"), (3_600.0, "hour"), (60.0, "minute"), (1.0, "second"))
@@ -138,14 +138,14 @@ class GitFiles:
 
 def is_lfs_pointer(text: str) -> bool:
     """Whether a text is what Git LFS puts into a repository instead of a file."""
-    return text.startswith(_LFS_POINTER) and len(text) <= _LFS_LONGEST
+    return text.startswith(_LFS_POINTER) and len(text) <= LFS_LONGEST
 
 
 def _holds_pointer(path: str) -> bool:
     if not os.path.isfile(path):  # noqa: PTH113  # a text
         return False
     with open(path, "rb") as file:  # noqa: PTH123  # a Path would add nothing
-        return is_lfs_pointer(file.read(_LFS_LONGEST + 1).decode(errors="replace"))
+        return is_lfs_pointer(file.read(LFS_LONGEST + 1).decode(errors="replace"))
 
 
 def _missing(found: Checkout, what: str, repository: str) -> str | None:

@@ -90,6 +90,8 @@ class HeadReader:
             metadata={**authored.metadata, **kept, **_facts(authored)} or EMPTY,
             span=span_of(root.at),
         )
+        cases.asked = suite.targets
+        cases.flagged = bool(request.targets) or request.given_target is not None
         threshold = _threshold(defaults, translated, suite.threshold, config)
         return Head(suite, cases.begin(reading), cases, assertions, targets, authored.targets, threshold)
 

@@ -9,6 +9,7 @@ from agentv.model.message import (
     ROLES,
     Block,
     Content,
+    DocumentBlock,
     FileBlock,
     ImageBlock,
     Message,
@@ -22,6 +23,8 @@ from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, children, is_empt
 from agentv.spec.reading import NO_OTHERS, Others, Reading
 
 _KEYS = ("role", "content", "name", "tool_calls")
+_PDF = ".pdf"
+_BINARY = "save text as UTF-8; of other files, PDFs (.pdf) and pictures can be sent"
 _IMAGE = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg")
 
 
@@ -206,8 +209,15 @@ def _file(node: Node, reading: Reading) -> Block | None:
     if found is None:
         return None
     if found.lower().endswith(_IMAGE):
-        return ImageBlock(node.value, found)
-    text = reading.text_of(found, node)
+        return ImageBlock(node.value, found) if reading.shows(found, node) else None
+    is_pdf = found.lower().endswith(_PDF)
+    digest = reading.pdf_digest(found) if is_pdf else None
+    if digest is not None:
+        return DocumentBlock(node.value, found, digest)
+    text = reading.text_of(found, node, hint=_BINARY)
+    if text is not None and is_pdf:
+        reading.report.error("bad-value", node, f"'{node.value}' is no PDF: it does not begin with '%PDF-'")
+        return None
     return None if text is None else FileBlock(node.value, found, text)
 
 
@@ -222,7 +232,7 @@ def _image(node: Node, reading: Reading) -> Block | None:
         reading.report.error("bad-value", node, f"the path or URL of a picture is expected, found {kind_of(node)}")
         return None
     found = reading.find(node, "picture")
-    return None if found is None else ImageBlock(node.value, found)
+    return None if found is None or not reading.shows(found, node) else ImageBlock(node.value, found)
 
 
 _BLOCKS = {"text": _text, "file": _file, "image": _image}

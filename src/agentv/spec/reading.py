@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -9,10 +10,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agentv.model.assertion import AssertionEntry
+from agentv.model.pictures import is_none
 from agentv.model.span import Span
 from agentv.ports import Reader
-from agentv.spec.files import Places, is_directory, shown
-from agentv.spec.git_files import GIT_URL, NOTHING_ABOVE, FindCheckout, GitFiles, is_lfs_pointer, no_repositories
+from agentv.spec.files import Places, is_directory, is_file, shown
+from agentv.spec.git_files import (
+    GIT_URL,
+    LFS_LONGEST,
+    NOTHING_ABOVE,
+    FindCheckout,
+    GitFiles,
+    is_lfs_pointer,
+    no_repositories,
+)
 from agentv.spec.nearest import did_you_mean, nearest
 from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, node_of, span_of
 from agentv.spec.report import Report
@@ -70,6 +80,10 @@ class Others:
     given: Mapping[str, str] = field(default_factory=dict)
 
 
+_PDF = b"%PDF-"
+_PDF_WITHIN = 1024
+"""Bytes among which a PDF must say that it is one; some have other things before it."""
+
 NO_OTHERS = Others()
 TOP = Chain()
 
@@ -103,6 +117,8 @@ class Reading:
     secrets: set[str] = field(default_factory=set)
     checkout: FindCheckout = no_repositories
     _texts: dict[str, str] = field(default_factory=dict)
+    _pdfs: dict[str, str | None] = field(default_factory=dict)
+    _pictures: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def within(self, scope: Scope) -> Reading:
         """The same, with other variables in reach."""
@@ -140,8 +156,45 @@ class Reading:
             )
         return found
 
-    def text_of(self, path: str, node: Scalar) -> str | None:
-        """The text of a file; reports and returns None where it cannot be read as text."""
+    def pdf_digest(self, path: str) -> str | None:
+        """The sha256 of a PDF; None where the file is none, or cannot be read, of which nothing is reported."""
+        if path in self._pdfs:
+            return self._pdfs[path]
+        try:
+            data = self.reader.read(path)
+        except OSError:
+            return None
+        digest = hashlib.sha256(data).hexdigest() if _PDF in data[:_PDF_WITHIN] else None
+        if len(self._pdfs) < KEPT_TEXTS:
+            self._pdfs[path] = digest
+        return digest
+
+    def shows(self, path: str, node: Scalar) -> bool:
+        """Whether a file can be a picture by its first bytes; reports where it cannot."""
+        fault = self._pictures.get(path) or self._fault_of_picture(path)
+        if len(self._pictures) < KEPT_TEXTS:
+            self._pictures[path] = fault
+        if fault[0]:
+            self.report.error(fault[0], node, f"'{node.text}' {fault[1]}")
+        return not fault[0]
+
+    def _fault_of_picture(self, path: str) -> tuple[str, str]:
+        """Code and words; both empty where nothing is wrong."""
+        if not is_file(path):  # nor a pipe, which would never end
+            return "missing-file", "is no file"
+        try:
+            with Path(path).open("rb") as file:
+                data = file.read(LFS_LONGEST + 1)
+        except OSError as error:
+            return "missing-file", f"cannot be read: {error.strerror}"
+        if is_lfs_pointer(data.decode(errors="replace")):
+            return "lfs-pointer", "is a pointer of Git LFS, and not the picture itself"
+        if is_none(path, data):
+            return "bad-value", "is empty" if not data else "is no picture, whatever its name says"
+        return "", ""
+
+    def text_of(self, path: str, node: Scalar, hint: str | None = None) -> str | None:
+        """The text of a file; reports, with a hint, and returns None where it cannot be read as text."""
         kept = self._texts.get(path)
         if kept is not None:
             return kept
@@ -152,7 +205,8 @@ class Reading:
         except OSError as error:
             self.report.error("missing-file", node, f"cannot read '{node.text}': {error.strerror}")
         except UnicodeDecodeError as error:
-            self.report.error("not-utf-8", node, f"'{node.text}' is not UTF-8 text (byte {error.start + 1})")
+            message = f"'{node.text}' is not UTF-8 text (byte {error.start + 1})"
+            self.report.error("not-utf-8", node, message, hint=hint)
         else:
             if is_lfs_pointer(text):
                 self.report.error(

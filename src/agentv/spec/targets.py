@@ -92,7 +92,7 @@ def read_target(
         public={"provider": provider.name, **public, **dict.fromkeys(hidden, MASK)},
         fingerprint=_fingerprint(provider.name, public, settings, reading),
         span=_place_of(at),
-        variables=still_missing(variables, settings),
+        variables=(*still_missing(variables, settings), *settings.reads({**reading.scope.env, **env})),
     )
 
 

@@ -21,7 +21,7 @@ from zlib import crc32
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from agentv.model.message import Block, FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.message import Block, DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.response import Attempt, TargetResponse, TokenUsage
 from agentv.model.values import JsonObject
 from agentv.store.encoding import to_json
@@ -196,4 +196,6 @@ def _block(row: dict[str, Any]) -> Block:
     """A block is told by the fields that it has."""
     if "text" in row:
         return FileBlock(**row)
+    if "sha256" in row:
+        return DocumentBlock(**row)
     return ImageBlock(**row) if "path" in row else TextBlock(**row)

@@ -21,6 +21,7 @@ from agentv.targets.answers import parsed
 from agentv.targets.anthropic_messages import conversation, tool_choice_in, tools_in
 from agentv.targets.anthropic_replies import response_of
 from agentv.targets.anthropic_schemas import accepted
+from agentv.targets.extra_keys import extra_faults
 from agentv.targets.model_calls import (
     broken_off,
     endpoint_of,
@@ -29,10 +30,12 @@ from agentv.targets.model_calls import (
     no_connection,
     no_reply_in_time,
     not_readable,
+    outside,
     url_faults,
 )
 from agentv.targets.once import timed
 from agentv.targets.statuses import failure_of, limits_of
+from agentv.targets.tool_calls import tool_faults
 
 if TYPE_CHECKING:
     from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
@@ -111,6 +114,8 @@ class Anthropic(ProviderSettings):
         yield from url_faults(self.base_url)
         yield from key_faults(self.api_key)
         yield from format_faults(self.response_format, only_schemas=True)
+        yield from tool_faults(self.tools)
+        yield from extra_faults(self.extra, ("model", "messages", "system"))
         budget = self.budget
         if budget is not None and budget < SMALLEST_BUDGET:
             yield Fault(("thinking",), f"a budget of thoughts must be {SMALLEST_BUDGET} tokens or more, found {budget}")
@@ -137,6 +142,10 @@ class Anthropic(ProviderSettings):
     def endpoint(self) -> str:
         """The address, and a hash of the key."""
         return endpoint_of("anthropic", self.base_url or URL, self.api_key)
+
+    def elsewhere(self) -> str | None:
+        """A server that is not Anthropic's."""
+        return outside(self.base_url, "anthropic.com")
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a client of its own, whose connections are opened by its calls."""
@@ -224,7 +233,8 @@ class _Anthropic:
         reply = parsed(raw.text)
         if isinstance(reply, str):
             return not_readable(f"the reply is not JSON: {raw.text}", self._secrets)
-        return response_of(reply, self._settings.model, limits_of(raw.headers))
+        limits = limits_of(raw.headers)
+        return response_of(reply, self._settings.model, limits, self._settings.elsewhere() or "anthropic")
 
     def _status_failure(self, error: APIStatusError) -> CallFailure:
         said = error.api_message or error.message

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from agentv.model.message import ImageBlock, Message
+from agentv.model.message import DocumentBlock, ImageBlock, Message
 from agentv.model.response import Failure
 from agentv.model.values import Json, JsonObject
+from agentv.targets.documents import PDF, document_of
 from agentv.targets.pictures import Picture, picture_of
 from agentv.targets.tool_calls import Step, functions_in, steps
 
@@ -27,7 +28,7 @@ class _Turn:
 
 
 def conversation(messages: Sequence[Message], model: str) -> tuple[str, list[JsonObject]] | Failure:
-    """The system prompt and the turns after it; a Failure where a picture cannot be read.
+    """The system prompt and the turns after it; a Failure where a picture or a PDF cannot be read.
 
     System messages at the beginning are the system prompt. A later one stays where it is: as a message of the role
     `system` behind a user's turn, where the model takes that; else within the user's turn, marked as `<system>`.
@@ -92,6 +93,8 @@ def _content(message: Message) -> Iterator[JsonObject | Failure]:
     for block in message.content:
         if isinstance(block, ImageBlock):
             yield _image(block)
+        elif isinstance(block, DocumentBlock):
+            yield _document(block)
         elif text := Message(message.role, (block,)).text:
             yield _text(text)
 
@@ -109,6 +112,14 @@ def _image(block: ImageBlock) -> JsonObject | Failure:
     else:
         source = {"type": "url", "url": picture}
     return {"type": "image", "source": source}
+
+
+def _document(block: DocumentBlock) -> JsonObject | Failure:
+    document = document_of(block)
+    if isinstance(document, Failure):
+        return document
+    source = {"type": "base64", "media_type": PDF, "data": document.base64}
+    return {"type": "document", "source": source, "title": document.name}
 
 
 def tools_in(tools: Sequence[Json]) -> list[Json]:

@@ -15,10 +15,12 @@ from agentv.targets.prices import cost_of
 from agentv.targets.statuses import shown
 
 
-def response_of(reply: Json, model: str, limits: RateLimits | None = None) -> TargetResponse | Failure:
+def response_of(
+    reply: Json, model: str, limits: RateLimits | None = None, prices: str = "anthropic"
+) -> TargetResponse | Failure:
     """The answer in a `message`; a Failure where it is none (`bad-answer`), or the provider gave no text (`refused`).
 
-    `output` is the text, without thoughts. Calls of tools stand in `messages`.
+    `output` is the text, without thoughts. Calls of tools stand in `messages`. `prices`: as `cost_of` takes a provider.
     """
     content = reply.get("content") if isinstance(reply, Mapping) else None
     if not isinstance(reply, Mapping) or not isinstance(content, list):
@@ -35,7 +37,7 @@ def response_of(reply: Json, model: str, limits: RateLimits | None = None) -> Ta
         output=text or None,
         messages=(Message("assistant", text, tool_calls=calls),) if calls else (),
         token_usage=usage,
-        cost_usd=cost_of("anthropic", model, usage, cache_written=written),
+        cost_usd=cost_of(prices, model, usage, cache_written=written),
         finish_reason=reason if isinstance(reason, str) else None,
         metadata={"model": reply["model"]} if isinstance(reply.get("model"), str) else {},
         limits=limits,

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.registry.fields import Doc, Fault, FromEnvironment, Nonempty, Older, Secret, Text
+from agentv.targets.model_calls import outside
 from agentv.targets.openai_api.dialect import Dialect
 from agentv.targets.openai_api.settings import OpenAISettings, is_local, secrets_of
 
 API_VERSION = "2025-04-01-preview"
 """The last version with a date; it knows reasoning models, JSON Schemas and the responses API."""
+
+_DOMAINS = ("azure.com", "azure-api.net", "azure.us", "azure.cn")
+"""Of Azure, with its gateways and its clouds of governments."""
 
 _UNVERSIONED = "/openai/v1"
 """Where Azure's newer API begins, which has no versions and takes the deployment in the body."""
@@ -53,7 +57,7 @@ class Azure(OpenAISettings):
             api_key=self.api_key,
             secrets=secrets_of(self.api_key),
             embedding_model=self.embedding_model or self.model,
-            prices="azure",
+            prices=self.elsewhere() or "azure",
             strict_schemas=self.strict_schemas is not False,
             completion_tokens=True,
             packed_vectors=True,
@@ -61,6 +65,10 @@ class Azure(OpenAISettings):
             key_from=("AZURE_OPENAI_API_KEY",),
             needs_key=not is_local(given),
         )
+
+    def elsewhere(self) -> str | None:
+        """A server that is not in Azure."""
+        return outside(self.base_url, *_DOMAINS)
 
     def faults(self) -> Iterable[Fault]:
         """As everywhere; and the deployment must be in no URL."""

@@ -22,6 +22,7 @@ from agentv.registry.types import ProviderSettings
 from agentv.targets.answer_format import format_faults, schema_in
 from agentv.targets.answers import parsed
 from agentv.targets.connection import RedirectError, refuse_redirects, unlimited_session
+from agentv.targets.extra_keys import extra_faults
 from agentv.targets.gemini_contents import conversation, tool_config_in, tools_in
 from agentv.targets.gemini_replies import embeddings_of, refusal_of, response_of
 from agentv.targets.model_calls import (
@@ -32,10 +33,12 @@ from agentv.targets.model_calls import (
     no_connection,
     no_reply_in_time,
     not_readable,
+    outside,
     url_faults,
 )
 from agentv.targets.once import timed
 from agentv.targets.statuses import limits_of
+from agentv.targets.tool_calls import tool_faults
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -106,10 +109,16 @@ class Gemini(ProviderSettings):
         yield from url_faults(self.base_url)
         yield from key_faults(self.api_key)
         yield from format_faults(self.response_format)
+        yield from tool_faults(self.tools)
+        yield from extra_faults(self.extra, ("contents", "systemInstruction", "system_instruction"))
 
     def endpoint(self) -> str:
         """The address, and a hash of the key."""
         return endpoint_of("gemini", self.base_url or URL, self.api_key)
+
+    def elsewhere(self) -> str | None:
+        """A server that is not Google's."""
+        return outside(self.base_url, "googleapis.com")
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a client of its own, whose connections are opened by its calls."""
@@ -166,7 +175,8 @@ class _Gemini:
         value = parsed(body or "")
         if isinstance(value, str):
             return not_readable(f"the reply is not JSON: {body}", self._secrets)
-        return response_of(value, self._settings.model, limits_of(headers or {}))
+        limits = limits_of(headers or {})
+        return response_of(value, self._settings.model, limits, self._settings.elsewhere() or "google")
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
         """The vectors of the texts, by the model that `embedding_model` names. The API does not tell their tokens."""

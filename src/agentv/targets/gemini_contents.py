@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from agentv.model.message import ImageBlock, Message, ToolCall
+from agentv.model.message import DocumentBlock, ImageBlock, Message, ToolCall
 from agentv.model.response import Failure
 from agentv.model.values import Json, JsonObject
 from agentv.targets.answers import parsed
+from agentv.targets.documents import PDF, document_of
 from agentv.targets.pictures import Picture, picture_of
 from agentv.targets.tool_calls import MADE, Step, functions_in, steps
 
@@ -27,7 +28,7 @@ _NO_SIGNATURES = re.compile(r"gemini-[12]\b")
 
 
 def conversation(messages: Sequence[Message], model: str) -> tuple[str, list[dict[str, Any]]] | Failure:
-    """The system instruction and the contents after it; a Failure where a picture cannot be read.
+    """The system instruction and the contents after it; a Failure where a picture or a PDF cannot be read.
 
     System messages at the beginning are the instruction; where nobody else says anything, they are the user's turn. A
     later one stays where it is, within the user's turn, marked as `<system>`: the API knows no other place. Messages of
@@ -87,6 +88,8 @@ def _content(message: Message) -> Iterator[dict[str, Any] | Failure]:
     for block in message.content:
         if isinstance(block, ImageBlock):
             yield _image(block)
+        elif isinstance(block, DocumentBlock):
+            yield _document(block)
         elif text := Message(message.role, (block,)).text:
             yield {"text": text}
 
@@ -99,6 +102,13 @@ def _image(block: ImageBlock) -> dict[str, Any] | Failure:
         return {"inline_data": {"mime_type": picture.media_type, "data": base64.b64decode(picture.base64)}}
     kind = mimetypes.guess_type(urlsplit(picture).path)[0]
     return {"file_data": {"file_uri": picture, **({"mime_type": kind} if kind else {})}}
+
+
+def _document(block: DocumentBlock) -> dict[str, Any] | Failure:
+    document = document_of(block)
+    if isinstance(document, Failure):
+        return document
+    return {"inline_data": {"mime_type": PDF, "data": base64.b64decode(document.base64)}}
 
 
 def tools_in(tools: Sequence[Json]) -> list[Json]:

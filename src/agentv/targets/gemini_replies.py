@@ -39,10 +39,12 @@ _FINAL = ("API_KEY_INVALID", "FAILED_PRECONDITION")
 _SECONDS = re.compile(r"([\d.]{1,12})s")
 
 
-def response_of(reply: Json, model: str, limits: RateLimits | None = None) -> TargetResponse | Failure:
+def response_of(
+    reply: Json, model: str, limits: RateLimits | None = None, prices: str = "google"
+) -> TargetResponse | Failure:
     """The answer in a `GenerateContentResponse`; a Failure where it is none (`bad-answer`) or was blocked (`refused`).
 
-    `output` is the text, without thoughts. Calls of tools stand in `messages`.
+    `output` is the text, without thoughts. Calls of tools stand in `messages`. `prices`: as `cost_of` takes a provider.
     """
     if not isinstance(reply, Mapping):
         return not_readable("the reply is no object of Gemini's API")
@@ -64,7 +66,7 @@ def response_of(reply: Json, model: str, limits: RateLimits | None = None) -> Ta
         output=text or None,
         messages=(Message("assistant", text, tool_calls=calls),) if calls else (),
         token_usage=usage,
-        cost_usd=cost_of("google", model.removeprefix("models/"), usage),
+        cost_usd=cost_of(prices, model.removeprefix("models/"), usage),
         finish_reason=reason if isinstance(reason, str) else None,
         metadata={"model": reply["modelVersion"]} if isinstance(reply.get("modelVersion"), str) else {},
         limits=limits,

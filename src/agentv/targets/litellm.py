@@ -3,37 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from json import JSONDecodeError
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from agentv.model.response import CallFailure, Failure, TargetResponse
-from agentv.model.suite import TargetSpec
+from agentv.model.suite import TargetSpec, Variable
 from agentv.model.values import Json, JsonObject
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Between, Doc, Fault, Fraction, Nonempty, Secret, Text, Verbatim
 from agentv.registry.types import ProviderSettings
 from agentv.targets.answer_format import JSON_OBJECT, format_faults, schema_in
-from agentv.targets.connection import RedirectError, refuse_redirects, unlimited_session
-from agentv.targets.litellm_library import asking, library, parameters_from, wanted_by
+from agentv.targets.connection import refuse_redirects, unlimited_session
+from agentv.targets.extra_keys import extra_faults
+from agentv.targets.litellm_failures import failure_in
+from agentv.targets.litellm_keys import key_found, keys_of
+from agentv.targets.litellm_library import address_for, asking, library, parameters_from, wanted_by
 from agentv.targets.model_calls import (
+    carries_key,
     endpoint_of,
     key_faults,
     missing_key,
-    no_connection,
     no_reply_in_time,
     not_readable,
+    outside,
     url_faults,
 )
 from agentv.targets.once import timed
 from agentv.targets.openai_api.messages import chat_messages, with_system
-from agentv.targets.openai_api.replies import chat_answer, filtered
+from agentv.targets.openai_api.replies import chat_answer
 from agentv.targets.prices import cost_of
-from agentv.targets.statuses import failure_of, limits_of
+from agentv.targets.statuses import limits_of
+from agentv.targets.tool_calls import tool_faults
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -55,9 +60,7 @@ _OPTIONAL = {
 }
 """What a judge asks for and can do without → how a refusal names it."""
 
-_NO_JSON = "invalid response from LLM endpoint"
 _FORWARDED = "llm_provider-"
-_WRAPPED = re.compile(r"^litellm\.\w+: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +98,31 @@ class LiteLLM(ProviderSettings):
         yield from url_faults(self.base_url)
         yield from key_faults(self.api_key)
         yield from format_faults(self.response_format)
+        yield from tool_faults(self.tools)
+        yield from extra_faults(self.extra, ("model", "messages"))
+
+    def reads(self, env: Mapping[str, str]) -> Iterable[Variable]:
+        """The key of the model's provider, where it is known which one LiteLLM reads, and that none is given."""
+        names = () if self.let_in else keys_of(self.model)
+        if names:
+            found = key_found(self.model, env)
+            yield Variable("api_key", names, found, found is None, secret=True)
+
+    @property
+    def let_in(self) -> bool:
+        """Whether the settings say all that a server may want to know, or name one that may want no key."""
+        given = {"api_key", "use_xai_oauth"} & self.extra.keys()
+        return bool(self.api_key or given or carries_key(self.headers)) or self.elsewhere() is not None
 
     def endpoint(self) -> str:
         """The provider or the address, and a hash of the key where the settings say one."""
         place = self.base_url or f"litellm://{self.model.partition('/')[0]}"
         return endpoint_of("litellm", place, self.api_key)
+
+    def elsewhere(self) -> str | None:
+        """The address that the settings say, or the process to the library. It may be the provider's own as well."""
+        said = self.base_url or self.extra.get("api_base") or self.extra.get("base_url")
+        return outside(said if isinstance(said, str) else address_for(self.model))
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a pool of connections of its own, for those providers that LiteLLM asks over aiohttp."""
@@ -123,7 +146,7 @@ class _LiteLLM:
         self._settings = settings
         self._retryable = retryable
         self._always = _always(settings)
-        self._wanted = () if settings.api_key else wanted_by(settings.model)
+        self._wanted = () if settings.api_key else (*keys_of(settings.model), *wanted_by(settings.model))
         self._session: ClientSession | None = None
         self._unwanted: set[str] = set()
 
@@ -133,7 +156,7 @@ class _LiteLLM:
 
     async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
         said = with_system(self._settings.system, request.messages, request.prompt)
-        messages = chat_messages(said, by_url=True)
+        messages = chat_messages(said)
         if isinstance(messages, Failure):
             return messages
         keyless = self._keys_missing(request.env)
@@ -148,12 +171,13 @@ class _LiteLLM:
         except TimeoutError:
             return no_reply_in_time(request.timeout_s)
 
-    def _keys_missing(self, env: Mapping[str, str]) -> list[str]:
+    def _keys_missing(self, env: Mapping[str, str]) -> tuple[str, ...]:
         """The variables of keys without which the provider answers nothing. Azure takes tokens instead of them."""
-        if self._settings.base_url is not None or {"api_key", "api_base"} & self._settings.extra.keys():
-            return []
-        names = [name for name in self._wanted if name.endswith("_API_KEY") and not name.startswith("AZURE")]
-        return [] if any(env.get(name) for name in names) else names
+        if self._settings.let_in or key_found(self._settings.model, {**os.environ, **env}):
+            return ()
+        others = (name for name in self._wanted if name.endswith("_API_KEY") and not name.startswith("AZURE"))
+        names = keys_of(self._settings.model) or tuple(others)
+        return () if any(env.get(name) for name in names) else names
 
     def _secrets(self) -> tuple[str, ...]:
         return (self._settings.api_key or "", *self._settings.headers.values())
@@ -184,7 +208,7 @@ class _LiteLLM:
         try:
             reply = await library().acompletion(**call, shared_session=self._session)
         except OpenAIError as error:
-            return self._failed(error, secrets)
+            return failure_in(error, self._retryable, secrets)
         except (
             ValueError,
             KeyError,
@@ -206,40 +230,16 @@ class _LiteLLM:
         return replace(found, cost_usd=self._cost(found, hidden.get("response_cost")), limits=limits_of(known))
 
     def _cost(self, found: TargetResponse, said: object) -> float | None:
-        """The price by the list that all targets share, else by LiteLLM's own."""
+        """The price by the list that all targets share, else by LiteLLM's own, which asks for no address."""
         provider, _, model = self._settings.model.partition("/")
+        address = self._settings.elsewhere()
+        if address is not None:
+            answered = str(found.metadata.get("model") or model)
+            costs = (cost_of(address, name, found.token_usage) for name in (model, answered))
+            return next((one for one in costs if one is not None), None)
         cost = cost_of(_PRICED_AS.get(provider, provider), model, found.token_usage)
         known = cost is None and found.token_usage is not None and isinstance(said, int | float) and said > 0
         return float(said) if known and isinstance(said, int | float) else cost
-
-    def _failed(self, error: Any, secrets: tuple[str, ...]) -> CallFailure:
-        """LiteLLM gives errors that have no status one that fits: by their kinds they are told apart."""
-        import httpx
-
-        kinds = library()
-        if isinstance(error, kinds.ContentPolicyViolationError):
-            return filtered()
-        whole = _WRAPPED.sub("", str(getattr(error, "message", None) or error))
-        said, traceback, _ = whole.partition("\nTraceback")
-        if isinstance(error, kinds.Timeout):
-            return CallFailure("timeout", failure_of(None, said, {}, secrets=secrets).message, retryable=True)
-        causes = list(_causes(error))
-        for one in causes:
-            if isinstance(one, RedirectError):
-                return failure_of(one.status, "", one.headers, self._retryable, secrets=secrets)
-        lost = any(isinstance(one, httpx.TransportError | OSError) for one in causes)
-        if any(isinstance(one, JSONDecodeError) for one in causes) or _NO_JSON in said or (traceback and not lost):
-            return not_readable(said, secrets)  # for which LiteLLM makes up a status, or calls it a lost connection
-        if isinstance(error, kinds.APIConnectionError) or any(isinstance(one, httpx.TransportError) for one in causes):
-            return no_connection(said, secrets)
-        headers = getattr(error, "litellm_response_headers", None) or getattr(
-            getattr(error, "response", None), "headers", {}
-        )
-        status = getattr(error, "status_code", None)
-        failure = failure_of(
-            status if isinstance(status, int) else None, said, dict(headers), self._retryable, secrets=secrets
-        )
-        return replace(failure, stops=failure.stops or "LLM Provider NOT provided" in said)
 
     async def close(self) -> None:
         """Let go of all connections that are this target's own."""
@@ -255,12 +255,6 @@ def _with_refusal(body: dict[str, Any]) -> dict[str, Any]:
         beside = message.get("provider_specific_fields") or {}
         message.setdefault("refusal", beside.get("refusal"))
     return body
-
-
-def _causes(error: BaseException | None) -> Iterable[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _always(settings: LiteLLM) -> dict[str, Any]:

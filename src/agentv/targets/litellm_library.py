@@ -84,6 +84,12 @@ def wanted_by(model: str) -> tuple[str, ...]:
     return tuple(name for name in missing or () if isinstance(name, str))
 
 
+def address_for(model: str) -> str | None:
+    """The address that a variable of the process says for the model's provider, as the library reads it."""
+    provider = model.partition("/")[0].upper()
+    return os.environ.get(f"{provider}_API_BASE") or os.environ.get(f"{provider}_BASE_URL")
+
+
 def parameters_from(env: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
     """What variables say, as parameters of a call: so that a suite's `.env` need not be written anywhere."""
     found: dict[str, str] = {}

@@ -13,12 +13,36 @@ from agentv.targets.statuses import shown
 
 _SSL = re.compile(r" ssl:(?:\w+|<[^>]*>)")  # aiohttp's word on how it would have encrypted
 
+_KEY_HEADER = re.compile(r"authorization|api-?key|token|subscription-key", re.IGNORECASE)
+
 
 def endpoint_of(provider: str, url: str, key: str | None) -> str:
     """Where calls go and with whose key, by a hash of it: calls of one endpoint share a rate limit."""
-    parts = urlsplit(url)
-    place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
-    return f"{provider} {place} {sha256((key or '').encode()).hexdigest()[:8]}"
+    return f"{provider} {place_of(url)} {sha256((key or '').encode()).hexdigest()[:8]}"
+
+
+def place_of(url: str) -> str:
+    """A URL as it may be shown: without a user and a password, and without a query, which may hold a key."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""  # refused when it is loaded
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}".rstrip("/")
+
+
+def host_of(url: str) -> str:
+    """The host of a URL; empty where there is none."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def outside(url: str | None, *domains: str) -> str | None:
+    """The place of a server that is in none of a provider's own domains; None where nothing or one of those is said."""
+    if url is None or any(f".{host_of(url)}".endswith(f".{domain}") for domain in domains):
+        return None
+    return place_of(url)
 
 
 def url_faults(url: str | None, option: str = "base_url") -> Iterator[Fault]:
@@ -44,6 +68,16 @@ def key_faults(key: str | None) -> Iterator[Fault]:
 def missing_key(names: Iterable[str]) -> CallFailure:
     """No key is known, so that no call can do anything."""
     return CallFailure("missing-key", f"no API key: set {' or '.join(names)}, or 'api_key' of the target", stops=True)
+
+
+def no_key_sent(names: Iterable[str]) -> str:
+    """What to do where a server wants a key and was sent none."""
+    return f"no key was sent: set {' or '.join(names)}, or 'api_key' of the target"
+
+
+def carries_key(headers: Iterable[str]) -> bool:
+    """Whether one of the headers, by their names, is there to hold a key."""
+    return any(_KEY_HEADER.search(name) for name in headers)
 
 
 def no_reply_in_time(timeout_s: float) -> CallFailure:

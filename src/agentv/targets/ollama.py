@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import urlsplit
 
+from agentv.model.message import Block, DocumentBlock, ImageBlock
 from agentv.registry.fields import Doc, FromEnvironment, Older, Secret, Text
 from agentv.targets.openai_api.dialect import Dialect
 from agentv.targets.openai_api.settings import OpenAISettings, secrets_of
@@ -32,7 +33,7 @@ class Ollama(OpenAISettings):
     ] = None
 
     def dialect(self) -> Dialect:
-        """It keeps to schemas (since 0.5), fetches no pictures, and has no price."""
+        """It keeps to schemas (since 0.5), fetches no pictures, takes no PDFs, and has no price."""
         base_url = address_of(self.base_url)
         return Dialect(
             name="ollama",
@@ -42,9 +43,18 @@ class Ollama(OpenAISettings):
             embedding_model=self.embedding_model or self.model,
             strict_schemas=self.strict_schemas is not False,
             fetches_pictures=False,
+            takes_documents=False,
             unreachable="is it running? 'ollama serve' starts it",
             key_from=("OLLAMA_API_KEY",),
         )
+
+    def refuses(self, block: Block) -> str | None:
+        """It is sent pictures by their bytes, and nothing else beside text."""
+        if isinstance(block, DocumentBlock):
+            return f"takes no PDF, so '{block.value}' must be pictures of its pages, or its text"
+        if isinstance(block, ImageBlock) and block.path is None and not block.value.startswith("data:"):
+            return f"fetches no pictures, so '{block.value}' must be a local file"
+        return None
 
 
 def address_of(said: str | None) -> str:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.registry.fields import Doc, FromEnvironment, Older, Secret, Text
+from agentv.targets.model_calls import outside
 from agentv.targets.openai_api.dialect import Dialect
-from agentv.targets.openai_api.settings import OpenAISettings, host_of, is_local, secrets_of
+from agentv.targets.openai_api.settings import OpenAISettings, is_local, secrets_of
 
 BASE_URL = "https://api.openai.com/v1"
 _EMBEDDING_MODEL = "text-embedding-3-small"
@@ -33,20 +34,25 @@ class OpenAI(OpenAISettings):
     def dialect(self) -> Dialect:
         """OpenAI keeps to schemas and has prices; of another server neither is known."""
         base_url = (self.base_url or BASE_URL).rstrip("/")
-        own = host_of(base_url).endswith(".openai.com")
+        elsewhere = self.elsewhere()
+        own = elsewhere is None
         return Dialect(
             name="openai",
             base_url=base_url,
             api_key=self.api_key,
             secrets=secrets_of(self.api_key),
             embedding_model=self.embedding_model or _embedding_model(self.model, own=own),
-            prices="openai" if own else base_url,
+            prices=elsewhere or "openai",
             strict_schemas=own if self.strict_schemas is None else self.strict_schemas,
             completion_tokens=own,
             packed_vectors=own,
             key_from=("OPENAI_API_KEY",),
             needs_key=not is_local(base_url),
         )
+
+    def elsewhere(self) -> str | None:
+        """A server that is not OpenAI's."""
+        return outside(self.base_url, "openai.com")
 
 
 def _embedding_model(model: str, *, own: bool) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.registry.fields import Doc, FromEnvironment, Older, Secret, Text
+from agentv.targets.model_calls import outside
 from agentv.targets.openai_api.dialect import Dialect
 from agentv.targets.openai_api.settings import OpenAISettings, is_local, secrets_of
 
@@ -39,8 +40,12 @@ class OpenRouter(OpenAISettings):
             api_key=self.api_key,
             secrets=secrets_of(self.api_key),
             embedding_model=self.embedding_model or (self.model if "embed" in self.model else _EMBEDDING_MODEL),
-            prices="openrouter",
+            prices=self.elsewhere() or "openrouter",
             strict_schemas=self.model.startswith("openai/") if self.strict_schemas is None else self.strict_schemas,
             key_from=("OPENROUTER_API_KEY",),
             needs_key=not is_local(base_url),
         )
+
+    def elsewhere(self) -> str | None:
+        """A server that is not OpenRouter's."""
+        return outside(self.base_url, "openrouter.ai")

@@ -10,18 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from agentv.model.message import ImageBlock
+from agentv.model.pictures import is_none, media_type_in
 from agentv.model.response import Failure
 
 LARGEST = 50_000_000
 """Bytes of a picture that is read. Every API refuses less than that, in its own words."""
-
-_SIGNATURES = (
-    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
-    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
-    (re.compile(rb"GIF8[79]a"), "image/gif"),
-    (re.compile(rb"RIFF....WEBP", re.DOTALL), "image/webp"),
-)
-"""How the pictures begin that all the APIs take."""
 
 _DATA_URL = re.compile(r"data:(?P<type>image/[\w.+-]+);base64,(?P<base64>[A-Za-z0-9+/=\s]+)")
 
@@ -72,8 +65,7 @@ def _read(path: str) -> Picture:
     if file.stat().st_size > LARGEST:
         raise ValueError(f"is larger than {LARGEST / 1_000_000:g} MB")
     data = file.read_bytes()
-    known = next((kind for beginning, kind in _SIGNATURES if beginning.match(data)), None)
-    kind = known or mimetypes.guess_type(path)[0] or ""
-    if not data or not kind.startswith("image/"):
+    kind = media_type_in(data) or mimetypes.guess_type(path)[0] or ""
+    if is_none(path, data) or not kind.startswith("image/"):
         raise ValueError("is no picture: PNG, JPEG, GIF and WebP are taken by all model APIs")
     return Picture(kind, base64.b64encode(data).decode())

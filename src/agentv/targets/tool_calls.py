@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from agentv.model.message import Message, ToolCall
 from agentv.model.values import Json, JsonObject
+from agentv.registry.fields import Fault
 
 MADE = "call_agentv_"
 """How the ids begin that calls get here. No API has given them."""
@@ -54,6 +55,13 @@ def _answered(name: str | None, pending: list[ToolCall]) -> ToolCall | None:
     if found is not None:
         pending.remove(found)
     return found
+
+
+def tool_faults(tools: Sequence[Json]) -> Iterator[Fault]:
+    """Tools that are no objects, which no API takes."""
+    for place, tool in enumerate(tools):
+        if not isinstance(tool, Mapping):
+            yield Fault(("tools", place), "a tool is an object: {type: function, function: {name, parameters}}")
 
 
 def functions_in(tools: Sequence[Json]) -> tuple[list[JsonObject], list[Json]]:

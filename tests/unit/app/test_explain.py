@@ -37,6 +37,7 @@ WITHOUT_EXAMPLE = {
     "unused-template": "it is told of directories, and an example is a file",
     "assertion-crashed": "it needs a JavaScript runtime",
     "bad-body": "no value that YAML can say leads to it",
+    "bad-document": "no text is a PDF",
     "bad-header": "it needs a server",
     "nothing-to-judge": "loading refuses nearly all that leads to it, with missing-key",
     "bad-picture": "it needs the key of a model API",

@@ -13,9 +13,9 @@ from doubles.trials import finished, trial
 TOKENS = TokenUsage(1, 2, 3)
 
 
-def asked(model="tiny", *, judge=None, forced=None, **given):
+def asked(model="tiny", *, judge=None, forced=None, at=None, secrets=frozenset(), **given):
     """A finished trial of a target of that model."""
-    spec = TargetSpec("a", "keyed", Keyed(model))
+    spec = TargetSpec("a", "keyed", Keyed(model, base_url=at), secrets=secrets)
     subject = trial(judge=judge and TargetSpec("j", "keyed", Keyed(judge)))
     suite = replace(subject.suite, forced_judge=forced and TargetSpec("f", "keyed", Keyed(forced)))
     return finished(trial=replace(subject, target=spec, suite=suite), **given)
@@ -31,6 +31,14 @@ JUDGED = {"judge_token_usage": TOKENS}
         ([asked(token_usage=TOKENS, cost_usd=0.1)], []),
         ([asked(token_usage=TOKENS)], ["the price of tiny is not known, so cost_usd is null for 1 trial"]),
         ([asked(token_usage=TOKENS)] * 3, ["the price of tiny is not known, so cost_usd is null for 3 trials"]),
+        (
+            [asked(token_usage=TOKENS, at="http://localhost:8000/v1")],
+            ["the price of tiny at http://localhost:8000/v1 is not known, so cost_usd is null for 1 trial"],
+        ),
+        (
+            [asked(token_usage=TOKENS, at="http://me:pw@host/se-cret/v1?k=1", secrets=frozenset({"se-cret"}))],
+            ["the price of tiny at http://host/[redacted]/v1 is not known, so cost_usd is null for 1 trial"],
+        ),
         ([asked(judge="small", judge_cost_usd=0.1, **JUDGED)], []),
         (
             [asked(judge="small", **JUDGED)],

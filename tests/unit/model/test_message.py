@@ -2,7 +2,23 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.model.message import ToolCall, messages_from_json
+from agentv.model.message import (
+    DocumentBlock,
+    Message,
+    TextBlock,
+    ToolCall,
+    attached_files,
+    messages_from_json,
+    prompt_text,
+)
+
+
+def test_a_pdf_is_its_path_in_a_prompt_and_in_a_row():
+    message = Message("user", (TextBlock("Sum up:"), DocumentBlock("./a.pdf", "/x/a.pdf", "0")))
+    assert prompt_text([message]) == "Sum up:\n\n[file: ./a.pdf]"
+    assert message.as_json()["content"][1] == {"type": "file", "value": "./a.pdf", "path": "/x/a.pdf"}
+    assert list(attached_files([message])) == ["/x/a.pdf"]
+
 
 DELETES = {"name": "delete", "input": {"id": 7}}
 

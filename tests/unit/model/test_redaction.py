@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.model.grade import Check, Grade
-from agentv.model.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.redaction import Redactor
 from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.model.trial import Score
@@ -70,11 +70,17 @@ def test_a_number_that_is_the_secret_goes_too():
 
 def test_an_answer_is_redacted_in_every_field(redactor):
     call = ToolCall(TOLD, {"a": TOLD}, TOLD)
-    blocks = (TextBlock(TOLD), FileBlock(TOLD, TOLD, TOLD), ImageBlock(TOLD, TOLD), ImageBlock(TOLD))
+    blocks = (
+        TextBlock(TOLD),
+        FileBlock(TOLD, TOLD, TOLD),
+        ImageBlock(TOLD, TOLD),
+        ImageBlock(TOLD),
+        DocumentBlock(TOLD, TOLD, "0"),
+    )
     messages = (Message("user", TOLD, TOLD, (call,)), Message("tool", blocks), Message("tool", {"a": TOLD}))
     answer = redactor.redact_answer(TargetResponse(TOLD, messages, finish_reason=TOLD, metadata={"a": TOLD}))
     assert SECRET not in repr(answer)
-    assert repr(answer).count(KEPT) == 16
+    assert repr(answer).count(KEPT) == 18
     assert answer.messages[1].content[1] == FileBlock(KEPT, KEPT, KEPT)
 
 

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.model.message import FileBlock, ImageBlock, Message, TextBlock
+from agentv.model.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock
 from agentv.model.span import Span
 from agentv.spec.messages import read_files, read_messages, with_files
 from agentv.spec.nodes import node_of
 from doubles.loading import parsed, reading_of, repository
 
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 AT = Span("/nowhere/file.yaml", 1, 1, 1, 2)
 
 
@@ -99,7 +100,7 @@ def test_files_are_put_before_the_text_of_a_lone_message():
 
 
 def test_input_files_are_a_path_or_several(tmp_path):
-    repository(tmp_path, {"a.md": "a", "b.png": "b"})
+    repository(tmp_path, {"a.md": "a", "b.png": b"\x89PNG\r\n\x1a\n"})
     reading = reading_of(tmp_path)
     blocks = read_files(parsed("[a.md, ./b.png]", str(tmp_path / "s.yaml")), reading)
     assert blocks == [
@@ -108,6 +109,44 @@ def test_input_files_are_a_path_or_several(tmp_path):
     ]
     assert read_files(parsed("a.md", str(tmp_path / "s.yaml")), reading) == blocks[:1]
     assert not reading.report.count
+
+
+def test_a_pdf_is_a_document_by_its_beginning(tmp_path):
+    repository(tmp_path, {"a.PDF": b"\x00\xff %PDF-1.7 \xe2", "b.pdf": "<html>", "c.docx": b"PK\xff"})
+    reading = reading_of(tmp_path)
+    (found,) = read_files(parsed("a.PDF", str(tmp_path / "s.yaml")), reading)
+    assert isinstance(found, DocumentBlock)
+    assert (found.value, found.path) == ("a.PDF", str(tmp_path / "a.PDF"))
+    digest = found.sha256
+    (tmp_path / "a.PDF").write_bytes(b"%PDF-2.0")
+    (found,) = read_files(parsed("a.PDF", str(tmp_path / "s.yaml")), reading_of(tmp_path))
+    assert found.sha256 != digest  # so that a resumed run asks again
+    assert not reading.report.count
+    assert read_files(parsed("[b.pdf, c.docx]", str(tmp_path / "s.yaml")), reading) == []
+    assert [one.code for one in reading.report.diagnostics] == ["bad-value", "not-utf-8"]
+
+
+@pytest.mark.parametrize("block", ["{type: image, value: %s}", "{type: file, value: %s}"])
+def test_a_picture_is_told_to_be_none_by_its_first_bytes(tmp_path, block):
+    files = {
+        "empty.png": b"",
+        "page.jpg": b"<html>",
+        "pointer.webp": POINTER,
+        "right.gif": b"GIF89a",
+        "odd.svg": "<svg",
+    }
+    repository(tmp_path, files)
+    reading = reading_of(tmp_path)
+    items = ", ".join(block % name for name in [*files, "empty.png"])
+    text = f"[{{role: user, content: [{items}]}}]"
+    assert read_messages(parsed(text, str(tmp_path / "s.yaml")), "user", reading) is None
+    told = [(one.code, one.message.split("'")[1]) for one in reading.report.diagnostics]
+    assert told == [
+        ("bad-value", "empty.png"),
+        ("bad-value", "page.jpg"),
+        ("lfs-pointer", "pointer.webp"),
+        ("bad-value", "empty.png"),
+    ]
 
 
 JSON = st.recursive(

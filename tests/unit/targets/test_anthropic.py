@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 
+import pydantic
 import pytest
+from anthropic.types import DocumentBlockParam
 
 from agentv.foreign.threads import DaemonThreads
-from agentv.model.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.response import CallFailure, Failure, RateLimits, TargetResponse, TokenUsage
 from agentv.model.suite import Retry
 from agentv.targets.anthropic import MAX_TOKENS, Anthropic
@@ -23,7 +25,8 @@ from agentv.testing import (
     Truncated,
     WrongType,
 )
-from doubles.asking import answer, answers, asked, request, spec_of
+from doubles.asking import answer, answers, asked, at_home, request, spec_of
+from doubles.documents import PDF_BASE64, pdf
 
 KEY = "sk-ant-a-very-secret-key"
 PNG = b"\x89PNG\r\n\x1a\n rest"
@@ -144,6 +147,18 @@ def test_pictures_and_files_are_blocks(tmp_path):
         {"type": "image", "source": {"type": "url", "url": "https://example.com/b.png"}},
         {"type": "text", "text": '<file path="./c.txt">\ntext of c\n</file>'},
     ]
+
+
+def test_a_pdf_is_a_document(tmp_path):
+    (turn,) = of(Message("user", (TextBlock("look"), pdf(tmp_path))))["messages"]
+    source = {"type": "base64", "media_type": "application/pdf", "data": PDF_BASE64}
+    assert turn["content"][1] == {"type": "document", "source": source, "title": "report.pdf"}
+    pydantic.TypeAdapter(DocumentBlockParam).validate_python(turn["content"][1], extra="forbid")
+    (tmp_path / "report.pdf").unlink()
+    gone = DocumentBlock("./report.pdf", str(tmp_path / "report.pdf"), "gone")
+    assert answer(Anthropic("claude-haiku-4-5", KEY), request(messages=(Message("user", (gone,)),))).code == (
+        "bad-document"
+    )
 
 
 def test_a_picture_that_is_gone_is_a_failure_and_nothing_is_sent(tmp_path):
@@ -302,7 +317,8 @@ def test_a_schema_becomes_structured_output():
 
 def test_tokens_of_the_cache_count_as_input_and_have_their_price():
     usage = TokenUsage(input=100, output=20, total=120, cached=60, reasoning=5)
-    cached, plain = told(Answer("a", usage=usage), Answer("a", usage=TokenUsage(100, 20, 120, 0, 0)))
+    with ModelServer([Answer("a", usage=usage), Answer("a", usage=TokenUsage(100, 20, 120, 0, 0))]) as server:
+        cached, plain = (answer(at_home(settings(server))) for _ in range(2))
     assert cached.token_usage == usage
     assert 0 < cached.cost_usd < plain.cost_usd
 
@@ -316,8 +332,13 @@ def test_tokens_written_to_the_cache_count_as_input_too():
 
 
 def test_an_unknown_price_is_none():
-    (found,) = told(Answer("a"), model="some-model-of-a-gateway")
-    assert found.cost_usd is None
+    with ModelServer("yes") as server:
+        assert answer(at_home(settings(server, "some-model-of-a-gateway"))).cost_usd is None
+
+
+def test_a_model_on_a_server_of_somebody_else_has_no_known_price():
+    (found,) = told(Answer("a"))
+    assert (found.token_usage is None, found.cost_usd) == (False, None)
     (found,) = told(Answer("a", usage=None))
     assert found.output == "a"
 

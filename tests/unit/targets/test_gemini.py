@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from agentv.foreign.threads import DaemonThreads
-from agentv.model.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.response import CallFailure, Embeddings, TargetResponse, TokenUsage
 from agentv.ports import Embedder
 from agentv.registry import extras
@@ -30,7 +30,8 @@ from agentv.testing import (
     Truncated,
     WrongType,
 )
-from doubles.asking import answer, answers, request, spec_of
+from doubles.asking import answer, answers, at_home, request, spec_of
+from doubles.documents import PDF_BASE64, pdf
 from doubles.loading import found_in
 
 KEY = "AIza-a-very-secret-key"
@@ -160,6 +161,13 @@ def test_pictures_and_files_are_parts(tmp_path):
     ]
 
 
+def test_a_pdf_is_inline_data(tmp_path):
+    (turn,) = of(Message("user", (TextBlock("look"), pdf(tmp_path))))["contents"]
+    assert turn["parts"][1] == {"inlineData": {"mimeType": "application/pdf", "data": PDF_BASE64}}
+    gone = DocumentBlock("./gone.pdf", str(tmp_path / "gone.pdf"), "")
+    assert answer(Gemini("gemini-2.5-flash", KEY), request(messages=(Message("user", (gone,)),))).code == "bad-document"
+
+
 def test_a_picture_that_is_gone_is_a_failure_and_nothing_is_sent(tmp_path):
     with ModelServer("yes") as server:
         one = request(messages=(Message("user", (ImageBlock("./a.png", str(tmp_path / "a.png")),)),))
@@ -273,9 +281,11 @@ def test_a_schema_is_left_out_once_it_was_refused():
 
 def test_tokens_of_thoughts_count_as_output_and_calls_have_a_price():
     usage = TokenUsage(input=100, output=20, total=120, cached=60, reasoning=5)
-    (found,) = told(Answer("a", usage=usage))
-    assert found.token_usage == usage
-    assert found.cost_usd > 0
+    with ModelServer(Answer("a", usage=usage)) as server:
+        found = answer(at_home(settings(server)))
+        assert found.token_usage == usage
+        assert found.cost_usd > 0
+        assert answer(settings(server)).cost_usd is None  # on a server of somebody else's
     (found,) = told(Answer("a", usage=None))
     assert (found.token_usage, found.cost_usd) == (None, None)
 

@@ -8,12 +8,14 @@ import sys
 
 import pytest
 
-from agentv.model.message import ImageBlock, Message, ToolCall
+from agentv.model.message import ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.response import CallFailure, RateLimits, TargetResponse, TokenUsage
 from agentv.model.suite import Retry
 from agentv.registry import extras
+from agentv.targets import litellm_keys
 from agentv.targets.litellm import LiteLLM
-from agentv.targets.litellm_library import parameters_from
+from agentv.targets.litellm_keys import key_found, keys_of
+from agentv.targets.litellm_library import parameters_from, wanted_by
 from agentv.testing import (
     Answer,
     ClosedConnection,
@@ -26,7 +28,8 @@ from agentv.testing import (
     Truncated,
     WrongType,
 )
-from doubles.asking import answer, answers, request
+from doubles.asking import answer, answers, at_home, request
+from doubles.documents import PDF_BASE64, pdf
 from doubles.loading import found_in
 
 KEY = "sk-a-very-secret-key"
@@ -77,6 +80,16 @@ def test_messages_pictures_and_tools_are_sent_as_openai_takes_them():
     assert [one["role"] for one in found] == ["system", "user", "assistant", "tool"]
     assert found[1]["content"] == [{"type": "image_url", "image_url": {"url": "https://example.com/b.png"}}]
     assert found[3]["tool_call_id"] == "c1"
+
+
+def test_a_pdf_reaches_the_provider_in_its_own_form(tmp_path):
+    one = request(messages=(Message("user", (TextBlock("look"), pdf(tmp_path))),))
+    part = sent(one)["messages"][0]["content"][1]
+    assert part["file"]["file_data"] == f"data:application/pdf;base64,{PDF_BASE64}"
+    with ModelServer("yes") as server:
+        answer(settings(server, "anthropic/claude-haiku-4-5", base_url=server.anthropic), one)
+        part = server.calls[0].body["messages"][0]["content"][1]
+    assert (part["type"], part["source"]["data"]) == ("document", PDF_BASE64)
 
 
 @pytest.mark.parametrize(
@@ -130,11 +143,19 @@ def test_what_comes_back_is_read():
     step = Answer("a", finish_reason="length", usage=usage, headers={"x-ratelimit-remaining-requests": "7"})
     found = told(step)
     assert (found.output, found.finish_reason, found.token_usage) == ("a", "length", usage)
-    assert found.cost_usd > 0
     assert found.limits == RateLimits(requests=7)
     found = told(Answer("", tool_calls=(ToolCall("look", {"at": 1}, "c1"),)))
     assert found.messages == (Message("assistant", "", tool_calls=(ToolCall("look", {"at": 1}, "c1"),)),)
-    assert told(Answer("a"), model="openai/no-such-model-anywhere").cost_usd is None
+
+
+def test_the_price_is_the_providers_and_of_a_server_elsewhere_not_known(monkeypatch):
+    with ModelServer("yes") as server:
+        assert answer(at_home(settings(server))).cost_usd > 0
+        assert answer(at_home(settings(server, "openai/no-such-model-anywhere"))).cost_usd is None
+        assert answer(settings(server)).cost_usd is None
+        assert answer(settings(server, base_url=None, extra={"api_base": server.openai})).cost_usd is None
+        monkeypatch.setenv("OPENAI_API_BASE", server.openai)
+        assert answer(settings(server, base_url=None)).cost_usd is None
 
 
 def test_a_refusal_without_words_is_a_failure_and_one_in_words_is_an_answer():
@@ -200,8 +221,24 @@ def test_a_hundred_calls_are_made_at_once():
 
 def test_a_provider_that_nobody_knows_stops_the_target():
     found = answer(LiteLLM("no-such-provider/m", api_key=KEY))
-    assert (found.status, found.stops) == (400, True)
+    assert (found.code, found.status, found.stops) == ("target-error", None, True)
     assert "LLM Provider NOT provided" in found.message
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "stops", "said"),
+    [
+        ({"model": "azure/gpt-4o"}, "missing-key", True, "Missing credentials"),
+        ({"model": "openai/gpt-4o", "extra": {"user": object()}}, "target-error", False, "not JSON serializable"),
+        ({"model": "openai/m", "base_url": "http://ann:pw@127.0.0.1:9"}, "target-error", False, "credentials encoded"),
+    ],
+)
+def test_what_the_library_cannot_do_is_no_status_of_a_server(given, code, stops, said, monkeypatch):
+    monkeypatch.delenv("AZURE_API_KEY", raising=False)
+    given = {"api_key": None if code == "missing-key" else KEY, "base_url": "http://127.0.0.1:9", **given}
+    found = answer(LiteLLM(**given))
+    assert (found.code, found.status, found.retryable, found.stops) == (code, None, False, stops)
+    assert said in found.message
 
 
 @pytest.mark.parametrize(
@@ -226,6 +263,41 @@ def test_without_a_key_nothing_is_asked():
     found = answer(LiteLLM("mistral/mistral-small"))
     assert (found.code, found.stops) == ("missing-key", True)
     assert "MISTRAL_API_KEY" in found.message
+
+
+@pytest.mark.parametrize("provider", sorted(litellm_keys._KEYS))
+def test_the_variables_of_keys_are_those_of_the_library(provider, monkeypatch):
+    names = keys_of(f"{provider}/m")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    assert set(wanted_by(f"{provider}/m")) & set(names)
+    assert all(key_found(f"{provider}/m", {name: "k"}) == name for name in names)
+
+
+@pytest.mark.parametrize("variable", ["PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"])
+def test_a_key_under_any_of_the_librarys_names_reaches_the_provider(variable):
+    with ModelServer("yes", keys=[KEY]) as server:
+        one = settings(server, "perplexity/sonar", api_key=None)
+        assert answer(one, request(env={variable: KEY})).output == "yes"
+
+
+@pytest.mark.parametrize(
+    ("given", "env", "missing"),
+    [
+        ({"model": "cohere/m"}, {}, [True]),
+        ({"model": "cohere/m"}, {"CO_API_KEY": "k"}, [False]),
+        ({"model": "cohere/m"}, {"CO_API_KEY": " "}, [True]),
+        ({"model": "anthropic/m"}, {"ANTHROPIC_AUTH_TOKEN": "k"}, [False]),
+        ({"model": "cohere/m", "api_key": "k"}, {}, []),
+        ({"model": "cohere/m", "extra": {"api_key": "k"}}, {}, []),
+        ({"model": "cohere/m", "headers": {"Authorization": "Bearer k"}}, {}, []),
+        ({"model": "cohere/m", "base_url": "http://localhost:1"}, {}, []),
+        ({"model": "azure/m"}, {}, []),
+        ({"model": "cohere"}, {}, []),
+    ],
+)
+def test_a_key_that_is_missing_is_known_without_the_library(given, env, missing):
+    assert [one.missing for one in LiteLLM(**given).reads(env)] == missing
 
 
 def test_variables_become_parameters_of_the_call():

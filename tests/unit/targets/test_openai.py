@@ -9,7 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pydantic
 import pytest
+from openai.types.chat import ChatCompletionContentPartParam
+from openai.types.responses import ResponseInputFileParam
 
 from agentv.model.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.response import CallFailure, Embeddings, Failure, RateLimits, TargetResponse, TokenUsage
@@ -32,7 +35,8 @@ from agentv.testing import (
     Truncated,
     WrongType,
 )
-from doubles.asking import answer, answers, asked, request, spec_of
+from doubles.asking import answer, answers, asked, at_home, request, spec_of
+from doubles.documents import PDF_BASE64, pdf
 
 KEY = "sk-very-secret-key"
 SCHEMA = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
@@ -136,6 +140,19 @@ def test_a_refused_key_says_which_variable_to_look_at():
     assert KEY[:8] not in found.message
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_server_of_ones_own_that_wants_a_key_was_sent_none(status):
+    with ModelServer(Status(status)) as server:
+        found = answer(OpenAI("gpt-4o", server.openai))
+        assert "authorization" not in server.calls[0].headers
+        assert "no key was sent: set OPENAI_API_KEY, or 'api_key' of the target" in found.message
+        assert found.stops
+        found = answer(OpenAI("gpt-4o", server.openai, headers={"Authorization": "Bearer mine"}))
+        assert server.calls[1].headers["authorization"] == "Bearer mine"
+        assert "check 'headers'" in found.message
+        assert "no key was sent: set OLLAMA_API_KEY" in answer(Ollama("m", f"{server.ollama}/v1")).message
+
+
 def test_a_server_that_quotes_the_key_is_not_quoted():
     with ModelServer(Status(400, f"bad header 'Bearer {KEY}' at https://h/v1?key={KEY}")) as server:
         found = answer(openai(server))
@@ -184,7 +201,7 @@ def test_the_time_of_an_answer_is_that_of_its_call_alone():
 
 
 def test_a_hundred_calls_wait_for_no_connection():
-    with ModelServer("late", delay_s=0.3) as server:
+    with ModelServer("late", delay_s=1.0) as server:
         found = answers(openai(server), *[request() for _ in range(120)])
         assert server.most_at_once == 120
     assert {one.output for one in found} == {"late"}
@@ -287,6 +304,28 @@ def test_pictures_go_as_parts_and_files_in_the_text(api, server, tmp_path):
     urls = [part["image_url"]["url"] if api == "chat" else part["image_url"] for part in parts[2:]]
     assert urls[0].startswith("data:image/png;base64,iVBORw0K")
     assert urls[1] == "https://e.org/a.jpg"
+
+
+def test_a_pdf_is_a_part_of_its_own(server, tmp_path):
+    one = request(messages=(Message("user", (TextBlock("Sum up:"), pdf(tmp_path))),))
+    said = {"filename": "report.pdf", "file_data": f"data:application/pdf;base64,{PDF_BASE64}"}
+    part = body_of(openai(server), one, server)["messages"][0]["content"][1]
+    assert part == {"type": "file", "file": said}
+    pydantic.TypeAdapter(ChatCompletionContentPartParam).validate_python(part, extra="forbid")
+    assert body_of(OpenRouter("m", server.openai, KEY), one, server)["messages"][0]["content"][1] == part
+    part = body_of(openai(server, api="responses"), one, server)["input"][0]["content"][1]
+    assert part == {"type": "input_file", **said}
+    pydantic.TypeAdapter(ResponseInputFileParam).validate_python(part, extra="forbid")
+
+
+def test_ollama_takes_no_pdf_and_a_lost_one_is_not_left_out(server, tmp_path):
+    calls, block = len(server.calls), pdf(tmp_path, "lost.pdf")
+    one = request(messages=(Message("user", (block,)),))
+    found = answer(Ollama("m", f"{server.ollama}/v1"), one)
+    assert (found.code, "'./lost.pdf' must be pictures" in found.message) == ("bad-document", True)
+    (tmp_path / "lost.pdf").unlink()
+    assert answer(openai(server), one).code == "bad-document"
+    assert len(server.calls) == calls
 
 
 def test_a_picture_that_is_gone_is_not_left_out(server, tmp_path):
@@ -568,14 +607,18 @@ def cost(settings, server):
 
 
 def test_a_call_costs_what_the_price_list_says(server):
-    spent = cost(Azure("gpt-4o", server.azure, KEY), server)
-    assert spent == pytest.approx((10 * 2.5 + 5 * 10) / 1e6)
+    known = pytest.approx((10 * 2.5 + 5 * 10) / 1e6)
+    assert cost(at_home(Azure("gpt-4o", server.azure, KEY)), server) == known
+    assert cost(at_home(openai(server)), server) == known
+    assert cost(at_home(OpenRouter("openai/gpt-4o", server.openai, KEY)), server) == known
 
 
 @pytest.mark.parametrize("model", ["my-own-deployment"])
 def test_a_price_that_nobody_knows_is_none(model, server):
     assert cost(Azure(model, server.azure, KEY), server) is None
     assert cost(openai(server), server) is None
+    assert cost(OpenRouter("openai/gpt-4o", server.openai, KEY), server) is None
+    assert cost(Azure("gpt-4o", server.azure, KEY), server) is None
     assert cost(Ollama("gpt-4o", f"{server.ollama}/v1"), server) is None
 
 

@@ -68,6 +68,12 @@ def test_what_is_no_picture_is_not_sent(data, message, tmp_path):
     assert not found.retryable
 
 
+def test_a_name_alone_makes_no_picture(tmp_path):
+    found = picture_of(local(tmp_path, "page.png", b"<html>"))
+    assert isinstance(found, Failure)
+    assert found.message.startswith("'./page.png' is no picture")
+
+
 def test_one_that_is_gone_is_a_failure(tmp_path):
     found = picture_of(ImageBlock("./gone.png", str(tmp_path / "gone.png")))
     assert isinstance(found, Failure)

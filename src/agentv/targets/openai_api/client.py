@@ -17,6 +17,7 @@ from agentv.model.response import CallFailure, Failure
 from agentv.model.values import JsonObject
 from agentv.targets.answers import TOO_LARGE
 from agentv.targets.connection import reason_of
+from agentv.targets.model_calls import carries_key, no_key_sent
 from agentv.targets.openai_api.dialect import Dialect, client_of
 from agentv.targets.openai_api.replies import bad_answer, filtered
 from agentv.targets.statuses import failure_of, shown
@@ -29,6 +30,8 @@ _FILTERS = frozenset({"content_filter", "content_policy_violation", "invalid_pro
 
 _SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 """Codes that come with 429 and that no waiting mends."""
+
+_OF_KEYS = (401, 403)
 
 _HINTS = {
     401: "the key was refused: check {key}",
@@ -78,7 +81,7 @@ class ModelClient:
                 path,
                 cast_to=httpx.Response,
                 body=body,
-                options={"headers": self.headers, "security": {"bearer_auth": True}},
+                options={"headers": self._headers(), "security": {"bearer_auth": bool(self.dialect.api_key)}},
             )
         except APIStatusError as error:
             return self._refused(error)
@@ -95,6 +98,14 @@ class ModelClient:
         if self._client is None:
             self._client = client_of(self.dialect)
         return self._client
+
+    def _headers(self) -> dict[str, Any]:
+        """The target's own. Without a key the SDK wants to be told that none is meant to be sent."""
+        if self.dialect.api_key or any(name.lower() == "authorization" for name in self.headers):
+            return dict(self.headers)
+        from openai import omit
+
+        return {"Authorization": omit, **self.headers}
 
     async def close(self) -> None:
         """Let go of all connections."""
@@ -119,11 +130,20 @@ class ModelClient:
             return filtered()
         failure = failure_of(status, message, headers, self.retryable, secrets=self.dialect.secrets)
         known = {one.name: getattr(failure, one.name) for one in fields(failure)}
-        if hint := _HINTS.get(status):
-            known["message"] += f" ({hint.format(key=_key_in(self.dialect))})"
+        if hint := self._hint(status):
+            known["message"] += f" ({hint})"
         if code in _SPENT:
             known |= {"retryable": False, "stops": True}
         return Refused(**known, about=f"{error.param or ''} {code} {self._shown(message)}")
+
+    def _hint(self, status: int) -> str | None:
+        """What to look at, by a status; servers on this machine are asked without a key, and some want one."""
+        if status in _OF_KEYS and not self.dialect.api_key and not carries_key(self.headers):
+            return no_key_sent(self.dialect.key_from)
+        return _HINTS.get(status, "").format(key=self._key_place()) or None
+
+    def _key_place(self) -> str:
+        return f"'api_key' ({' or '.join(self.dialect.key_from)})" if self.dialect.api_key else "'headers'"
 
     def _broken(self, error: APIConnectionError) -> Failure:
         """Why no whole reply came. The SDK calls nearly all of it a time-out; what happened stands behind."""
@@ -148,10 +168,6 @@ class ModelClient:
 
     def _shown(self, message: str) -> str:
         return shown(message, self.dialect.secrets)
-
-
-def _key_in(dialect: Dialect) -> str:
-    return f"'api_key' ({' or '.join(dialect.key_from)})"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

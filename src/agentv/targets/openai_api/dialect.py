@@ -33,6 +33,7 @@ class Dialect:
         strict_schemas: it is known to keep to a JSON Schema, so that one is asked for.
         completion_tokens: the limit of an answer is called `max_completion_tokens`, and not `max_tokens`.
         fetches_pictures: it takes URLs of pictures.
+        takes_documents: it takes PDFs.
         packed_vectors: it gives vectors as base64 too, a quarter of the size.
         embedding_model: the model that makes vectors.
         api_version: of Azure's API; None: the path says it.
@@ -50,6 +51,7 @@ class Dialect:
     strict_schemas: bool = False
     completion_tokens: bool = False
     fetches_pictures: bool = True
+    takes_documents: bool = True
     packed_vectors: bool = False
     api_version: str | None = None
     unreachable: str | None = None
@@ -87,7 +89,7 @@ def client_of(dialect: Dialect) -> AsyncOpenAI:
     headers = {"api-key": dialect.api_key} if dialect.name == "azure" and dialect.api_key else {}
     return AsyncOpenAI(
         base_url=dialect.base_url,
-        api_key=dialect.api_key or "none",  # without one the SDK refuses to begin
+        api_key=dialect.api_key or "none",  # without one the SDK refuses to begin; it is not sent
         default_headers=headers,
         max_retries=0,
         timeout=None,

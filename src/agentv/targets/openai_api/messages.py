@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentv.model.message import ImageBlock, Message, ToolCall
+from agentv.model.message import Block, DocumentBlock, ImageBlock, Message, ToolCall
 from agentv.model.response import Failure
+from agentv.targets.documents import Attached, document_of, not_taken
 from agentv.targets.pictures import Picture, picture_of
 from agentv.targets.tool_calls import Step, steps
 
@@ -23,6 +24,7 @@ class _Form:
 
     text: str
     picture: Callable[[str], dict[str, Any]]
+    document: Callable[[Attached], dict[str, Any]]
     rows: Callable[[Step, str | list[Any]], Iterator[dict[str, Any]]]
 
 
@@ -32,48 +34,66 @@ def with_system(system: str | None, messages: Sequence[Message], prompt: str) ->
     return said if system is None else (Message("system", system), *said)
 
 
-def chat_messages(messages: Iterable[Message], *, by_url: bool) -> list[Any] | Failure:
-    """For chat completions. A Failure is a picture that cannot be sent.
+@dataclass(frozen=True, slots=True)
+class Takes:
+    """What a server takes beside text and the bytes of pictures: URLs of pictures, and PDFs."""
 
-    Args:
-        messages: files stand in their text, under their paths.
-        by_url: the server fetches pictures.
+    urls: bool = True
+    documents: bool = True
+
+
+EVERYTHING = Takes()
+
+
+def chat_messages(messages: Iterable[Message], takes: Takes = EVERYTHING) -> list[Any] | Failure:
+    """For chat completions; text files stand in their text, under their paths.
+
+    A Failure is a picture or a PDF that cannot be sent.
     """
-    return _rows(messages, _CHAT, by_url=by_url)
+    return _rows(messages, _CHAT, takes)
 
 
-def response_items(messages: Iterable[Message], *, by_url: bool) -> list[Any] | Failure:
+def response_items(messages: Iterable[Message], takes: Takes = EVERYTHING) -> list[Any] | Failure:
     """For the responses API, where calls of tools and their answers are items beside the messages."""
-    return _rows(messages, _RESPONSES, by_url=by_url)
+    return _rows(messages, _RESPONSES, takes)
 
 
-def _rows(messages: Iterable[Message], form: _Form, *, by_url: bool) -> list[Any] | Failure:
+def _rows(messages: Iterable[Message], form: _Form, takes: Takes) -> list[Any] | Failure:
     made: list[Any] = []
     for step in steps(messages):
-        content = _content(step.message, form, by_url=by_url)
+        content = _content(step.message, form, takes)
         if isinstance(content, Failure):
             return content
         made.extend(form.rows(step, content))
     return made
 
 
-def _content(message: Message, form: _Form, *, by_url: bool) -> str | list[Any] | Failure:
-    """The content as text, which every server takes; as parts only where there is a picture."""
+def _content(message: Message, form: _Form, takes: Takes) -> str | list[Any] | Failure:
+    """The content as text, which every server takes; as parts only where there is a picture or a PDF."""
     blocks = message.content if isinstance(message.content, tuple) else ()
-    if not any(isinstance(block, ImageBlock) for block in blocks):
+    if not any(isinstance(block, ImageBlock | DocumentBlock) for block in blocks):
         return message.text
     parts: list[Any] = []
     for block in blocks:
-        if not isinstance(block, ImageBlock):
-            parts.append({"type": form.text, "text": Message(message.role, (block,)).text})
-            continue
-        found = picture_of(block)
-        if isinstance(found, Failure):
-            return found
-        if isinstance(found, str) and not by_url:
-            return Failure("bad-picture", f"this API fetches no pictures, so '{block.value}' must be a local file")
-        parts.append(form.picture(found.data_url if isinstance(found, Picture) else found))
+        part = _part(block, form, takes)
+        if isinstance(part, Failure):
+            return part
+        parts.append(part)
     return parts
+
+
+def _part(block: Block, form: _Form, takes: Takes) -> dict[str, Any] | Failure:
+    if isinstance(block, DocumentBlock):
+        document = document_of(block) if takes.documents else not_taken(block, "this API")
+        return document if isinstance(document, Failure) else form.document(document)
+    if not isinstance(block, ImageBlock):
+        return {"type": form.text, "text": Message("user", (block,)).text}
+    picture = picture_of(block)
+    if isinstance(picture, str) and not takes.urls:
+        return Failure("bad-picture", f"this API fetches no pictures, so '{block.value}' must be a local file")
+    if isinstance(picture, Failure):
+        return picture
+    return form.picture(picture.data_url if isinstance(picture, Picture) else picture)
 
 
 def _chat_rows(step: Step, content: str | list[Any]) -> Iterator[dict[str, Any]]:
@@ -119,5 +139,13 @@ def _response_picture(url: str) -> dict[str, Any]:
     return {"type": "input_image", "image_url": url}
 
 
-_CHAT = _Form("text", _chat_picture, _chat_rows)
-_RESPONSES = _Form("input_text", _response_picture, _response_rows)
+def _chat_document(document: Attached) -> dict[str, Any]:
+    return {"type": "file", "file": {"filename": document.name, "file_data": document.data_url}}
+
+
+def _response_document(document: Attached) -> dict[str, Any]:
+    return {"type": "input_file", "filename": document.name, "file_data": document.data_url}
+
+
+_CHAT = _Form("text", _chat_picture, _chat_document, _chat_rows)
+_RESPONSES = _Form("input_text", _response_picture, _response_document, _response_rows)

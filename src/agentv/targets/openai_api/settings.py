@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
-from urllib.parse import urlsplit
 
 from agentv.model.suite import TargetSpec
 from agentv.model.values import Json, JsonObject
 from agentv.ports import Executor, Target
 from agentv.registry.fields import Between, Doc, Fault, Nonempty, Text, Verbatim
 from agentv.registry.types import ProviderSettings
-from agentv.targets.model_calls import endpoint_of, key_faults, url_faults
+from agentv.targets.extra_keys import extra_faults
+from agentv.targets.model_calls import endpoint_of, host_of, key_faults, url_faults
 from agentv.targets.openai_api.dialect import Dialect
+from agentv.targets.tool_calls import tool_faults
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104  # as people write it, not bound to
 _NOT_IN_RESPONSES = ("seed", "stop", "frequency_penalty", "presence_penalty")
@@ -71,9 +72,8 @@ class OpenAISettings(ProviderSettings):
         for name in _NOT_IN_RESPONSES if self.api == "responses" else ():
             if getattr(self, name) is not None:
                 yield Fault((name,), f"the responses API takes no '{name}'", hint="leave it out, or write api: chat")
-        for place, tool in enumerate(self.tools):
-            if not isinstance(tool, Mapping):
-                yield Fault(("tools", place), "a tool is an object: {type: function, function: {name, parameters}}")
+        yield from tool_faults(self.tools)
+        yield from extra_faults(self.extra, ("model", "messages" if self.api == "chat" else "input"))
         said = self.response_format
         if said is not None and not isinstance(said, Mapping) and said not in ("json", "json_object", "text"):
             message = "'response_format' must be json_object, a JSON Schema, or an object of the API"
@@ -99,14 +99,6 @@ class OpenAISettings(ProviderSettings):
 
         del executor
         return OpenAITarget(self, spec)
-
-
-def host_of(url: str) -> str:
-    """The host of a URL; empty where there is none."""
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
 
 
 def is_local(url: str) -> bool:

@@ -13,7 +13,7 @@ from agentv.model.values import JsonObject
 from agentv.ports import TargetRequest
 from agentv.targets.model_calls import missing_key, no_reply_in_time
 from agentv.targets.openai_api.client import ModelClient, Refused, Reply
-from agentv.targets.openai_api.messages import chat_messages, response_items, with_system
+from agentv.targets.openai_api.messages import Takes, chat_messages, response_items, with_system
 from agentv.targets.openai_api.parameters import SCHEMA, chat_parameters, refused_by, removable, response_parameters
 from agentv.targets.openai_api.replies import chat_answer, cost_in, response_answer
 from agentv.targets.openai_api.settings import OpenAISettings
@@ -59,7 +59,7 @@ class OpenAITarget:
     def _messages(self, request: TargetRequest) -> list[Any] | Failure:
         made = chat_messages if self._settings.api == "chat" else response_items
         said = with_system(self._settings.system, request.messages, request.prompt)
-        return made(said, by_url=self._dialect.fetches_pictures)
+        return made(said, Takes(self._dialect.fetches_pictures, self._dialect.takes_documents))
 
     async def _asked(self, request: TargetRequest, messages: list[Any]) -> Reply | Failure:
         refused = self._refused

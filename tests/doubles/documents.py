@@ -1,0 +1,16 @@
+"""PDFs for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentv.model.message import DocumentBlock
+
+PDF = b"%PDF-1.7 rest"
+PDF_BASE64 = "JVBERi0xLjcgcmVzdA=="
+
+
+def pdf(folder: Path, name: str = "report.pdf") -> DocumentBlock:
+    """A block of a file that is there."""
+    (folder / name).write_bytes(PDF)
+    return DocumentBlock(f"./{name}", str(folder / name), name)

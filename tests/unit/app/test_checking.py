@@ -1,0 +1,41 @@
+"""What `agentv targets --check` advises where a server lets nobody in."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentv.app.checking import Called, check_all
+from agentv.model.suite import TargetSpec, Variable
+from agentv.targets.http import Http
+from agentv.targets.openai import OpenAI
+from agentv.testing import ModelServer, Status
+
+KEY = Variable("api_key", ("OPENAI_API_KEY",), secret=True)
+
+
+@pytest.fixture(scope="module")
+def server():
+    with ModelServer(Status(401)) as running:
+        yield running
+
+
+def fix(settings, key=None):
+    spec = TargetSpec("a", "openai", settings, variables=(KEY,))
+    (found,) = check_all([Called(spec, key)], {}, 10.0)
+    assert found.state == "failed"
+    return found.fix
+
+
+def test_without_a_key_it_says_that_none_was_sent(server):
+    said = "no key was sent: set OPENAI_API_KEY, in the environment or in a .env file, or give the target 'api_key'"
+    assert fix(OpenAI("m", server.openai)) == said
+
+
+def test_a_key_was_refused_wherever_it_is_out_of(server):
+    assert "the key was refused: look at TEAM_KEY, " in fix(OpenAI("m", server.openai, "sk-1234"), "TEAM_KEY")
+    assert "look at the target's api_key, " in fix(OpenAI("m", server.openai, "sk-1234"))
+    assert "look at the target's headers, " in fix(OpenAI("m", server.openai, headers={"X-Api-Key": "sk-1234"}))
+
+
+def test_a_server_without_keys_is_let_in_by_headers(server):
+    assert fix(Http(f"{server.openai}/chat/completions")) == "it lets nobody in without the right 'headers'"
