@@ -167,6 +167,14 @@ def workers_of(prepared: Prepared) -> int:
     return asked or max(said, default=DEFAULT_WORKERS)
 
 
+def caches(prepared: Prepared) -> bool:
+    """Whether answers of earlier runs are used again."""
+    settings = prepared.settings
+    if settings.cache is not None or settings.regrade or settings.replay or settings.rerun:
+        return bool(settings.cache)
+    return any(suite.run.cache for suite in prepared.suites)
+
+
 def max_errors_of(prepared: Prepared) -> int | None:
     """After how many errored trials the run stops; None: never."""
     asked = prepared.settings.max_errors

@@ -34,6 +34,7 @@ class EvalSettings:
         regrade: grade the answers of this run, and ask no target.
         record: the cassette to record.
         replay, replay_mode: the cassette to take answers from; `new`: what it lacks is asked, and recorded.
+        cache: use answers of earlier runs, and keep those of this one for later.
         fail_fast: stop after the first trial that fails or errs.
         asks: False: nothing will be called, so that keys may be missing.
         process_env: the environment of the process.
@@ -65,6 +66,7 @@ class EvalSettings:
     record: str | None = None
     replay: str | None = None
     replay_mode: Literal["strict", "new"] = "strict"
+    cache: bool | None = None
     fail_fast: bool = False
     strict: bool = False
     asks: bool = True
@@ -137,6 +139,9 @@ def _check_reuse(settings: EvalSettings) -> None:
         raise UsageError("--record makes a cassette, and --replay takes one that is there", hint)
     if settings.regrade is not None and (settings.record or settings.replay):
         raise UsageError("--regrade takes its answers from a run, so that there is no cassette to record or replay")
+    if settings.cache and (settings.regrade or settings.replay or settings.rerun):
+        other = "--regrade" if settings.regrade else "--replay" if settings.replay else "--rerun"
+        raise UsageError(f"--cache and {other} say differently where answers come from", "use one of them")
     if settings.replay_mode == "new" and settings.replay is None:
         raise UsageError("--replay-mode says how a cassette is replayed", "name it with --replay FILE")
 

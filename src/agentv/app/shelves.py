@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentv.app.preparation import Prepared, find_run, root_of
-from agentv.app.wiring import Answers, redactor_for
+from agentv.app.preparation import Prepared, caches, find_run, root_of
+from agentv.app.wiring import Answers, SystemClock, redactor_for
 from agentv.engine.kept import call_key, no_answer
 from agentv.errors import UsageError
 from agentv.ports import Shelf, Store
@@ -17,6 +17,7 @@ from agentv.reports.totals import plural
 from agentv.store.directory import JOURNAL
 
 if TYPE_CHECKING:
+    from agentv.store.cache import AnswerCache
     from agentv.store.cassette import Cassette
     from agentv.store.recall import Recall
 
@@ -28,18 +29,20 @@ class Shelves:
     Attributes:
         earlier: the answers of the run to regrade.
         cassette: what is replayed, or recorded.
+        cache: the answers of all runs.
         asks: calls that the cassette does not hold are made.
         records: the cassette is written when the run has ended.
     """
 
     earlier: Recall | None = None
     cassette: Cassette | None = None
+    cache: AnswerCache | None = None
     asks: bool = True
     records: bool = False
 
     def answers(self, journal: Store) -> Answers:
         """Where answers are found and kept."""
-        shelves: list[Shelf] = [one for one in (self.earlier, self.cassette) if one is not None]
+        shelves: list[Shelf] = [one for one in (self.earlier, self.cassette, self.cache) if one is not None]
         if not shelves:
             return Answers(journal)
         from agentv.store.shelves import Shelved
@@ -79,7 +82,14 @@ def shelves_of(prepared: Prepared) -> Iterator[Shelves]:
         earlier = opened.enter_context(_regraded(prepared)) if settings.regrade is not None else None
         cassette = _cassette(prepared)
         asks = settings.replay is None or settings.replay_mode == "new"
-        yield Shelves(earlier, cassette, asks=asks, records=cassette is not None and asks)
+        cache = opened.enter_context(_cache(prepared)) if caches(prepared) else None
+        yield Shelves(earlier, cassette, cache, asks=asks, records=cassette is not None and asks)
+
+
+def _cache(prepared: Prepared) -> AnswerCache:
+    from agentv.store.cache import AnswerCache, cache_file
+
+    return AnswerCache(cache_file(Path(root_of(prepared.suites))), redactor_for(prepared.suites), SystemClock())
 
 
 def _cassette(prepared: Prepared) -> Cassette | None:

@@ -53,6 +53,7 @@ class Finite(click.FloatRange):
 @click.option(
     "--regrade", is_flag=False, flag_value="last", metavar="RUN", help="Grade the answers of a run; no target is asked."
 )
+@click.option("--cache/--no-cache", default=None, help="Use answers of earlier runs, and keep these for later.")
 @click.option("--record", metavar="FILE", help="Keep what targets, judges and embedders say in a cassette.")
 @click.option("--replay", metavar="FILE", help="Take it from a cassette: nobody is asked.")
 @click.option(
