@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentv.errors import Diagnostic
 from agentv.model.assertion import AssertionEntry
@@ -28,6 +29,9 @@ from agentv.spec.target_book import TargetBook
 from agentv.spec.variables import report_missing
 from agentv.spec.yaml import Sink, read_yaml
 from agentv.templating import Scope
+
+if TYPE_CHECKING:
+    from agentv.spec.lowered import Lowered
 
 __all__ = ["LoadRequest", "Registries", "SuiteReader", "cases_beside"]
 
@@ -82,6 +86,11 @@ class SuiteReader:
                 what = "holds nothing but comments" if data.strip() else "is empty"
                 self._report.error("empty-file", self._top, f"this file {what}")
             return None
+        if self.path.endswith(".json"):
+            from agentv.spec.skill_files import is_skill_file, read_skill_file  # few suites are tests of skills
+
+            if is_skill_file(root):
+                return self._lowered_suite(read_skill_file(root, self.path, self._reading))
         if not isinstance(root, MapNode):
             message = f"an eval file is a mapping with 'tests', found {kind_of(root)}"
             self._report.error("bad-eval-file", root, message)
@@ -90,6 +99,18 @@ class SuiteReader:
             self.check_template()
             return None
         return self._suite(root)
+
+    def _lowered_suite(self, lowered: Lowered | None) -> Suite | None:
+        """The suite of an exam, its queries first; None where it is wrong, which is reported."""
+        if lowered is None:
+            return None
+        self._reading = lowered.reading
+        head = self._begin(lowered.root)
+        if self._sources is not None:
+            self._sources.ask(lowered.queries(head, head.reading))
+            self._sources.take(lowered.root.items["tests"])
+        suite = self._finished(head, lowered.root)
+        return suite and replace(suite, exam=lowered.exam(suite))
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -271,7 +292,7 @@ class SuiteReader:
         return replace(
             suite,
             cases=sources.cases,
-            tally=sources.tally,
+            tally=None if sources.asks_judge else sources.tally,
             links=sources.links,
             generators=tuple(sources.generators),
             judges=judges,
