@@ -1,13 +1,13 @@
 """How well yes and no were told apart: precision, recall and F1, and how sure one can be of them.
 
-Precision and recall are shares, and have Wilson's interval. F1 is their harmonic mean, 2·TP / (2·TP + FP + FN), which is
-no share of anything that was drawn; but with J = TP / (TP + FP + FN), the Jaccard index, it is 2·J / (1 + J). J is a
+Precision and recall are shares, and have Wilson's interval. F1 is their harmonic mean, 2·TP / (2·TP + FP + FN), which
+is no share of anything that was drawn; but with J = TP / (TP + FP + FN), the Jaccard index, it is 2·J / (1 + J). J is a
 share, of those that were right among all that were said or should have been, and F1 grows with it, so the ends of J's
 interval become the ends of F1's.
 
 Sources: C. J. van Rijsbergen, Information Retrieval, 2nd ed. (1979), chapter 7, for the measures; K. F. Y. Lam,
-V. Gopal, J. Qian, "Confidence intervals for the F1 score: a comparison of four methods" (arXiv:2309.14621), whose Wilson
-indirect method the interval of F1 is.
+V. Gopal, J. Qian, "Confidence intervals for the F1 score: a comparison of four methods" (arXiv:2309.14621), where the
+interval of F1 is the "Wilson indirect method".
 """
 
 from __future__ import annotations
