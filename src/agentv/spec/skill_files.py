@@ -44,7 +44,7 @@ class AuthoredEval(Declared):
     prompt: Annotated[Text, Nonempty(), Verbatim(), Doc("what the user asks")]
     id: Annotated[Text | None, Nonempty(), Verbatim(), Doc("unique in the file; its place where missing")] = None
     name: Annotated[Text | None, Verbatim(), Doc("what people call it")] = None
-    expected_output: Annotated[Unread, Doc("what a good answer is")] = None
+    expected_output: Annotated[Text | None, Verbatim(), Doc("what a good answer is")] = None
     files: Annotated[tuple[Annotated[str, AsWritten()], ...], Verbatim(), Doc("from the skill's directory")] = ()
     expectations: Annotated[Unread, Doc("sentences that must hold of the answer")] = None
     assertions: Annotated[Unread, Doc("the same; an entry may be an assertion of agentv's too")] = None
@@ -114,18 +114,19 @@ def _case_of(item: Node, place: int, reading: Reading) -> MapNode | None:
     extra = {key: node for key, node in item.items.items() if key not in rules and not nearest(key, rules)}
     given = {key: node for key, node in item.items.items() if key not in extra}
     read = shape_of(AuthoredEval).decode(given, item, reading, "an entry of 'evals'")
-    if read is INVALID:
+    checks = None if read is INVALID else _checks(item, reading)
+    if checks is None:
         return None
     pairs = {
-        "id": given.get("id") or node_of(f"eval-{place}", item.at),
+        "id": node_of(f"eval-{place}", item.at) if is_empty(given.get("id")) else given["id"],
         "input": _asked(given),
         "metadata": MapNode(extra, {key: item.keys[key] for key in extra}, item.at),
         "description": given.get("name"),
-        "expected_output": read.expected_output,
-        "criteria": read.expected_output,
-        **_checks(read.expectations, read.assertions, reading),
+        "expected_output": given.get("expected_output"),
+        "criteria": given.get("expected_output"),
+        **checks,
     }
-    return _mapping({key: node for key, node in pairs.items() if node is not None}, item.at)
+    return _mapping({key: node for key, node in pairs.items() if node is not None and not is_empty(node)}, item.at)
 
 
 def _asked(given: Mapping[str, Node]) -> Node:
@@ -142,20 +143,28 @@ def _block(kind: str, value: Node) -> MapNode:
     return _mapping({"type": node_of(kind, value.at), "value": value}, value.at)
 
 
-def _checks(expectations: Node | None, assertions: Node | None, reading: Reading) -> dict[str, Node]:
-    """`assert` of the case, and a threshold that leaves the verdict to it: each entry is required."""
-    if expectations is not None and assertions is not None:
+def _checks(item: MapNode, reading: Reading) -> dict[str, Node] | None:
+    """`assert` of the case, and a threshold that leaves the verdict to it: each entry is required.
+
+    Nothing where the expected output is all that is judged; None where something is wrong, which is reported.
+    """
+    given = [key for key in ("expectations", "assertions") if not is_empty(item.get(key))]
+    if len(given) > 1:
         message = "'assertions' is a newer word for 'expectations'; keep one of them"
-        reading.report.error("two-spellings", assertions, message)
-    node = assertions if assertions is not None else expectations
-    if node is None or is_empty(node):
-        return {}
+        reading.report.error("two-spellings", item.keys["assertions"], message)
+        return None
+    if not given:
+        if not is_empty(item.get("expected_output")):
+            return {}
+        message = "this eval checks nothing: it has no expectations and no expected output"
+        reading.report.error("checks-nothing", item, message, hint="add 'expectations' or 'expected_output'")
+        return None
+    node = item.items[given[0]]
     if not isinstance(node, ListNode):
-        key = "expectations" if assertions is None else "assertions"
-        reading.report.error("bad-value", node, f"'{key}' must be a list of sentences, found {kind_of(node)}")
-        return {}
-    sentences = [item for item in node.items if isinstance(item, Scalar)]
-    entries = [_required(item) for item in node.items if not isinstance(item, Scalar)]
+        reading.report.error("bad-value", node, f"'{given[0]}' must be a list of sentences, found {kind_of(node)}")
+        return None
+    sentences = [one for one in node.items if isinstance(one, Scalar)]
+    entries = [_required(one) for one in node.items if not isinstance(one, Scalar)]
     if sentences:
         rubric = {"type": node_of(JUDGED, node.at), "value": ListNode(list(sentences), node.at)}
         entries.insert(0, _mapping({**rubric, "required": node_of(True, node.at)}, node.at))

@@ -103,7 +103,7 @@ def test_a_name_cannot_begin_a_line_of_its_own():
 @pytest.mark.parametrize("threshold", ["0.5", "0.3", "1", "0.1", "0.25", "0.999", "0.001", "0.66"])
 def test_the_mark_is_exact_at_any_number_of_runs(threshold):
     share = Fraction(threshold)
-    for runs, yes in ((runs, yes) for runs in range(1, 13) for yes in range(runs + 1)):
+    for runs, yes in ((most, one) for most in range(1, 13) for one in range(most + 1)):
         expected = {True: Fraction(yes, runs) >= share, False: Fraction(yes, runs) < share}
         for loads, passes in expected.items():
             right = yes if loads else runs - yes
