@@ -15,6 +15,7 @@ from agentv.model.span import Span
 from agentv.model.suite import Suite, TargetSpec
 from agentv.model.values import EMPTY, Json
 from agentv.spec.datasets import STREAMED, CaseSources
+from agentv.spec.exam import holds_exam, is_exam, may_be_exam
 from agentv.spec.files import DiskReader, Places, repository_root, shown
 from agentv.spec.head import Head, HeadReader
 from agentv.spec.includes import load_template
@@ -76,12 +77,15 @@ class SuiteReader:
         if data is None:
             return None
         errors = self._report.errors
-        root = self._read_root(data)
+        exam = is_exam(self.path)
+        root = self._read_root(data, whole=exam or may_be_exam(data))
         if root is None:
             if self._report.errors == errors:
                 what = "holds nothing but comments" if data.strip() else "is empty"
                 self._report.error("empty-file", self._top, f"this file {what}")
             return None
+        if exam or holds_exam(root):
+            return self._exam_suite(root, data)
         if not isinstance(root, MapNode):
             message = f"an eval file is a mapping with 'tests', found {kind_of(root)}"
             self._report.error("bad-eval-file", root, message)
@@ -156,18 +160,36 @@ class SuiteReader:
             self._sources.take(tests)
         return self._finished(head, tests or root)
 
-    def _begin(self, root: MapNode) -> Head:
+    def _begin(self, root: MapNode, *, exam: bool = False) -> Head:
         """Read everything but the cases."""
-        head = self._head = self._heads.read(root, self._reading)
+        head = self._head = self._heads.read(root, self._reading, exam=exam)
         self._meant |= _meant(root)
         self._sources = CaseSources(
             self.path, head.cases, head.assertions, head.reading, self._disk, for_run=self._makes
         )
         return head
 
-    def _read_root(self, data: bytes) -> Node | None:
-        """The outermost node. The cases are taken as they come by, where nothing else can follow them."""
-        line = _TESTS_LINE.search(data)
+    def _exam_suite(self, root: Node, data: bytes) -> Suite | None:
+        from agentv.spec.exam_file import ExamReader  # few suites are exams
+
+        if not isinstance(root, MapNode):
+            self._report.error("bad-eval-file", root, f"an exam is a mapping with 'cases', found {kind_of(root)}")
+            return None
+        self._disk.kept = {self.path: data}
+        reader = ExamReader(self.path, root, self._reading, self.request)
+        head = self._begin(reader.head(), exam=True)
+        for found in reader.cases(head):
+            if self._sources is not None:
+                self._sources.keep(found)
+        suite = self._finished(head, root)
+        return suite and replace(suite, exam=reader.exam(suite, self._disk.kept))
+
+    def _read_root(self, data: bytes, *, whole: bool) -> Node | None:
+        """The outermost node. The cases are taken as they come by, where nothing else can follow them.
+
+        `whole`: they are not, since what they are is not known before.
+        """
+        line = None if whole else _TESTS_LINE.search(data)
         last = line is not None and not _OTHER_LINE.search(data, line.end())
         self._reading = self._reading.rendering(b"{{" in data or b"{%" in data)
         return read_yaml(self.path, data, self._report, stream=(TESTS, self._stream) if last else None)
