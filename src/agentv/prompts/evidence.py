@@ -72,11 +72,12 @@ def current_digests(directory: str, recorded: Mapping[str, str], description: st
 def _bytes(path: str) -> bytes | None:
     """A file's bytes. A row may name anything: what is no plain file may never end, and is not there."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(path, "rb", opener=_at_once) as file:  # as above
+            return file.read() if S_ISREG(os.fstat(file.fileno()).st_mode) else None
     except (OSError, ValueError):  # ValueError: a NUL in the name
         return None
-    with open(descriptor, "rb") as file:  # noqa: PTH123  # a descriptor has no path
-        try:
-            return file.read() if S_ISREG(os.fstat(descriptor).st_mode) else None
-        except OSError:
-            return None
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open a file; a pipe would wait for somebody who writes into it."""
+    return os.open(path, flags | os.O_NONBLOCK)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from agentv.model.exam import LONGEST_DESCRIPTION, PromptMeta, PromptStatus
+from agentv.model.exam import LONGEST_DESCRIPTION, STATUSES, PromptMeta, PromptStatus
 from agentv.model.span import Span
 from agentv.model.values import EMPTY
 from agentv.registry.fields import Declared, Doc, Nonempty, Text, Verbatim
@@ -134,4 +134,5 @@ def meta_schema() -> Schema:
     tags: Schema = {"anyOf": [{"type": ["string", "null"]}, {"type": "array"}, {"type": "object"}]}
     properties = properties_of(AuthoredMeta, {"tags": tags})
     properties["description"] |= {**TEXT, "maxLength": LONGEST_DESCRIPTION}
+    properties["status"] |= {"enum": [*STATUSES, None]}
     return {"type": "object", "properties": properties}
