@@ -9,7 +9,7 @@ from agentv.app.wiring import registries
 from agentv.assertions.custom import MAY_OVERRIDE
 from agentv.spec.json_schema import KINDS, Vocabulary, json_schema
 
-NOT_YET = ("meta", "exam")
+NOT_YET = ("exam",)
 """Kinds that are known and have no schema yet."""
 
 WIDTH = 100

@@ -72,6 +72,7 @@ class CaseReader:
         keyless: targets that cases name for themselves and that lack a key, by their names.
         seen: there is a case, right or wrong.
         witness: gets every case as it is written.
+        exam: they are a prompt's: every assertion is a gate, and no score decides.
         unread: ids of the cases that are wrong.
         lost: a case is wrong whose id cannot be read.
     """
@@ -85,6 +86,7 @@ class CaseReader:
         self.keyless: dict[str, TargetSpec] = {}
         self.seen = False
         self.witness: Callable[[MapNode], None] | None = None
+        self.exam = False
         self.unread: set[str] = set()
         self.lost = False
         self._defaults = defaults
@@ -226,6 +228,7 @@ class CaseReader:
             return ()
         self.zero.look(authored.threshold, entries, case.translated.map, reading.report)
         threshold = authored.threshold if authored.threshold is not None else defaults.threshold
+        threshold = 0.0 if self.exam else threshold
         metadata = {**defaults.metadata, **authored.metadata} if authored.metadata or defaults.metadata else EMPTY
         preamble = self._preamble(case, reading) if authored.conversation_id is not None else 0
         facts: tuple[Any, ...]
@@ -393,6 +396,8 @@ class CaseReader:
             found = self._rubrics(authored.rubrics, reading)
         if authored.assert_ is not None:
             found += self._assertions.entries(authored.assert_, reading)
+        if self.exam:
+            found = tuple(map(_required, found))
         if not authored.skip_defaults and not self._replaced(case):
             found += self._defaults_for(reading)
         sound = report.errors + report.unrendered == told and not case.meant & _CHECKS and not self._broken
@@ -446,6 +451,14 @@ class CaseReader:
             at = case.translated.map.keys["criteria"]
             reading.report.warning("criteria-not-judged", at, "nothing judges these criteria: no assertion reads them")
         check_entries(entries, reading.report)
+
+
+def _required(entry: AssertionEntry) -> AssertionEntry:
+    """The entry as a gate, but for one that is only reported, or that says how much it must score."""
+    settings = entry.settings
+    if settings.required or settings.weight == 0:
+        return entry
+    return replace(entry, settings=replace(settings, required=True))
 
 
 def _is_linked(authored: AuthoredCase) -> bool:

@@ -17,6 +17,7 @@ from agentv.spec.json_messages import MESSAGE_DEFS, MESSAGES
 from agentv.spec.json_prompts import PROMPTS, input_or_prompts, prompt_defs
 from agentv.spec.json_spellings import older_spelling, spelled_mapping
 from agentv.spec.json_targets import BY_ID, TARGET, target_defs
+from agentv.spec.meta import meta_schema
 from agentv.spec.schema import AuthoredCase, AuthoredRun, AuthoredSuite, AuthoredTurn
 from agentv.spec.spellings import CASE, DEFAULT_TEST, RUN, SUITE, TEMPLATE, TURN
 from agentv.spec.spellings import TARGET as TARGET_KEYS
@@ -102,7 +103,11 @@ def _template(words: Vocabulary) -> _Document:
     return "agentv assertion template", body, _shared(words)
 
 
-KINDS = {"eval": _eval_file, "targets": _targets_file, "template": _template}
+def _meta(_words: Vocabulary) -> _Document:
+    return "agentv prompt: meta.yaml", meta_schema(), {}
+
+
+KINDS = {"eval": _eval_file, "targets": _targets_file, "template": _template, "meta": _meta}
 """The kinds of files that have a schema."""
 
 

@@ -14,7 +14,7 @@ from agentv.ports import Reader
 from agentv.spec.files import Places, is_directory, shown
 from agentv.spec.git_files import GIT_URL, NOTHING_ABOVE, FindCheckout, GitFiles, is_lfs_pointer, no_repositories
 from agentv.spec.nearest import did_you_mean, nearest
-from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, node_of, span_of
+from agentv.spec.nodes import Filled, ListNode, MapNode, Node, Place, Scalar, node_of, span_of
 from agentv.spec.report import Report
 from agentv.spec.spellings import MEANT
 from agentv.templating import LITERAL_HINT, RenderError, Scope, environment_names, has_placeholder, render
@@ -191,7 +191,7 @@ class Reading:
 
 def _render(node: Node, reading: Reading) -> Node:
     if isinstance(node, Scalar):
-        if not isinstance(node.value, str) or not has_placeholder(node.value):
+        if not isinstance(node.value, str) or not has_placeholder(node.value) or type(node) is Filled:
             return node
         try:
             value = render(node.value, reading.scope)

@@ -16,6 +16,7 @@ from agentv.model.span import Span
 from agentv.model.suite import Suite, TargetSpec
 from agentv.model.values import EMPTY, Json
 from agentv.spec.datasets import STREAMED, CaseSources
+from agentv.spec.exam import holds_exam, holds_skill_tests, is_exam, may_be_exam
 from agentv.spec.files import DiskReader, Places, repository_root, shown
 from agentv.spec.head import Head, HeadReader
 from agentv.spec.includes import load_template
@@ -31,7 +32,7 @@ from agentv.spec.yaml import Sink, read_yaml
 from agentv.templating import Scope
 
 if TYPE_CHECKING:
-    from agentv.spec.lowered import Lowered
+    from agentv.spec.reads_exam import ReadsExam
 
 __all__ = ["LoadRequest", "Registries", "SuiteReader", "cases_beside"]
 
@@ -80,17 +81,15 @@ class SuiteReader:
         if data is None:
             return None
         errors = self._report.errors
-        root = self._read_root(data)
+        exam = is_exam(self.path)
+        root = self._read_root(data, whole=exam or may_be_exam(data))
         if root is None:
             if self._report.errors == errors:
                 what = "holds nothing but comments" if data.strip() else "is empty"
                 self._report.error("empty-file", self._top, f"this file {what}")
             return None
-        if self.path.endswith(".json"):
-            from agentv.spec.skill_files import is_skill_file, read_skill_file  # few suites are tests of skills
-
-            if is_skill_file(root):
-                return self._lowered_suite(read_skill_file(root, self.path, self._reading))
+        if exam or holds_exam(root) or (self.path.endswith(".json") and holds_skill_tests(root)):
+            return self._exam_suite(root, data)
         if not isinstance(root, MapNode):
             message = f"an eval file is a mapping with 'tests', found {kind_of(root)}"
             self._report.error("bad-eval-file", root, message)
@@ -99,18 +98,6 @@ class SuiteReader:
             self.check_template()
             return None
         return self._suite(root)
-
-    def _lowered_suite(self, lowered: Lowered | None) -> Suite | None:
-        """The suite of an exam, its queries first; None where it is wrong, which is reported."""
-        if lowered is None:
-            return None
-        self._reading = lowered.reading
-        head = self._begin(lowered.root)
-        if self._sources is not None:
-            self._sources.ask(lowered.queries(head, head.reading))
-            self._sources.take(lowered.root.items["tests"])
-        suite = self._finished(head, lowered.root)
-        return suite and replace(suite, exam=lowered.exam(suite))
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -177,18 +164,45 @@ class SuiteReader:
             self._sources.take(tests)
         return self._finished(head, tests or root)
 
-    def _begin(self, root: MapNode) -> Head:
+    def _begin(self, root: MapNode, *, exam: bool = False) -> Head:
         """Read everything but the cases."""
-        head = self._head = self._heads.read(root, self._reading)
+        head = self._head = self._heads.read(root, self._reading, exam=exam)
         self._meant |= _meant(root)
         self._sources = CaseSources(
             self.path, head.cases, head.assertions, head.reading, self._disk, for_run=self._makes
         )
         return head
 
-    def _read_root(self, data: bytes) -> Node | None:
-        """The outermost node. The cases are taken as they come by, where nothing else can follow them."""
-        line = _TESTS_LINE.search(data)
+    def _exam_suite(self, root: Node, data: bytes) -> Suite | None:
+        from agentv.spec.exam_file import ExamReader  # few suites are exams
+        from agentv.spec.skill_files import skill_exam
+
+        self._disk.kept = {self.path: data}
+        if self.path.endswith(".json") and holds_skill_tests(root):
+            of_skill = skill_exam(root, self.path, self._reading)
+            return None if of_skill is None else self._examined(of_skill, root)
+        if isinstance(root, MapNode):
+            return self._examined(ExamReader(self.path, root, self._reading, self.request), root)
+        self._report.error("bad-eval-file", root, f"an exam is a mapping with 'cases', found {kind_of(root)}")
+        return None
+
+    def _examined(self, reader: ReadsExam, root: Node) -> Suite | None:
+        """The suite that an exam is lowered into; one part of it after the other, since each needs those before."""
+        self._reading = reader.reading
+        head = self._begin(reader.head(), exam=True)
+        for found in reader.cases(head):
+            if self._sources is not None:
+                self._sources.keep(found)
+        suite = self._finished(head, root)
+        # what asks the judge is no matter of the targets, of which the tally tells
+        return suite and replace(suite, exam=reader.exam(suite, self._disk.kept or {}), tally=None)
+
+    def _read_root(self, data: bytes, *, whole: bool) -> Node | None:
+        """The outermost node. The cases are taken as they come by, where nothing else can follow them.
+
+        `whole`: they are not, since what they are is not known before.
+        """
+        line = None if whole else _TESTS_LINE.search(data)
         last = line is not None and not _OTHER_LINE.search(data, line.end())
         self._reading = self._reading.rendering(b"{{" in data or b"{%" in data)
         return read_yaml(self.path, data, self._report, stream=(TESTS, self._stream) if last else None)
@@ -292,7 +306,7 @@ class SuiteReader:
         return replace(
             suite,
             cases=sources.cases,
-            tally=None if sources.asks_judge else sources.tally,
+            tally=sources.tally,
             links=sources.links,
             generators=tuple(sources.generators),
             judges=judges,

@@ -1,0 +1,175 @@
+"""An exam read from its file: lowered into a suite, with what its sitting is recorded with (SPEC section 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from agentv.model.exam import Exam, PromptMeta
+from agentv.model.suite import Case, Suite, TargetSpec
+from agentv.spec.exam_cases import ExamCases, Judge, read_exam_keys, read_judge
+from agentv.spec.exam_prompt import ExamPrompt
+from agentv.spec.exam_schema import AuthoredExam, AuthoredExamDefaults
+from agentv.spec.exam_texts import texts_of
+from agentv.spec.head import Head
+from agentv.spec.meta import read_meta
+from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of
+from agentv.spec.prompt_text import read_prompt
+from agentv.spec.reading import Reading
+from agentv.spec.report import Report
+from agentv.spec.request import LoadRequest
+
+_TOP: Mapping[str, str] = {
+    "tests": "an exam's cases stand under 'cases'",
+    **dict.fromkeys(("model", "target", "targets", "judge", "timeout_s"), "it belongs under 'defaults'"),
+    **dict.fromkeys(("description", "status", "owner", "tags", "id"), "it belongs into meta.yaml"),
+    **dict.fromkeys(("assert", "assertions", "rubric"), "it belongs to a case"),
+    **dict.fromkeys(("should_trigger", "should_not_trigger"), "it belongs under 'triggering'"),
+    **dict.fromkeys(
+        ("prompt", "prompts"), "the prompt is the file prompt.xml, prompt.md or prompt.txt beside the exam"
+    ),
+}
+_DEFAULTS: Mapping[str, str] = dict.fromkeys(
+    ("pass_threshold", "scale", "votes", "temperature"), "it belongs under 'judge'"
+)
+ADVICE = """name one in the exam
+  defaults:
+    model: claude-opus-4-7
+or on the command line: --target anthropic:claude-opus-4-7"""
+JUDGE_ADVICE = """name one with --judge, AGENTV_JUDGE, or in the exam
+  defaults:
+    judge: claude-haiku-4-5"""
+
+
+@dataclass(slots=True)
+class ExamReader:
+    """Reads one exam.
+
+    Args:
+        path: of its file.
+        root: what the file holds.
+        reading: of the suite that it becomes.
+        request: what the command line says.
+    """
+
+    path: str
+    root: MapNode
+    reading: Reading
+    request: LoadRequest
+    _authored: AuthoredExam = field(init=False)
+    _defaults: AuthoredExamDefaults = field(init=False)
+    _meta: PromptMeta = field(init=False)
+    _judge: Judge = field(init=False)
+    _prompt: ExamPrompt | None = field(init=False, default=None)
+    _own_target: TargetSpec | None = field(init=False, default=None)
+
+    def head(self) -> MapNode:
+        """All but the cases, in the words of an eval file."""
+        reading = self.reading.rendering(False)
+        self._meta = read_meta(self._directory, reading)
+        text = read_prompt(self._directory, reading, self.root.at)
+        self._authored = read_exam_keys(AuthoredExam, self.root, "an exam", _TOP, reading)
+        defaults = self._authored.defaults
+        if defaults is None or is_empty(defaults):
+            defaults = MapNode({}, {}, self.root.at)
+        elif not isinstance(defaults, MapNode):
+            reading.report.error("bad-value", defaults, f"'defaults' must be a mapping, found {kind_of(defaults)}")
+            defaults = MapNode({}, {}, self.root.at)
+        self._defaults = read_exam_keys(AuthoredExamDefaults, defaults, "'defaults'", _DEFAULTS, reading)
+        self._judge = read_judge(self._defaults.judge, reading)
+        if text is not None:
+            self._prompt = ExamPrompt(text, reading)
+            self._prompt.check()
+        return self._lowered(defaults)
+
+    def cases(self, head: Head) -> Iterator[tuple[Case, ...]]:
+        """The queries, then the cases, each as it is read."""
+        self._own_target = self._named_target(head)
+        head.cases.seen = True  # what is missing is told here, in the exam's words
+        triggering = self._authored.triggering
+        if triggering is not None:
+            head.reading.report.error("not-yet", self.root.keys["triggering"], "'triggering' is not supported yet")
+        node = self._authored.cases
+        if node is None:
+            if not {"cases", "tests"} & self.root.items.keys():
+                head.reading.report.error("missing-key", self.root, "an exam needs 'cases'")
+            return
+        if not isinstance(node, ListNode) or not node.items:
+            hint = "each case begins with '- '" if isinstance(node, MapNode) else None
+            code = "no-tests" if is_empty(node) else "bad-value"
+            head.reading.report.error(code, node, f"'cases' must be a list of cases, found {kind_of(node)}", hint=hint)
+            return
+        reader = ExamCases(head, self._prompt, self._judge, self.request.variables)
+        for item in node.items:
+            yield reader.read(item)
+        reader.end()
+
+    def exam(self, suite: Suite, read: Mapping[str, bytes]) -> Exam:
+        """What makes the suite an exam.
+
+        Args:
+            suite: as it was loaded.
+            read: path → bytes of all files that were read for it.
+        """
+        queries = {case.id: bool(_should(case)) for case in suite.cases if case.asks_judge}
+        return Exam(
+            prompt=self._meta.id,
+            directory=self._directory,
+            texts=texts_of(self._directory, self._meta, suite, read),
+            other_model=self._is_other(suite),
+            queries=queries,
+        )
+
+    def _named_target(self, head: Head) -> TargetSpec | None:
+        """The model that the exam names, even where another one sits it; what is wrong with it is not told here."""
+        node, book, unheard = self._defaults.model, head.targets.book, Report()
+        if isinstance(node, Scalar) and node.text in book.entries:
+            return book.read_alone(node.text, unheard)
+        return book.inline(node, replace(head.reading, report=unheard)) if node is not None else None
+
+    @property
+    def _directory(self) -> str:
+        return str(Path(self.path).parent)
+
+    def _lowered(self, defaults: MapNode) -> MapNode:
+        top = self.root.at
+        name = self._meta.id
+        items: dict[str, Node] = {"name": Scalar(name, name, top)}
+        places: dict[str, Place] = {"name": top}
+        model = self._defaults.model
+        judge = self._judge.items.get("model")
+        if model is not None:
+            items["targets"], places["targets"] = model, model.at
+        if judge is not None:
+            items["judge"], places["judge"] = judge, judge.at
+        if self._defaults.timeout_s is not None:
+            at = defaults.keys["timeout_s"]
+            items["run"] = MapNode({"timeout_s": defaults.items["timeout_s"]}, {"timeout_s": at}, at)
+            places["run"] = at
+        return MapNode(items, places, top)
+
+    def _is_other(self, suite: Suite) -> bool:
+        """Whether the command line has another model sit or judge than the exam names, or changes the inputs.
+
+        An exam that names none accepts any.
+        """
+        if self.request.variables:
+            return True
+        if self.request.targets or self.request.given_target is not None:
+            own = [case.target or self._own_target for case in suite.cases if not case.asks_judge]
+            unread = self._own_target is None and self._defaults.model is not None
+            if unread or any(not _same(spec, one) for spec in own if spec is not None for one in suite.targets):
+                return True
+        judges = [suite.judge, *(case.judge for case in suite.cases)]
+        forced = suite.forced_judge
+        return forced is not None and any(not _same(spec, forced) for spec in judges if spec is not None)
+
+
+def _same(one: TargetSpec, other: TargetSpec) -> bool:
+    return (one.name, one.fingerprint) == (other.name, other.fingerprint)
+
+
+def _should(case: Case) -> Any:
+    return getattr(case.assertions[0].assertion, "value", None) if case.assertions else None
