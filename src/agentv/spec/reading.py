@@ -108,6 +108,10 @@ class Reading:
         """The same, with other variables in reach."""
         return replace(self, scope=scope)
 
+    def telling(self, report: Report) -> Reading:
+        """The same, with mistakes told to another report."""
+        return replace(self, report=report)
+
     def rendering(self, renders: bool) -> Reading:
         """The same, for a file or a part that holds placeholders, or that holds none."""
         return self if renders == self.renders else replace(self, renders=renders)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentv.errors import Diagnostic
 from agentv.model.assertion import AssertionEntry
@@ -29,6 +30,9 @@ from agentv.spec.target_book import TargetBook
 from agentv.spec.variables import report_missing
 from agentv.spec.yaml import Sink, read_yaml
 from agentv.templating import Scope
+
+if TYPE_CHECKING:
+    from agentv.spec.lowered import Lowered
 
 __all__ = ["LoadRequest", "Registries", "SuiteReader", "cases_beside"]
 
@@ -86,6 +90,15 @@ class SuiteReader:
             return None
         if exam or holds_exam(root):
             return self._exam_suite(root, data)
+        return self._suite_of(root)
+
+    def _suite_of(self, root: Node) -> Suite | None:
+        """The suite of a file that is no exam by its name."""
+        if self.path.endswith(".json"):
+            from agentv.spec.skill_files import is_skill_file, read_skill_file  # few suites are tests of skills
+
+            if is_skill_file(root):
+                return self._lowered_suite(read_skill_file(root, self.path, self._reading))
         if not isinstance(root, MapNode):
             message = f"an eval file is a mapping with 'tests', found {kind_of(root)}"
             self._report.error("bad-eval-file", root, message)
@@ -94,6 +107,18 @@ class SuiteReader:
             self.check_template()
             return None
         return self._suite(root)
+
+    def _lowered_suite(self, lowered: Lowered | None) -> Suite | None:
+        """The suite of an exam, its queries first; None where it is wrong, which is reported."""
+        if lowered is None:
+            return None
+        self._reading = lowered.reading
+        head = self._begin(lowered.root)
+        if self._sources is not None:
+            self._sources.ask(lowered.queries(head, head.reading))
+            self._sources.take(lowered.root.items["tests"])
+        suite = self._finished(head, lowered.root)
+        return suite and replace(suite, exam=lowered.exam(suite))
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -178,8 +203,9 @@ class SuiteReader:
         self._disk.kept = {self.path: data}
         reader = ExamReader(self.path, root, self._reading, self.request)
         head = self._begin(reader.head(), exam=True)
-        for found in reader.cases(head):
-            if self._sources is not None:
+        if self._sources is not None:
+            self._sources.ask(reader.queries(head))
+            for found in reader.cases(head):
                 self._sources.keep(found)
         suite = self._finished(head, root)
         return suite and replace(suite, exam=reader.exam(suite, self._disk.kept))
@@ -293,7 +319,7 @@ class SuiteReader:
         return replace(
             suite,
             cases=sources.cases,
-            tally=sources.tally,
+            tally=None if sources.asks_judge else sources.tally,
             links=sources.links,
             generators=tuple(sources.generators),
             judges=judges,
