@@ -65,6 +65,7 @@ class CaseSources:
 
     Attributes:
         tally: how many cases have which `repeat` of their own, and whether they have a target of their own.
+        asks_judge: some case asks the judge, whose number of trials the tally does not know.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class CaseSources:
         self._links = Links()
         self.links: dict[str, Link] = {}
         self.generators: list[str] = []
+        self.asks_judge = False
         self.tally: Counter[tuple[int | None, bool]] = Counter()
 
     @property
@@ -116,6 +118,12 @@ class CaseSources:
             self._elsewhere(node)
         else:
             self.keep(self._reader.read(node, self._reading))
+
+    def ask(self, cases: Sequence[Case]) -> None:
+        """Cases that ask the judge in force, before those of `tests:`."""
+        for case in cases:
+            self.asks_judge = True
+            self.keep((case,))
 
     def stream(self, path: str) -> None:
         """All cases of a JSONL or CSV file, which is read in one pass now and again when they run."""

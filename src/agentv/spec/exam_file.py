@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,12 @@ from agentv.spec.exam_texts import texts_of
 from agentv.spec.head import Head
 from agentv.spec.meta import read_meta
 from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of
+from agentv.spec.prompt_library import library_of, prompt_directories
 from agentv.spec.prompt_text import read_prompt
 from agentv.spec.reading import Reading
 from agentv.spec.report import Report
 from agentv.spec.request import LoadRequest
+from agentv.spec.triggering import trigger_cases
 
 _TOP: Mapping[str, str] = {
     "tests": "an exam's cases stand under 'cases'",
@@ -34,13 +36,6 @@ _TOP: Mapping[str, str] = {
 _DEFAULTS: Mapping[str, str] = dict.fromkeys(
     ("pass_threshold", "scale", "votes", "temperature"), "it belongs under 'judge'"
 )
-ADVICE = """name one in the exam
-  defaults:
-    model: claude-opus-4-7
-or on the command line: --target anthropic:claude-opus-4-7"""
-JUDGE_ADVICE = """name one with --judge, AGENTV_JUDGE, or in the exam
-  defaults:
-    judge: claude-haiku-4-5"""
 
 
 @dataclass(slots=True)
@@ -84,13 +79,15 @@ class ExamReader:
             self._prompt.check()
         return self._lowered(defaults)
 
+    def queries(self, head: Head) -> tuple[Case, ...]:
+        """Which queries should load the prompt, each a question to the judge."""
+        node = self._authored.triggering
+        return () if node is None else trigger_cases(node, self._meta, self._others(head.reading), head, head.reading)
+
     def cases(self, head: Head) -> Iterator[tuple[Case, ...]]:
-        """The queries, then the cases, each as it is read."""
+        """What each entry of `cases` stands for, as it is read."""
         self._own_target = self._named_target(head)
         head.cases.seen = True  # what is missing is told here, in the exam's words
-        triggering = self._authored.triggering
-        if triggering is not None:
-            head.reading.report.error("not-yet", self.root.keys["triggering"], "'triggering' is not supported yet")
         node = self._authored.cases
         if node is None:
             if not {"cases", "tests"} & self.root.items.keys():
@@ -122,12 +119,23 @@ class ExamReader:
             queries=queries,
         )
 
+    def _others(self, reading: Reading) -> dict[str, str]:
+        """Id → description of the library's other prompts; what is wrong with those is not told here."""
+        unheard = reading.telling(Report())
+        library = library_of(self._directory, unheard)
+        found = {}
+        for directory in prompt_directories(library) if library is not None else ():
+            meta = read_meta(directory, unheard) if directory != self._directory else None
+            if meta is not None and meta.description:
+                found[meta.id] = meta.description
+        return found
+
     def _named_target(self, head: Head) -> TargetSpec | None:
         """The model that the exam names, even where another one sits it; what is wrong with it is not told here."""
         node, book, unheard = self._defaults.model, head.targets.book, Report()
         if isinstance(node, Scalar) and node.text in book.entries:
             return book.read_alone(node.text, unheard)
-        return book.inline(node, replace(head.reading, report=unheard)) if node is not None else None
+        return book.inline(node, head.reading.telling(unheard)) if node is not None else None
 
     @property
     def _directory(self) -> str:

@@ -14,6 +14,7 @@ from agentv.spec.config import Config, over, read_config, read_run
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.defaults import CaseDefaults, read_defaults
 from agentv.spec.environment import dotenv_of, merged, read_dotenv
+from agentv.spec.judging import PASTE_IN_EXAM
 from agentv.spec.nodes import MapNode, Node, Place, Scalar, kind_of, plain, span_of
 from agentv.spec.reading import Others, Reading
 from agentv.spec.report import Report
@@ -81,6 +82,7 @@ class HeadReader:
         cases = CaseReader(defaults, assertions, book, env, reading.places.root)
         cases.witness = request.witness
         cases.exam = exam
+        cases.judging.advice = PASTE_IN_EXAM if exam else cases.judging.advice
         suite = Suite(
             name=authored.name or name_of(self.path),
             cases=(),

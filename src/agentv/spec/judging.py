@@ -17,6 +17,12 @@ from agentv.spec.target_book import TargetBook
 PASTE = """name one with --judge, AGENTV_JUDGE, 'judge:' in the eval file, or in .agentv/targets.yaml
   defaults:
     judge: my-judge"""
+PASTE_IN_EXAM = """name one with --judge, AGENTV_JUDGE, or in the exam
+  defaults:
+    judge: claude-haiku-4-5"""
+PASTE_BESIDE = """name one with --judge, AGENTV_JUDGE, or in .agentv/targets.yaml
+  defaults:
+    judge: my-judge"""
 PASTE_EMBEDDER = """name one with 'embedder:' beside the assertion's type, such as
   embedder: openai:text-embedding-3-small
   embedder: local:minishlab/potion-base-8M"""
@@ -52,6 +58,7 @@ class Judging:
         of_cases: judge → a target that a case has for itself, and that names this judge.
         keyless: judges that cases have for themselves, that are asked, and that lack a key, by their names.
         needed: some entry needs a judge.
+        advice: how to name one.
         question: the first case that asks the judge in force itself.
         comparing: the first entry that compares answers of each kind of case: why it cannot, whether it has a target
             of its own.
@@ -63,6 +70,7 @@ class Judging:
     of_cases: dict[str, str] = field(default_factory=dict)
     keyless: dict[str, TargetSpec] = field(default_factory=dict)
     needed: bool = False
+    advice: str = PASTE
     question: Span | None = None
     comparing: dict[tuple[str | None, bool], AssertionEntry] = field(default_factory=dict)
     _embedding: dict[tuple[int, int], _Unnamed] = field(default_factory=dict)
@@ -128,7 +136,7 @@ class Judging:
         covered = bool(suite.targets) and all(target.judge for target in suite.targets)
         if for_run and self._nameless is not None and chosen is None and not covered:
             message = "this needs a judge, and none is named"
-            reading.report.error("no-judge", self._nameless, message, notes=PASTE.splitlines())
+            reading.report.error("no-judge", self._nameless, message, notes=self.advice.splitlines())
         self._warn(suite, chosen, reading)
         self._refuse(suite, specs, wanted, reading)
         return specs

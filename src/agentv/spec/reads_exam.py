@@ -24,8 +24,12 @@ class ReadsExam(Protocol):
         """All but the cases, in the words of an eval file; every part stands where it was written."""
         ...
 
+    def queries(self, head: Head) -> tuple[Case, ...]:
+        """The cases that ask the judge, which come first."""
+        ...
+
     def cases(self, head: Head) -> Iterator[tuple[Case, ...]]:
-        """The queries, then the cases, each as it is read; nothing in place of those that are wrong."""
+        """What each entry stands for, as it is read; nothing in place of those that are wrong."""
         ...
 
     def exam(self, suite: Suite, read: Mapping[str, bytes]) -> Exam:

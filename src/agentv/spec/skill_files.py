@@ -22,6 +22,7 @@ from agentv.spec.assertions import JUDGED
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.exam_texts import texts_of
 from agentv.spec.head import Head
+from agentv.spec.judging import PASTE_BESIDE
 from agentv.spec.nearest import nearest
 from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, node_of, plain
 from agentv.spec.reading import Reading
@@ -79,12 +80,18 @@ class SkillExam:
                 pairs["input"] = node_of([{"role": "system", "content": skill.instructions}], skill.at)
         return _mapping(pairs, at)
 
+    def queries(self, head: Head) -> tuple[Case, ...]:
+        """Those of a list; the descriptions of the skills beside this one are shown with its own."""
+        head.cases.judging.advice = PASTE_BESIDE
+        if isinstance(self.root, MapNode):
+            return ()
+        others = {one.meta.id: one.meta.description or "" for one in skills_beside(self.skill, self.reading)}
+        known = {name: text for name, text in others.items() if text}
+        return cases_of(self.root, self.skill.meta, known, head, head.reading, runs=RUNS_OF_FILES)
+
     def cases(self, head: Head) -> Iterator[tuple[Case, ...]]:
-        """The queries, or the evals."""
-        if not isinstance(self.root, MapNode):
-            yield from ((case,) for case in self._queries(head))
-            return
-        evals = self.root.items["evals"]
+        """The evals."""
+        evals = self.root.items["evals"] if isinstance(self.root, MapNode) else ListNode([], self.root.at)
         if not isinstance(evals, ListNode):
             self.reading.report.error("bad-value", evals, f"'evals' must be a list, found {kind_of(evals)}")
             return
@@ -98,11 +105,6 @@ class SkillExam:
         own = {path: data for path, data in read.items() if Path(path).name != SKILL or path == skill.meta.path}
         queries = {case.id: bool(case.metadata["should_trigger"]) for case in suite.cases if case.asks_judge}
         return Exam(skill.meta.id, skill.directory, texts_of(skill.directory, skill.meta, suite, own), queries=queries)
-
-    def _queries(self, head: Head) -> tuple[Case, ...]:
-        others = {one.meta.id: one.meta.description or "" for one in skills_beside(self.skill, self.reading)}
-        known = {name: text for name, text in others.items() if text}
-        return cases_of(self.root, self.skill.meta, known, head, head.reading, runs=RUNS_OF_FILES)
 
 
 def _check_name(root: MapNode, skill: Skill, reading: Reading) -> None:

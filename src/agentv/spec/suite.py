@@ -190,12 +190,12 @@ class SuiteReader:
         """The suite that an exam is lowered into; one part of it after the other, since each needs those before."""
         self._reading = reader.reading
         head = self._begin(reader.head(), exam=True)
-        for found in reader.cases(head):
-            if self._sources is not None:
+        if self._sources is not None:
+            self._sources.ask(reader.queries(head))
+            for found in reader.cases(head):
                 self._sources.keep(found)
         suite = self._finished(head, root)
-        # what asks the judge is no matter of the targets, of which the tally tells
-        return suite and replace(suite, exam=reader.exam(suite, self._disk.kept or {}), tally=None)
+        return suite and replace(suite, exam=reader.exam(suite, self._disk.kept or {}))
 
     def _read_root(self, data: bytes, *, whole: bool) -> Node | None:
         """The outermost node. The cases are taken as they come by, where nothing else can follow them.
@@ -306,7 +306,7 @@ class SuiteReader:
         return replace(
             suite,
             cases=sources.cases,
-            tally=sources.tally,
+            tally=None if sources.asks_judge else sources.tally,
             links=sources.links,
             generators=tuple(sources.generators),
             judges=judges,
