@@ -48,13 +48,11 @@ class AuthoredTriggering(Declared):
     should_trigger: Annotated[Unread, Doc("queries that should load the prompt")] = None
     should_not_trigger: Annotated[Unread, Doc("queries that should not")] = None
     queries: Annotated[Unread, Doc("a list of `query` and `should_trigger`, or the file that holds it")] = None
-    runs: Annotated[AtLeastOne | None, Doc("how often each query is asked; 1, of a file 3")] = None
-    threshold: Annotated[Fraction, Doc("share of its runs from which on a query counts as loading the prompt")] = (
-        THRESHOLD
-    )
-    catalogue: Annotated[
-        bool | None, Doc("whether the other prompts' descriptions are shown; true if there are any")
-    ] = None
+    runs: Annotated[AtLeastOne | None, Verbatim(), Doc("how often each query is asked; 1, of a file 3")] = None
+    threshold: Annotated[
+        Fraction, Verbatim(), Doc("share of its runs from which on a query counts as loading the prompt")
+    ] = THRESHOLD
+    catalogue: Annotated[bool | None, Verbatim(), Doc("whether the other prompts' descriptions are shown; true")] = None
 
     def faults(self) -> Iterator[Fault]:
         """A threshold that every query reaches."""
@@ -67,7 +65,7 @@ class AuthoredQuery(Declared):
     """One entry of a list of queries."""
 
     query: Annotated[Text, Nonempty(), Verbatim(), Doc("what a user asks")]
-    should_trigger: Annotated[bool, Doc("whether the prompt should be loaded for it")]
+    should_trigger: Annotated[bool, Verbatim(), Doc("whether the prompt should be loaded for it")]
 
 
 @dataclass(frozen=True, slots=True)
