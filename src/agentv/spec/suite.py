@@ -113,7 +113,7 @@ class SuiteReader:
         if lowered is None:
             return None
         self._reading = lowered.reading
-        head = self._begin(lowered.root)
+        head = self._begin(lowered.root, exam=True)
         if self._sources is not None:
             self._sources.ask(lowered.queries(head, head.reading))
             self._sources.take(lowered.root.items["tests"])
@@ -203,6 +203,7 @@ class SuiteReader:
         self._disk.kept = {self.path: data}
         reader = ExamReader(self.path, root, self._reading, self.request)
         head = self._begin(reader.head(), exam=True)
+        self._meant |= reader.meant
         if self._sources is not None:
             self._sources.ask(reader.queries(head))
             for found in reader.cases(head):
