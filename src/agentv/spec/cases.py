@@ -208,6 +208,7 @@ class CaseReader:
         several = authored.turns is not None or authored.mode is not None
         turns = self._turns(case, reading) if several else ()
         entries = self._entries(case, criteria, turns, reading)
+        entries = tuple(map(_required, entries)) if self.exam else entries
         messages = self._opening(case, reading) if several else self._input(case, reading)
         expected = authored.expected_output
         reference = () if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading)
@@ -396,8 +397,6 @@ class CaseReader:
             found = self._rubrics(authored.rubrics, reading)
         if authored.assert_ is not None:
             found += self._assertions.entries(authored.assert_, reading)
-        if self.exam:
-            found = tuple(map(_required, found))
         if not authored.skip_defaults and not self._replaced(case):
             found += self._defaults_for(reading)
         sound = report.errors + report.unrendered == told and not case.meant & _CHECKS and not self._broken
@@ -454,7 +453,14 @@ class CaseReader:
 
 
 def _required(entry: AssertionEntry) -> AssertionEntry:
-    """The entry as a gate, but for one that is only reported, or that says how much it must score."""
+    """The entry as a gate, but for one that is only reported, or that says how much it must score.
+
+    A set without a threshold of its own would take the case's, which is 0: it needs all that it holds.
+    """
+    inner: tuple[AssertionEntry, ...] = entry.inner
+    if inner and getattr(entry.assertion, "threshold", None) is None:
+        whole: Any = entry.assertion
+        entry = replace(entry, assertion=replace(whole, assert_=tuple(map(_required, inner))))
     settings = entry.settings
     if settings.required or settings.weight == 0:
         return entry

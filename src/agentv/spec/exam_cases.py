@@ -170,6 +170,11 @@ class ExamCases:
             report.error("bad-value", keys.rubric, f"'rubric' must be text, found {kind_of(keys.rubric)}", hint=hint)
         elif keys.rubric is not None and is_empty(keys.rubric):
             report.error("missing-value", keys.rubric, "'rubric' is empty; write what the judge gives points for")
+        for item in keys.assert_.items if isinstance(keys.assert_, ListNode) else ():
+            said = item.get("required") if isinstance(item, MapNode) else None
+            if isinstance(said, Scalar) and said.value is False:
+                hint = "'weight: 0' shows an assertion without counting it"
+                report.error("bad-value", said, "every assertion of an exam is required", hint=hint)
         if keys.assert_ is not None and is_empty(keys.assert_):
             report.error("missing-value", keys.assert_, "'assert' is empty; it is a list of assertions")
         elif keys.assert_ is None and keys.rubric is None and not misspelt(case.node, "assert", "rubric"):

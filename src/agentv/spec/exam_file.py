@@ -9,12 +9,14 @@ from typing import Any
 
 from agentv.model.exam import Exam, PromptMeta
 from agentv.model.suite import Case, Suite, TargetSpec
+from agentv.spec.decode import shape_of
 from agentv.spec.exam_cases import ExamCases, Judge, read_exam_keys, read_judge
 from agentv.spec.exam_prompt import ExamPrompt
 from agentv.spec.exam_schema import AuthoredExam, AuthoredExamDefaults
 from agentv.spec.exam_texts import texts_of
 from agentv.spec.head import Head
 from agentv.spec.meta import read_meta
+from agentv.spec.nearest import nearest
 from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of
 from agentv.spec.prompt_library import library_of, prompt_directories
 from agentv.spec.prompt_text import read_prompt
@@ -33,9 +35,17 @@ _TOP: Mapping[str, str] = {
         ("prompt", "prompts"), "the prompt is the file prompt.xml, prompt.md or prompt.txt beside the exam"
     ),
 }
-_DEFAULTS: Mapping[str, str] = dict.fromkeys(
-    ("pass_threshold", "scale", "votes", "temperature"), "it belongs under 'judge'"
-)
+_DEFAULTS: Mapping[str, str] = {
+    **dict.fromkeys(("pass_threshold", "scale", "votes"), "it belongs under 'judge'"),
+    **dict.fromkeys(
+        ("temperature", "max_tokens", "system"), "settings of a model belong to its target in .agentv/targets.yaml"
+    ),
+}
+"""What people write there → the hint."""
+
+
+_WHOM = {"model": "target", "target": "target", "targets": "target", "judge": "judge"}
+"""Key that names who is asked → what is not missing then."""
 
 
 @dataclass(slots=True)
@@ -90,7 +100,7 @@ class ExamReader:
         head.cases.seen = True  # what is missing is told here, in the exam's words
         node = self._authored.cases
         if node is None:
-            if not {"cases", "tests"} & self.root.items.keys():
+            if not any(key == "tests" or nearest(key, ("cases",)) for key in self.root.items):
                 head.reading.report.error("missing-key", self.root, "an exam needs 'cases'")
             return
         if not isinstance(node, ListNode) or not node.items:
@@ -136,6 +146,18 @@ class ExamReader:
         if isinstance(node, Scalar) and node.text in book.entries:
             return book.read_alone(node.text, unheard)
         return book.inline(node, head.reading.telling(unheard)) if node is not None else None
+
+    @property
+    def meant(self) -> frozenset[str]:
+        """What the exam names, if at the wrong place or misspelt: its absence is not to be reported, too."""
+        inside = self._authored.defaults
+        if inside is not None and not isinstance(inside, MapNode) and not is_empty(inside):
+            return frozenset(_WHOM.values())
+        own = shape_of(AuthoredExamDefaults).rules
+        outer = [key for key in self.root.items if key not in shape_of(AuthoredExam).rules]
+        inner = [key for key in inside.items if key not in own] if isinstance(inside, MapNode) else []
+        near = (key if key in _WHOM else nearest(key, (*own, *shape_of(AuthoredExam).rules)) for key in outer + inner)
+        return frozenset(_WHOM[key] for key in near if key in _WHOM)
 
     @property
     def _directory(self) -> str:

@@ -94,23 +94,34 @@ def _find(node: Scalar, reading: Reading) -> str | None:
             reading.places.told(written, span_of(node.at), found)
         return found
     notes = [f"tried {shown(path)}" for path in tried]
+    if any(is_file(folder) for folder in folders):
+        message = f"'inputs_from' names the directory that holds inputs.yml, and '{written}' is a file"
+        reading.report.error("missing-file", node, message, hint=f"write '{Path(written).parent}'")
+        return None
     here = next((folder for folder in folders if is_directory(folder)), None)
     message = f"'{written}' holds no inputs.yml" if here else f"the directory '{written}' does not exist"
-    if written.endswith((".yml", ".yaml")) and any(is_file(folder) for folder in folders):
-        message = f"'inputs_from' names the directory that holds inputs.yml, and '{written}' is a file"
-    reading.report.error("missing-file", node, message, hint=_near(written, folders, here), notes=notes)
+    hint = _misnamed(here) if here else _near(written, list(homes))
+    reading.report.error("missing-file", node, message, hint=hint, notes=notes)
     return None
 
 
-def _near(written: str, folders: Sequence[str], here: str | None) -> str | None:
-    """The name that was most likely meant: of a file in the directory, or of a directory beside it."""
-    if here is not None:
-        near = nearest(INPUT_FILES[0], [one.name for one in Path(here).iterdir() if one.is_file()])
-        return f"'{near}' is there: rename it" if near else None
-    name = Path(written).name
-    for folder in folders:
-        parent = Path(folder).parent
-        beside = [one.name for one in parent.iterdir() if one.is_dir()] if parent.is_dir() else []
-        if near := nearest(name, beside):
-            return f"did you mean '{written.removesuffix(name)}{near}'?"
+def _misnamed(folder: str) -> str | None:
+    near = nearest(INPUT_FILES[0], [one.name for one in Path(folder).iterdir() if one.is_file()])
+    return f"'{near}' is there: rename it to inputs.yml" if near else None
+
+
+def _near(written: str, homes: Sequence[str]) -> str | None:
+    """The directory that was most likely meant: each part that is not there replaced by the nearest that is."""
+    for home in homes:
+        place, parts = Path(home), list[str]()
+        for part in Path(written.lstrip("/")).parts:
+            beside = [one.name for one in place.iterdir() if one.is_dir()]
+            found = part if part in beside or part == ".." else nearest(part, beside)
+            if found is None:
+                break
+            parts.append(found)
+            place /= found
+        else:
+            if any(is_file(str(place / name)) for name in INPUT_FILES):
+                return f"did you mean '{'/'.join(parts)}'?"
     return None

@@ -20,6 +20,11 @@ class ReadsExam(Protocol):
         """What the suite is read with."""
         ...
 
+    @property
+    def meant(self) -> frozenset[str]:
+        """Keys of an eval file whose absence is not to be reported, since they stand at a wrong place."""
+        ...
+
     def head(self) -> MapNode:
         """All but the cases, in the words of an eval file; every part stands where it was written."""
         ...

@@ -68,6 +68,11 @@ class SkillExam:
     skill: Skill
     reading: Reading
 
+    @property
+    def meant(self) -> frozenset[str]:
+        """These files name no model, rightly or wrongly."""
+        return frozenset()
+
     def head(self) -> MapNode:
         """The skill's name, its instructions as the system's message, and what else the file says, as metadata."""
         at, skill = self.root.at, self.skill

@@ -190,6 +190,7 @@ class SuiteReader:
         """The suite that an exam is lowered into; one part of it after the other, since each needs those before."""
         self._reading = reader.reading
         head = self._begin(reader.head(), exam=True)
+        self._meant |= reader.meant
         if self._sources is not None:
             self._sources.ask(reader.queries(head))
             for found in reader.cases(head):

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from agentv.model.assertion import AssertionEntry
 from agentv.model.exam import PromptMeta
@@ -82,6 +82,10 @@ class _Query:
         return " ".join(self.text.split())
 
 
+_Authored: TypeAlias = "tuple[AuthoredTriggering | None, list[_Query]]"
+"""How is asked, None where that is wrong, which is reported; and the queries that are right."""
+
+
 def trigger_cases(
     node: Node, prompt: PromptMeta, others: Mapping[str, str], head: Head, reading: Reading
 ) -> tuple[Case, ...]:
@@ -103,19 +107,18 @@ def cases_of(
     """The same with another number of `runs` where the file says none."""
     errors = reading.report.errors
     head.cases.seen = True
-    found = _read(node, reading, runs)
-    if reading.report.errors == errors and found is not None and not found[1]:
+    settings, queries = _read(node, reading, runs)
+    if reading.report.errors == errors and not queries:
         reading.report.error("missing-value", node, f"'triggering' holds no query; it is {_FORMS}")
-    if found is not None:
-        _check_twice(found[1], reading)
+    _check_twice(queries, reading)
     if is_empty_text(prompt.description):
         file = shown(prompt.path) if prompt.path else "a meta.yaml beside the prompt"
         message = f"whether '{prompt.id}' is loaded is decided by its description, and it has none"
         reading.report.error("missing-value", node, message, hint=f"write 'description: …' into {file}")
-    if found is None or reading.report.errors > errors:
+    if settings is None or reading.report.errors > errors:
         return ()
-    made = _Maker(prompt, dict(sorted(others.items())), found[0], head, reading)
-    return tuple(case for query in found[1] if (case := made.case(query)) is not None)
+    made = _Maker(prompt, dict(sorted(others.items())), settings, head, reading)
+    return tuple(case for query in queries if (case := made.case(query)) is not None)
 
 
 def is_empty_text(text: str | None) -> bool:
@@ -123,46 +126,43 @@ def is_empty_text(text: str | None) -> bool:
     return text is None or not text.strip()
 
 
-def _read(node: Node, reading: Reading, runs: int) -> tuple[AuthoredTriggering, list[_Query]] | None:
-    """How is asked, and the queries; None where the first is not known."""
+def _read(node: Node, reading: Reading, runs: int) -> _Authored:
+    """What was written, in any of its forms."""
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
         return _in_file(node, reading)
     if isinstance(node, ListNode):
         return AuthoredTriggering(runs=runs), list(_listed(node, reading))
     if not isinstance(node, MapNode) or not node.items:
         reading.report.error("bad-value", node, f"'triggering' is {_FORMS}; found {kind_of(node)}")
-        return None
+        return None, []
     settings = shape_of(AuthoredTriggering).decode(node.items, node, reading, "'triggering'")
     given = shape_of(AuthoredTriggering).unread(node.items) if settings is INVALID else settings
     queries = [*_texts(given.should_trigger, True, reading), *_texts(given.should_not_trigger, False, reading)]
     more = given.queries
     if isinstance(more, Scalar) and isinstance(more.value, str) and more.value.strip():
-        of_file = _in_file(more, reading)
-        queries += of_file[1] if of_file else []
+        queries += _in_file(more, reading)[1]
         runs = RUNS_OF_FILES
     elif isinstance(more, ListNode):
         queries += _listed(more, reading)
     elif more is not None:
         message = f"'queries' must be a list, or the path of a file, found {kind_of(more)}"
         reading.report.error("bad-value", more, message)
-    if settings is INVALID:
-        return None
-    return replace(settings, runs=settings.runs or runs), queries
+    return None if settings is INVALID else replace(settings, runs=settings.runs or runs), queries
 
 
-def _in_file(node: Scalar, reading: Reading) -> tuple[AuthoredTriggering, list[_Query]] | None:
+def _in_file(node: Scalar, reading: Reading) -> _Authored:
     """The queries of another file: a bare array, as agentskills.io has it, or what may stand under `triggering`."""
     path = reading.find(node, "file")
     text = None if path is None else reading.text_of(path, node)
     if path is None or text is None:
-        return None
+        return None, []
     errors = reading.report.errors
     is_json = path.endswith(".json")
     root = read_json(path, text, reading.report) if is_json else read_yaml(path, text.encode(), reading.report)
     if root is None or isinstance(root, Scalar):
         if reading.report.errors == errors:
             reading.report.error("missing-value", node, f"'{shown(path)}' holds no query")
-        return None
+        return None, []
     return _read(root, reading, RUNS_OF_FILES)
 
 
