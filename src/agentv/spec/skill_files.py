@@ -28,7 +28,7 @@ from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, 
 from agentv.spec.reading import Reading
 from agentv.spec.schema import Unread
 from agentv.spec.skills import SKILL, Skill, skill_above, skills_beside
-from agentv.spec.triggering import RUNS_OF_FILES, cases_of
+from agentv.spec.triggering import cases_of
 
 _KEYS = frozenset({"evals", "skill_name"})
 
@@ -92,7 +92,7 @@ class SkillExam:
             return ()
         others = {one.meta.id: one.meta.description or "" for one in skills_beside(self.skill, self.reading)}
         known = {name: text for name, text in others.items() if text}
-        return cases_of(self.root, self.skill.meta, known, head, head.reading, runs=RUNS_OF_FILES)
+        return cases_of(self.root, self.skill.meta, known, head, head.reading, of_file=True)
 
     def cases(self, head: Head) -> Iterator[tuple[Case, ...]]:
         """The evals."""

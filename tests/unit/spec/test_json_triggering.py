@@ -14,7 +14,7 @@ CHECK = Draft202012Validator(triggering_schema())
     "value",
     [
         "queries.json",
-        [{"query": "x", "should_trigger": True, "why": "near"}],
+        [{"query": "x", "should_trigger": True, "x-why": "near"}],
         {"should_trigger": ["x", 3], "should_not_trigger": None, "runs": 3, "threshold": 0.4, "catalogue": False},
         {"queries": "queries.json", "runs": None, "x-note": 1},
         {"queries": [{"query": "x", "should_trigger": False}], "should_not_trigger": ["y"]},
@@ -33,6 +33,7 @@ def test_what_is_read_is_right(value):
         {"runs": 3},
         ["x"],
         [{"query": "x"}],
+        [{"query": "x", "should_trigger": True, "runs": 3}],
         [{"query": "", "should_trigger": True}],
         [{"query": "x", "should_trigger": "yes"}],
         {"should_trigger": "x"},

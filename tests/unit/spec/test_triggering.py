@@ -150,14 +150,23 @@ def test_runs_that_cannot_be_read_count_against_both():
         ("[x]", ("bad-value", "an entry has 'query' and 'should_trigger', found 'x'")),
         ("{queries: 3}", ("bad-value", "'queries' must be a list, or the path of a file")),
         ("none.json", ("missing-file", "file 'none.json' does not exist")),
-        ("empty.json", ("missing-value", "holds no query")),
-        ("text.json", ("missing-value", "holds no query")),
+        ("empty.json", ("bad-value", "must be a list of 'query' and 'should_trigger', found an empty list")),
+        ("text.json", ("bad-value", "must be a list of 'query' and 'should_trigger', found 'other.json'")),
+        ("nothing.yaml", ("bad-value", "found nothing")),
+        ("itself.yaml", ("bad-value", "must be a list of 'query' and 'should_trigger', found a mapping")),
+        ("[{query: x, should_trigger: true, runs: 3}]", ("unknown-key", "a query has no key 'runs'")),
         ("broken.json", ("bad-json", "not JSON")),
         ("{queries: broken.json}", ("bad-json", "not JSON")),
     ],
 )
 def test_what_is_wrong_is_told_once(tmp_path, text, found):
-    files = {"empty.json": "[]", "text.json": '"other.json"', "broken.json": '[{"query": "x"'}
+    files = {
+        "empty.json": "[]",
+        "text.json": '"other.json"',
+        "broken.json": '[{"query": "x"',
+        "nothing.yaml": "# nothing",
+        "itself.yaml": "queries: itself.yaml",
+    }
     cases, told = read(tmp_path, text, files=files)
     assert cases == ()
     ((code, message),) = told
