@@ -29,11 +29,15 @@ def exam_of(directory: str | Path) -> str | None:
 
 def may_be_exam(data: bytes) -> bool:
     """Whether `holds_exam` has to look at a file; nearly all eval files are known to be none at once."""
-    return b"inputs" in data and b"cases" in data
+    return b"cases" in data and any(word in data for word in (b"inputs", b"defaults", b"triggering"))
 
 
 def holds_exam(root: Node) -> bool:
-    """Whether a file is an exam by what it holds, whatever its name: cases with inputs."""
+    """Whether a file is an exam by what it holds, whatever its name: `cases` with what no eval file has."""
     cases = root.get("cases") if isinstance(root, MapNode) else None
+    if cases is None or not isinstance(root, MapNode):
+        return False
+    if not {"defaults", "triggering"}.isdisjoint(root.items):
+        return True
     entries = cases.items if isinstance(cases, ListNode) else []
     return any(isinstance(entry, MapNode) and not _OF_EXAMS.isdisjoint(entry.items) for entry in entries)
