@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from agentv.spec.files import repository_root, upwards
 from agentv.spec.meta import META
 from agentv.spec.nodes import ListNode, MapNode, Node
 from agentv.spec.prompt_library import PROMPT_FILES
@@ -25,6 +26,13 @@ def is_exam(path: str) -> bool:
 def exam_of(directory: str | Path) -> str | None:
     """The exam of a prompt's directory; None where it has none."""
     return next((str(path) for name in EXAM_FILES if (path := Path(directory) / name).is_file()), None)
+
+
+def exam_above(path: str) -> str | None:
+    """The exam of the prompt whose directory, or one below it, holds a file; None where there is none."""
+    directory = Path(path).parent
+    found = (exam_of(parent) for parent in upwards(str(directory), repository_root(str(directory))))
+    return next((exam for exam in found if exam is not None and is_exam(exam)), None)
 
 
 def may_be_exam(data: bytes) -> bool:
