@@ -58,9 +58,6 @@ READS_CRITERIA = frozenset({"llm-rubric", "script", "python"})
 _CHECKS = frozenset({"assert", "criteria", "rubrics"})
 """Keys that give a case something to check."""
 
-_GIVES_INPUT = frozenset({"inputs", "inputs_from"})
-"""Keys that stand where `input` would, and are not built yet."""
-
 
 class CaseReader:
     """Reads the cases of one suite.
@@ -190,7 +187,7 @@ class CaseReader:
         meant = {CASE.older.get(key, key) for key in near if key}
         if "turns" in meant:
             meant |= {"input", "assert"}  # which a case with turns may lack
-        return frozenset(meant | {"input"} if node.items.keys() & _GIVES_INPUT else meant)
+        return frozenset(meant)
 
     def _build(self, case: _Authored, reading: Reading) -> tuple[Case, ...]:
         authored, defaults = case.keys, self._defaults

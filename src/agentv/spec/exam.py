@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from agentv.spec.files import repository_root, upwards
 from agentv.spec.meta import META
 from agentv.spec.nodes import ListNode, MapNode, Node
 from agentv.spec.prompt_library import PROMPT_FILES
@@ -30,14 +31,25 @@ def exam_of(directory: str | Path) -> str | None:
     return next((str(path) for name in EXAM_FILES if (path := Path(directory) / name).is_file()), None)
 
 
+def exam_above(path: str) -> str | None:
+    """The exam of the prompt whose directory, or one below it, holds a file; None where there is none."""
+    directory = Path(path).parent
+    found = (exam_of(parent) for parent in upwards(str(directory), repository_root(str(directory))))
+    return next((exam for exam in found if exam is not None and is_exam(exam)), None)
+
+
 def may_be_exam(data: bytes) -> bool:
     """Whether `holds_exam` has to look at a file; nearly all eval files are known to be none at once."""
-    return b"inputs" in data and b"cases" in data
+    return b"cases" in data and any(word in data for word in (b"inputs", b"defaults", b"triggering"))
 
 
 def holds_exam(root: Node) -> bool:
-    """Whether a file is an exam by what it holds, whatever its name: cases with inputs."""
+    """Whether a file is an exam by what it holds, whatever its name: `cases` with what no eval file has."""
     cases = root.get("cases") if isinstance(root, MapNode) else None
+    if cases is None or not isinstance(root, MapNode):
+        return False
+    if not {"defaults", "triggering"}.isdisjoint(root.items):
+        return True
     entries = cases.items if isinstance(cases, ListNode) else []
     return any(isinstance(entry, MapNode) and not _OF_EXAMS.isdisjoint(entry.items) for entry in entries)
 

@@ -20,8 +20,9 @@ from agentv.spec.exam_schema import AuthoredExamCase, AuthoredExamJudge
 from agentv.spec.head import Head
 from agentv.spec.judging import judges
 from agentv.spec.nearest import nearest
-from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, span_of
+from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, plain, span_of
 from agentv.spec.reading import Chain, Others, Reading
+from agentv.templating import Scope
 
 _MISPLACED: Mapping[str, str] = {
     "input": "an exam's inputs fill the prompt's placeholders: write 'inputs' with a name for each",
@@ -85,6 +86,7 @@ class ExamCases:
         head: of the suite that the exam becomes.
         prompt: None where it is wrong.
         fixed: variables of the command line.
+        names: of the queries, and of the cases read so far.
         files: the files of inputs that were read.
     """
 
@@ -92,8 +94,8 @@ class ExamCases:
     prompt: ExamPrompt | None
     judge: Judge
     fixed: Mapping[str, Json]
+    names: dict[str, Place]
     files: set[str] = field(default_factory=set)
-    _names: dict[str, Place] = field(default_factory=dict)
     _unused: dict[Any, str] = field(default_factory=dict)
     _used: set[Any] = field(default_factory=set)
 
@@ -108,6 +110,7 @@ class ExamCases:
         case = self._written(node, reading)
         self._check_name(case, reading)
         self._check_checks(case, reading)
+        check_model(case.keys.model, reading)
         asked = None
         if self.prompt is not None and self.prompt.readable and case.inputs is not None:
             asked = self.prompt.filled(case.inputs, self.fixed, reading.scope.env)
@@ -146,12 +149,12 @@ class ExamCases:
             reading.report.error("bad-value", name, f"'name' must be text, found {kind_of(name)}")
         elif is_empty(name):
             reading.report.error("missing-value", name, "'name' is empty; the log names the cases that failed by it")
-        elif name.text in self._names:
-            first = span_of(self._names[name.text]).line
+        elif name.text in self.names:
+            first = span_of(self.names[name.text]).line
             message = f"two cases are called '{name.text}'; the first is at line {first}"
             reading.report.error("duplicate-id", name, message)
         else:
-            self._names[name.text] = name.at
+            self.names[name.text] = name.at
 
     def _check_given(self, case: _Written, reading: Reading) -> None:
         given = case.keys.inputs is not None or case.keys.inputs_from is not None
@@ -191,10 +194,12 @@ class ExamCases:
     def _look(self, case: _Written, reading: Reading) -> None:
         """What is wrong with the checks of a case that cannot be built, so that one pass finds it all."""
         alone = replace(reading, chain=Chain(alone=True), renders=False)
+        if case.inputs is not None:
+            alone = reading.within(Scope({**plain(case.inputs.values), **self.fixed}, reading.scope.env))
         if case.keys.assert_ is not None and not is_empty(case.keys.assert_):
             self.head.assertions.entries(case.keys.assert_, alone)
         for node in (case.keys.model, case.own_judge.items.get("model")):
-            if node is not None:
+            if node is not None and names_model(node):
                 self.head.targets.book.inline(node, reading)
 
     def _lowered(self, case: _Written, inputs: Inputs, asked: Node) -> MapNode:
@@ -248,10 +253,24 @@ def read_judge(node: Node | None, reading: Reading) -> Judge:
         message = f"'judge' must name a model, or be a mapping with 'model' and 'pass_threshold', found {kind_of(node)}"
         reading.report.error("bad-value", node, message)
         return Judge()
-    read_exam_keys(AuthoredExamJudge, node, "'judge'", {}, reading)
+    read = read_exam_keys(AuthoredExamJudge, node, "'judge'", {}, reading)
+    check_model(read.model, reading)
     known = [(canonical(AuthoredExamJudge, key), key) for key in node.items]
     return Judge(
         {name: node.items[key] for name, key in known if name}, {name: node.keys[key] for name, key in known if name}
+    )
+
+
+def check_model(node: Node | None, reading: Reading) -> None:
+    """Report what should name a model and does not."""
+    if node is not None and not names_model(node):
+        reading.report.error("bad-value", node, f"'model' must name one model, found {kind_of(node)}")
+
+
+def names_model(node: Node) -> bool:
+    """Whether a node can name a model: a name, or the settings of a target."""
+    return (isinstance(node, Scalar) and isinstance(node.value, str) and bool(node.value.strip())) or (
+        isinstance(node, MapNode) and bool(node.items)
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from agentv.model.exam import Exam, PromptMeta
 from agentv.model.suite import Case, Suite, TargetSpec
 from agentv.spec.decode import shape_of
-from agentv.spec.exam_cases import ExamCases, Judge, read_exam_keys, read_judge
+from agentv.spec.exam_cases import ExamCases, Judge, check_model, names_model, read_exam_keys, read_judge
 from agentv.spec.exam_prompt import ExamPrompt
 from agentv.spec.exam_schema import AuthoredExam, AuthoredExamDefaults
 from agentv.spec.exam_texts import texts_of
@@ -30,6 +30,7 @@ _TOP: Mapping[str, str] = {
     **dict.fromkeys(("model", "target", "targets", "judge", "timeout_s"), "it belongs under 'defaults'"),
     **dict.fromkeys(("description", "status", "owner", "tags", "id"), "it belongs into meta.yaml"),
     **dict.fromkeys(("assert", "assertions", "rubric"), "it belongs to a case"),
+    **dict.fromkeys(("pass_threshold", "scale", "votes"), "it belongs under 'judge' of a case or of 'defaults'"),
     **dict.fromkeys(("should_trigger", "should_not_trigger"), "it belongs under 'triggering'"),
     **dict.fromkeys(
         ("prompt", "prompts"), "the prompt is the file prompt.xml, prompt.md or prompt.txt beside the exam"
@@ -68,6 +69,7 @@ class ExamReader:
     _meta: PromptMeta = field(init=False)
     _judge: Judge = field(init=False)
     _prompt: ExamPrompt | None = field(init=False, default=None)
+    _names: dict[str, Place] = field(init=False, default_factory=dict)
     _own_target: TargetSpec | None = field(init=False, default=None)
 
     def head(self) -> MapNode:
@@ -92,7 +94,11 @@ class ExamReader:
     def queries(self, head: Head) -> tuple[Case, ...]:
         """Which queries should load the prompt, each a question to the judge."""
         node = self._authored.triggering
-        return () if node is None else trigger_cases(node, self._meta, self._others(head.reading), head, head.reading)
+        if node is None:
+            return ()
+        found = trigger_cases(node, self._meta, self._others(head.reading), head, head.reading)
+        self._names.update({case.id: case.span for case in found if case.span is not None})
+        return found
 
     def cases(self, head: Head) -> Iterator[tuple[Case, ...]]:
         """What each entry of `cases` stands for, as it is read."""
@@ -108,7 +114,7 @@ class ExamReader:
             code = "no-tests" if is_empty(node) else "bad-value"
             head.reading.report.error(code, node, f"'cases' must be a list of cases, found {kind_of(node)}", hint=hint)
             return
-        reader = ExamCases(head, self._prompt, self._judge, self.request.variables)
+        reader = ExamCases(head, self._prompt, self._judge, self.request.variables, self._names)
         for item in node.items:
             yield reader.read(item)
         reader.end()
@@ -151,6 +157,8 @@ class ExamReader:
     def meant(self) -> frozenset[str]:
         """What the exam names, if at the wrong place or misspelt: its absence is not to be reported, too."""
         inside = self._authored.defaults
+        if self._defaults.model is not None and not names_model(self._defaults.model):
+            return frozenset({"target"})
         if inside is not None and not isinstance(inside, MapNode) and not is_empty(inside):
             return frozenset(_WHOM.values())
         own = shape_of(AuthoredExamDefaults).rules
@@ -170,9 +178,10 @@ class ExamReader:
         places: dict[str, Place] = {"name": top}
         model = self._defaults.model
         judge = self._judge.items.get("model")
-        if model is not None:
+        check_model(model, self.reading)
+        if model is not None and names_model(model):
             items["targets"], places["targets"] = model, model.at
-        if judge is not None:
+        if judge is not None and names_model(judge):
             items["judge"], places["judge"] = judge, judge.at
         if self._defaults.timeout_s is not None:
             at = defaults.keys["timeout_s"]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Provider
 from agentv.spec.json_entries import assertion_defs
+from agentv.spec.json_exam import exam_body, exam_defs
 from agentv.spec.json_kinds import ASSERTIONS, FREE_KEYS, NAME, PLACEHOLDER_DEF, TEXT, Schema, needed, properties_of
 from agentv.spec.json_messages import MESSAGE_DEFS, MESSAGES
 from agentv.spec.json_prompts import PROMPTS, input_or_prompts, prompt_defs
@@ -107,7 +108,11 @@ def _meta(_words: Vocabulary) -> _Document:
     return "agentv prompt: meta.yaml", meta_schema(), {}
 
 
-KINDS = {"eval": _eval_file, "targets": _targets_file, "template": _template, "meta": _meta}
+def _exam(words: Vocabulary) -> _Document:
+    return "agentv exam of a prompt: eval.yml", exam_body(), {**_shared(words), **exam_defs()}
+
+
+KINDS = {"eval": _eval_file, "targets": _targets_file, "template": _template, "meta": _meta, "exam": _exam}
 """The kinds of files that have a schema."""
 
 

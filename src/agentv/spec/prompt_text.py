@@ -16,6 +16,7 @@ from agentv.spec.reading import Reading
 
 _TAG = re.compile(r"<(?P<role>system|user|assistant)>")
 _LINE_WITH_TAG = re.compile(r"^<(?P<role>system|user|assistant)>(?P<rest>.*)$", re.MULTILINE)
+_END = re.compile(r"</(?P<role>system|user|assistant)>(?=[^\S\n]*$)", re.MULTILINE)
 _ROOT = re.compile(r"<prompt(?:\s[^<>]*)?>")
 _END_OF_ROOT = "</prompt>"
 _PASSED_OVER = re.compile(r"\s+|<\?xml\b.*?\?>|<!--.*?-->", re.DOTALL)
@@ -100,6 +101,7 @@ class _Sections:
         self._path = path
         self._text = text
         self._indented = False
+        self._last = {found["role"]: found.start() for found in _END.finditer(text)}
 
     def read(self) -> tuple[Section, ...]:
         """The sections in their order, or the whole text as one message of the user.
@@ -156,6 +158,8 @@ class _Sections:
 
     def _end_of(self, tag: re.Match[str]) -> re.Match[str] | None:
         """The closing tag: the first one that ends a line."""
+        if self._last.get(tag["role"], -1) < tag.end("role"):
+            return None
         return re.compile(rf"</{tag['role']}>(?=[^\S\n]*$)", re.MULTILINE).search(self._text, tag.end("role"))
 
     def _closed(self, tag: re.Match[str]) -> tuple[Section, int]:

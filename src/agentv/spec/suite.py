@@ -20,6 +20,7 @@ from agentv.spec.exam import holds_exam, holds_skill_tests, is_exam, may_be_exam
 from agentv.spec.files import DiskReader, Places, repository_root, shown
 from agentv.spec.head import Head, HeadReader
 from agentv.spec.includes import load_template
+from agentv.spec.meta import read_meta
 from agentv.spec.nearest import nearest
 from agentv.spec.nodes import ListNode, MapNode, Node, holds_placeholder, kind_of, node_of
 from agentv.spec.reading import Chain, Reading
@@ -263,6 +264,11 @@ class SuiteReader:
         """The targets that an eval file of this directory can name, and what they are read with."""
         head = self._begin(MapNode({}, {}, self._top))
         return head.targets.book, head.reading
+
+    def check_meta(self) -> None:
+        """A prompt's `meta.yaml` that lies beside no exam."""
+        self._shared = True
+        read_meta(str(Path(self.path).parent), self._reading)
 
     def check_template(self) -> None:
         """`validate` knows a template when it is given one."""

@@ -84,7 +84,7 @@ def written(files, project: Path) -> str:
         path = project / one.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(one.text, encoding="utf-8")
-    return next(one.path for one in files if one.path.endswith((".eval.yaml", "suite.jsonl")))
+    return next(one.path for one in files if one.path.endswith((".eval.yaml", "suite.jsonl", "/eval.yml")))
 
 
 def found(code: str, path: str) -> tuple[Diagnostic, ...]:
