@@ -9,12 +9,15 @@ from agentv.spec.files import repository_root, upwards
 from agentv.spec.meta import META
 from agentv.spec.nodes import ListNode, MapNode, Node
 from agentv.spec.prompt_library import PROMPT_FILES
+from agentv.spec.spellings import SUITE
 
 EXAM_FILES = ("eval.yml", "eval.yaml")
 """What the exam beside a prompt is called."""
 
 _BESIDE = (*PROMPT_FILES, META)
 _OF_EXAMS = frozenset({"inputs", "inputs_from"})
+_CASES = frozenset({"cases", *SUITE.spelled("tests")})
+_OF_QUERIES = frozenset({"query", "should_trigger"})
 
 
 def is_exam(path: str) -> bool:
@@ -49,3 +52,10 @@ def holds_exam(root: Node) -> bool:
         return True
     entries = cases.items if isinstance(cases, ListNode) else []
     return any(isinstance(entry, MapNode) and not _OF_EXAMS.isdisjoint(entry.items) for entry in entries)
+
+
+def holds_skill_tests(root: Node) -> bool:
+    """Whether a JSON file holds tests of a skill: queries, or evals, in the forms of `skill_files`."""
+    if isinstance(root, ListNode):
+        return any(isinstance(item, MapNode) and not _OF_QUERIES.isdisjoint(item.items) for item in root.items)
+    return isinstance(root, MapNode) and "evals" in root.items and _CASES.isdisjoint(root.items)

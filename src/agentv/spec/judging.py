@@ -20,6 +20,9 @@ PASTE = """name one with --judge, AGENTV_JUDGE, 'judge:' in the eval file, or in
 PASTE_IN_EXAM = """name one with --judge, AGENTV_JUDGE, or in the exam
   defaults:
     judge: claude-haiku-4-5"""
+PASTE_BESIDE = """name one with --judge, AGENTV_JUDGE, or in .agentv/targets.yaml
+  defaults:
+    judge: my-judge"""
 PASTE_EMBEDDER = """name one with 'embedder:' beside the assertion's type, such as
   embedder: openai:text-embedding-3-small
   embedder: local:minishlab/potion-base-8M"""

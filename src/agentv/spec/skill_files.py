@@ -10,31 +10,27 @@ Sources: https://agentskills.io/skill-creation/optimizing-descriptions, …/eval
 
 from __future__ import annotations
 
-import os
-from codecs import BOM_UTF8
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from agentv.model.exam import DESCRIPTION, Exam
-from agentv.model.message import FileBlock, ImageBlock
+from agentv.model.exam import Exam
 from agentv.model.suite import Case, Suite
 from agentv.registry.fields import AsWritten, Declared, Doc, Nonempty, Text, Verbatim
 from agentv.spec.assertions import JUDGED
 from agentv.spec.decode import INVALID, shape_of
+from agentv.spec.exam_texts import texts_of
 from agentv.spec.head import Head
-from agentv.spec.lowered import Lowered, no_queries
+from agentv.spec.judging import PASTE_BESIDE
 from agentv.spec.nearest import nearest
 from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, node_of, plain
 from agentv.spec.reading import Reading
 from agentv.spec.schema import Unread
 from agentv.spec.skills import SKILL, Skill, skill_above, skills_beside
-from agentv.spec.spellings import SUITE
-from agentv.spec.triggering import RUNS_OF_FILES, cases_of
+from agentv.spec.triggering import cases_of
 
-_QUERY = frozenset({"query", "should_trigger"})
-_TESTS = frozenset(SUITE.spelled("tests"))
+_KEYS = frozenset({"evals", "skill_name"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,57 +40,76 @@ class AuthoredEval(Declared):
     prompt: Annotated[Text, Nonempty(), Verbatim(), Doc("what the user asks")]
     id: Annotated[Text | None, Nonempty(), Verbatim(), Doc("unique in the file; its place where missing")] = None
     name: Annotated[Text | None, Verbatim(), Doc("what people call it")] = None
-    expected_output: Annotated[Unread, Doc("what a good answer is")] = None
+    expected_output: Annotated[Text | None, Verbatim(), Doc("what a good answer is")] = None
     files: Annotated[tuple[Annotated[str, AsWritten()], ...], Verbatim(), Doc("from the skill's directory")] = ()
     expectations: Annotated[Unread, Doc("sentences that must hold of the answer")] = None
     assertions: Annotated[Unread, Doc("the same; an entry may be an assertion of agentv's too")] = None
 
 
-def is_skill_file(root: Node) -> bool:
-    """Whether a JSON file holds queries or evals in the form of others."""
-    if isinstance(root, ListNode):
-        return any(isinstance(item, MapNode) and not _QUERY.isdisjoint(item.items) for item in root.items)
-    return isinstance(root, MapNode) and "evals" in root.items and _TESTS.isdisjoint(root.items)
-
-
-def read_skill_file(root: Node, path: str, reading: Reading) -> Lowered | None:
-    """The exam that the file is; None where its skill is not found, which is reported."""
+def skill_exam(root: Node, path: str, reading: Reading) -> SkillExam | None:
+    """What reads the tests of a skill; None where the skill cannot be read, which is reported."""
     skill = skill_above(str(Path(path).parent), root, reading)
     if skill is None:
         return None
-    own = replace(reading.rendering(False), places=replace(reading.places, suite=skill.directory))
+    places = replace(reading.places, suite=skill.directory)  # paths count from the skill
+    return SkillExam(root, skill, replace(reading.rendering(False), places=places))
 
-    def queries(head: Head, of_suite: Reading) -> tuple[Case, ...]:
-        others = {one.meta.id: one.meta.description or "" for one in skills_beside(skill, of_suite)}
+
+@dataclass(frozen=True, slots=True)
+class SkillExam:
+    """Reads the tests of a skill.
+
+    Attributes:
+        root: a list of queries, or the mapping that holds `evals`.
+        reading: of the suite; no text of a skill is rendered.
+    """
+
+    root: Node
+    skill: Skill
+    reading: Reading
+
+    @property
+    def meant(self) -> frozenset[str]:
+        """These files name no model, rightly or wrongly."""
+        return frozenset()
+
+    def head(self) -> MapNode:
+        """The skill's name, its instructions as the system's message, and what else the file says, as metadata."""
+        at, skill = self.root.at, self.skill
+        pairs: dict[str, Node] = {"name": node_of(skill.meta.id, at)}
+        if isinstance(self.root, MapNode):
+            _check_name(self.root, skill, self.reading)
+            extra = {key: plain(node) for key, node in self.root.items.items() if key not in _KEYS}
+            pairs["metadata"] = node_of(extra, at)
+            if skill.instructions:
+                pairs["input"] = node_of([{"role": "system", "content": skill.instructions}], skill.at)
+        return _mapping(pairs, at)
+
+    def queries(self, head: Head) -> tuple[Case, ...]:
+        """Those of a list; the descriptions of the skills beside this one are shown with its own."""
+        head.cases.judging.advice = PASTE_BESIDE
+        if isinstance(self.root, MapNode):
+            return ()
+        others = {one.meta.id: one.meta.description or "" for one in skills_beside(self.skill, self.reading)}
         known = {name: text for name, text in others.items() if text}
-        return cases_of(root, skill.meta, known, head, of_suite.rendering(False), runs=RUNS_OF_FILES)
+        return cases_of(self.root, self.skill.meta, known, head, head.reading, of_file=True)
 
-    def exam(suite: Suite) -> Exam:
-        return _exam(suite, skill, path, own)
+    def cases(self, head: Head) -> Iterator[tuple[Case, ...]]:
+        """The evals."""
+        evals = self.root.items["evals"] if isinstance(self.root, MapNode) else ListNode([], self.root.at)
+        if not isinstance(evals, ListNode):
+            self.reading.report.error("bad-value", evals, f"'evals' must be a list, found {kind_of(evals)}")
+            return
+        for place, item in enumerate(evals.items, 1):
+            lowered = _case_of(item, place, self.reading)
+            yield head.cases.read(lowered, head.reading) if lowered is not None else ()
 
-    if isinstance(root, MapNode):
-        return Lowered(_suite_of(root, skill, own), own, no_queries, exam)
-    pairs = {"name": node_of(skill.meta.id, root.at), "tests": ListNode([], root.at)}
-    return Lowered(_mapping(pairs, root.at), own, queries, exam)
-
-
-def _suite_of(root: MapNode, skill: Skill, reading: Reading) -> MapNode:
-    """The eval file that `evals.json` stands for."""
-    _check_name(root, skill, reading)
-    evals = root.items["evals"]
-    if not isinstance(evals, ListNode):
-        reading.report.error("bad-value", evals, f"'evals' must be a list, found {kind_of(evals)}")
-        evals = ListNode([], evals.at)
-    entries = [_case_of(item, place, reading) for place, item in enumerate(evals.items, 1)]
-    extra = {key: plain(node) for key, node in root.items.items() if key not in {"evals", "skill_name"}}
-    pairs: dict[str, Node] = {
-        "name": node_of(skill.meta.id, root.at),
-        "metadata": node_of(extra, root.at),
-        "tests": ListNode([one for one in entries if one is not None], evals.at),
-    }
-    if skill.instructions:
-        pairs["input"] = node_of([{"role": "system", "content": skill.instructions}], skill.at)
-    return _mapping(pairs, root.at)
+    def exam(self, suite: Suite, read: Mapping[str, bytes]) -> Exam:
+        """What a sitting is recorded with. Another skill is shown to the judge, and is no part of this one."""
+        skill = self.skill
+        own = {path: data for path, data in read.items() if Path(path).name != SKILL or path == skill.meta.path}
+        queries = {case.id: bool(case.metadata["should_trigger"]) for case in suite.cases if case.asks_judge}
+        return Exam(skill.meta.id, skill.directory, texts_of(skill.directory, skill.meta, suite, own), queries=queries)
 
 
 def _check_name(root: MapNode, skill: Skill, reading: Reading) -> None:
@@ -114,18 +129,19 @@ def _case_of(item: Node, place: int, reading: Reading) -> MapNode | None:
     extra = {key: node for key, node in item.items.items() if key not in rules and not nearest(key, rules)}
     given = {key: node for key, node in item.items.items() if key not in extra}
     read = shape_of(AuthoredEval).decode(given, item, reading, "an entry of 'evals'")
-    if read is INVALID:
+    checks = None if read is INVALID else _checks(item, reading)
+    if checks is None:
         return None
     pairs = {
-        "id": given.get("id") or node_of(f"eval-{place}", item.at),
+        "id": node_of(f"eval-{place}", item.at) if is_empty(given.get("id")) else given["id"],
         "input": _asked(given),
         "metadata": MapNode(extra, {key: item.keys[key] for key in extra}, item.at),
         "description": given.get("name"),
-        "expected_output": read.expected_output,
-        "criteria": read.expected_output,
-        **_checks(read.expectations, read.assertions, reading),
+        "expected_output": given.get("expected_output"),
+        "criteria": given.get("expected_output"),
+        "assert": checks,
     }
-    return _mapping({key: node for key, node in pairs.items() if node is not None}, item.at)
+    return _mapping({key: node for key, node in pairs.items() if node is not None and not is_empty(node)}, item.at)
 
 
 def _asked(given: Mapping[str, Node]) -> Node:
@@ -142,56 +158,29 @@ def _block(kind: str, value: Node) -> MapNode:
     return _mapping({"type": node_of(kind, value.at), "value": value}, value.at)
 
 
-def _checks(expectations: Node | None, assertions: Node | None, reading: Reading) -> dict[str, Node]:
-    """`assert` of the case, and a threshold that leaves the verdict to it: each entry is required."""
-    if expectations is not None and assertions is not None:
+def _checks(item: MapNode, reading: Reading) -> Node | None:
+    """The case's assertions: sentences are judged together, and anything else is an assertion of ours.
+
+    Where there are none, the expected output is what is judged. None where something is wrong, which is reported.
+    """
+    given = [key for key in ("expectations", "assertions") if not is_empty(item.get(key))]
+    if len(given) > 1:
         message = "'assertions' is a newer word for 'expectations'; keep one of them"
-        reading.report.error("two-spellings", assertions, message)
-    node = assertions if assertions is not None else expectations
-    if node is None or is_empty(node):
-        return {}
-    if not isinstance(node, ListNode):
-        key = "expectations" if assertions is None else "assertions"
-        reading.report.error("bad-value", node, f"'{key}' must be a list of sentences, found {kind_of(node)}")
-        return {}
-    sentences = [item for item in node.items if isinstance(item, Scalar)]
-    entries = [_required(item) for item in node.items if not isinstance(item, Scalar)]
-    if sentences:
-        rubric = {"type": node_of(JUDGED, node.at), "value": ListNode(list(sentences), node.at)}
-        entries.insert(0, _mapping({**rubric, "required": node_of(True, node.at)}, node.at))
-    return {"assert": ListNode(entries, node.at), "threshold": node_of(0, node.at)}
-
-
-def _required(item: Node) -> Node:
-    """An assertion that decides, unless it says itself whether it does."""
-    if not isinstance(item, MapNode) or item.items.keys() & {"required", "include"}:
-        return item
-    weight = item.get("weight")
-    if isinstance(weight, Scalar) and weight.value == 0:
-        return item
-    return MapNode({**item.items, "required": node_of(True, item.at)}, {**item.keys, "required": item.at}, item.at)
+        reading.report.error("two-spellings", item.keys["assertions"], message)
+        return None
+    if given:
+        node = item.items[given[0]]
+        if isinstance(node, ListNode):
+            return node
+        reading.report.error("bad-value", node, f"'{given[0]}' must be a list of sentences, found {kind_of(node)}")
+        return None
+    expected = item.get("expected_output")
+    if expected is not None and not is_empty(expected):
+        return node_of([{"type": JUDGED}], expected.at)
+    message = "this eval checks nothing: it has no expectations and no expected output"
+    reading.report.error("checks-nothing", item, message, hint="add 'expectations' or 'expected_output'")
+    return None
 
 
 def _mapping(pairs: Mapping[str, Node], at: Place) -> MapNode:
     return MapNode(dict(pairs), {key: node.at for key, node in pairs.items()}, at)
-
-
-def _exam(suite: Suite, skill: Skill, path: str, reading: Reading) -> Exam:
-    """What is on record of a sitting: the skill's text, the tests, and the files that they attach."""
-    paths = {path, str(skill.meta.path)}
-    for case in suite.cases:
-        blocks = [block for message in case.input if isinstance(message.content, tuple) for block in message.content]
-        paths |= {block.path for block in blocks if isinstance(block, FileBlock | ImageBlock) and block.path}
-    texts = {_from(skill.directory, one): _normal(reading.reader.read(one)) for one in sorted(paths)}
-    texts[DESCRIPTION] = (skill.meta.description or "").encode()
-    queries = {case.id: bool(case.metadata["should_trigger"]) for case in suite.cases if case.asks_judge}
-    return Exam(skill.meta.id, skill.directory, texts, queries=queries)
-
-
-def _from(directory: str, path: str) -> str:
-    return Path(os.path.relpath(path, directory)).as_posix()
-
-
-def _normal(data: bytes) -> bytes:
-    """Without a byte order mark, and with lines that a line feed alone ends, as on every machine."""
-    return data.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n").replace(b"\r", b"\n")

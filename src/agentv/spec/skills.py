@@ -70,8 +70,11 @@ def read_skill(path: str, reading: Reading) -> Skill | None:
         hint = "begin the file with a line '---', 'name: …', 'description: …' and another line '---'"
         report.error("bad-value", top, f"{SKILL} begins with its name and its description", hint=hint)
         return None
+    errors = report.errors
     said = read_yaml(path, text[: front.end("yaml")].encode(), report)
     meta = _meta(said, path, report)
+    if report.errors > errors:
+        return None
     line = 1 + text.count("\n", 0, front.end())
     return Skill(meta, str(Path(path).parent), text[front.end() :].strip(), Span(path, line, 1, line, 2))
 

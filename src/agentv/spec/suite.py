@@ -16,7 +16,7 @@ from agentv.model.span import Span
 from agentv.model.suite import Suite, TargetSpec
 from agentv.model.values import EMPTY, Json
 from agentv.spec.datasets import STREAMED, CaseSources
-from agentv.spec.exam import holds_exam, is_exam, may_be_exam
+from agentv.spec.exam import holds_exam, holds_skill_tests, is_exam, may_be_exam
 from agentv.spec.files import DiskReader, Places, repository_root, shown
 from agentv.spec.head import Head, HeadReader
 from agentv.spec.includes import load_template
@@ -33,7 +33,7 @@ from agentv.spec.yaml import Sink, read_yaml
 from agentv.templating import Scope
 
 if TYPE_CHECKING:
-    from agentv.spec.lowered import Lowered
+    from agentv.spec.reads_exam import ReadsExam
 
 __all__ = ["LoadRequest", "Registries", "SuiteReader", "cases_beside"]
 
@@ -89,17 +89,8 @@ class SuiteReader:
                 what = "holds nothing but comments" if data.strip() else "is empty"
                 self._report.error("empty-file", self._top, f"this file {what}")
             return None
-        if exam or holds_exam(root):
+        if exam or holds_exam(root) or (self.path.endswith(".json") and holds_skill_tests(root)):
             return self._exam_suite(root, data)
-        return self._suite_of(root)
-
-    def _suite_of(self, root: Node) -> Suite | None:
-        """The suite of a file that is no exam by its name."""
-        if self.path.endswith(".json"):
-            from agentv.spec.skill_files import is_skill_file, read_skill_file  # few suites are tests of skills
-
-            if is_skill_file(root):
-                return self._lowered_suite(read_skill_file(root, self.path, self._reading))
         if not isinstance(root, MapNode):
             message = f"an eval file is a mapping with 'tests', found {kind_of(root)}"
             self._report.error("bad-eval-file", root, message)
@@ -108,18 +99,6 @@ class SuiteReader:
             self.check_template()
             return None
         return self._suite(root)
-
-    def _lowered_suite(self, lowered: Lowered | None) -> Suite | None:
-        """The suite of an exam, its queries first; None where it is wrong, which is reported."""
-        if lowered is None:
-            return None
-        self._reading = lowered.reading
-        head = self._begin(lowered.root, exam=True)
-        if self._sources is not None:
-            self._sources.ask(lowered.queries(head, head.reading))
-            self._sources.take(lowered.root.items["tests"])
-        suite = self._finished(head, lowered.root)
-        return suite and replace(suite, exam=lowered.exam(suite))
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -197,12 +176,20 @@ class SuiteReader:
 
     def _exam_suite(self, root: Node, data: bytes) -> Suite | None:
         from agentv.spec.exam_file import ExamReader  # few suites are exams
+        from agentv.spec.skill_files import skill_exam
 
-        if not isinstance(root, MapNode):
-            self._report.error("bad-eval-file", root, f"an exam is a mapping with 'cases', found {kind_of(root)}")
-            return None
         self._disk.kept = {self.path: data}
-        reader = ExamReader(self.path, root, self._reading, self.request)
+        if self.path.endswith(".json") and holds_skill_tests(root):
+            of_skill = skill_exam(root, self.path, self._reading)
+            return None if of_skill is None else self._examined(of_skill, root)
+        if isinstance(root, MapNode):
+            return self._examined(ExamReader(self.path, root, self._reading, self.request), root)
+        self._report.error("bad-eval-file", root, f"an exam is a mapping with 'cases', found {kind_of(root)}")
+        return None
+
+    def _examined(self, reader: ReadsExam, root: Node) -> Suite | None:
+        """The suite that an exam is lowered into; one part of it after the other, since each needs those before."""
+        self._reading = reader.reading
         head = self._begin(reader.head(), exam=True)
         self._meant |= reader.meant
         if self._sources is not None:
@@ -210,7 +197,7 @@ class SuiteReader:
             for found in reader.cases(head):
                 self._sources.keep(found)
         suite = self._finished(head, root)
-        return suite and replace(suite, exam=reader.exam(suite, self._disk.kept))
+        return suite and replace(suite, exam=reader.exam(suite, self._disk.kept or {}))
 
     def _read_root(self, data: bytes, *, whole: bool) -> Node | None:
         """The outermost node. The cases are taken as they come by, where nothing else can follow them.

@@ -103,7 +103,7 @@ def test_a_name_cannot_begin_a_line_of_its_own():
 @pytest.mark.parametrize("threshold", ["0.5", "0.3", "1", "0.1", "0.25", "0.999", "0.001", "0.66"])
 def test_the_mark_is_exact_at_any_number_of_runs(threshold):
     share = Fraction(threshold)
-    for runs, yes in ((runs, yes) for runs in range(1, 13) for yes in range(runs + 1)):
+    for runs, yes in ((most, one) for most in range(1, 13) for one in range(most + 1)):
         expected = {True: Fraction(yes, runs) >= share, False: Fraction(yes, runs) < share}
         for loads, passes in expected.items():
             right = yes if loads else runs - yes
@@ -150,14 +150,23 @@ def test_runs_that_cannot_be_read_count_against_both():
         ("[x]", ("bad-value", "an entry has 'query' and 'should_trigger', found 'x'")),
         ("{queries: 3}", ("bad-value", "'queries' must be a list, or the path of a file")),
         ("none.json", ("missing-file", "file 'none.json' does not exist")),
-        ("empty.json", ("missing-value", "holds no query")),
-        ("text.json", ("missing-value", "holds no query")),
+        ("empty.json", ("bad-value", "must be a list of 'query' and 'should_trigger', found an empty list")),
+        ("text.json", ("bad-value", "must be a list of 'query' and 'should_trigger', found 'other.json'")),
+        ("nothing.yaml", ("bad-value", "found nothing")),
+        ("itself.yaml", ("bad-value", "must be a list of 'query' and 'should_trigger', found a mapping")),
+        ("[{query: x, should_trigger: true, runs: 3}]", ("unknown-key", "a query has no key 'runs'")),
         ("broken.json", ("bad-json", "not JSON")),
         ("{queries: broken.json}", ("bad-json", "not JSON")),
     ],
 )
 def test_what_is_wrong_is_told_once(tmp_path, text, found):
-    files = {"empty.json": "[]", "text.json": '"other.json"', "broken.json": '[{"query": "x"'}
+    files = {
+        "empty.json": "[]",
+        "text.json": '"other.json"',
+        "broken.json": '[{"query": "x"',
+        "nothing.yaml": "# nothing",
+        "itself.yaml": "queries: itself.yaml",
+    }
     cases, told = read(tmp_path, text, files=files)
     assert cases == ()
     ((code, message),) = told
