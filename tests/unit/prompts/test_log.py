@@ -395,3 +395,49 @@ def test_several_processes_that_append_at_once_tear_nothing(prompt):
     for name in range(3):  # none is lost, and each process's rows stand in their order
         assert [one for one in found if one.startswith(f"{name}-")] == [f"{name}-{number}" for number in range(count)]
     assert not (prompt / TORN).exists()
+
+
+KILLED = """
+import sys
+from agentv.model.exam import Sitting
+from agentv.prompts.appending import Appending, append
+from agentv.prompts.disk import Disk
+directory, name, torn = sys.argv[1:]
+
+class Dying(Disk):
+    def write(self, descriptor, data):
+        if int(torn) and number == 3:
+            super().write(descriptor, data[:-9])
+            import os
+            os._exit(9)
+        return super().write(descriptor, data)
+
+number = 0
+while True:
+    append(directory, Sitting("t", True, 1, 1, run_id=f"{name}-{number}", model="x" * 3000), Appending(Dying()))
+    print(f"{name}-{number}", flush=True)
+    number += 1
+"""
+
+
+def test_processes_that_are_killed_while_they_append_lose_no_row_of_any_other(prompt):
+    writers = [
+        subprocess.Popen([sys.executable, "-c", KILLED, str(prompt), str(name), torn], stdout=subprocess.PIPE)
+        for name, torn in enumerate("0100")
+    ]
+    said: list[str] = []
+    for one in reversed(writers):  # each writes for a while, and is killed whatever it is doing
+        said += [one.stdout.readline().decode().strip() for _ in range(3)]
+        if one is not writers[1]:  # which ends by itself, in the middle of a line
+            one.kill()
+        said += one.stdout.read().decode().split()
+        one.wait()
+        one.stdout.close()
+    append(str(prompt), ROW)
+    log = read_log(str(prompt))
+    assert log.faults == ()
+    found = [row.run_id for row in log.rows]
+    assert set(said) <= set(found)
+    assert len(found) == len(set(found))
+    assert log.rows[-1] == replace(ROW, line=len(found))
+    assert (prompt / TORN).read_bytes().count(b"1-3") >= 1
