@@ -33,7 +33,7 @@ from agentv.spec.json_kinds import doc_of
 from agentv.spec.pacing import AuthoredRate, AuthoredRetry
 from agentv.spec.schema import AuthoredSettings, AuthoredTarget
 from agentv.spec.spellings import ASSERTION_TYPES, CASE, DEFAULT_TEST, RUN, SETTINGS, SUITE, TARGET, TURN, Spellings
-from agentv.spec.triggering import AuthoredTriggering
+from agentv.spec.trigger_queries import AuthoredTriggering
 
 PAGES = Path(__file__).parent / "reference"
 BLOCK = re.compile(r"<!-- generated: (?P<name>[^>]+?) -->\n.*?<!-- end -->", re.DOTALL)

@@ -96,7 +96,9 @@ class ExamReader:
         node = self._authored.triggering
         if node is None:
             return ()
-        found = trigger_cases(node, self._meta, self._others(head.reading), head, head.reading)
+        # nobody is asked where nothing runs: a library that is checked need not be read anew for each of its prompts
+        others = self._others(head.reading) if self.request.for_run else {}
+        found = trigger_cases(node, self._meta, others, head, head.reading)
         self._names.update({case.id: case.span for case in found if case.span is not None})
         return found
 

@@ -19,7 +19,7 @@ from agentv.spec.json_kinds import (
     spellings_of,
 )
 from agentv.spec.json_targets import TARGET
-from agentv.spec.triggering import AuthoredQuery, AuthoredTriggering
+from agentv.spec.trigger_queries import AuthoredQuery, AuthoredTriggering
 
 _RUBRIC = "#/$defs/type.llm-rubric/properties/"
 _JUDGE: Schema = {"if": {"type": "string"}, "then": NAME, "else": {"$ref": "#/$defs/judge"}}
@@ -72,9 +72,12 @@ def exam_defs() -> dict[str, Schema]:
         "defaults": _object(AuthoredExamDefaults, _DEFAULTS_VALUES),
         "judge": {**_object(AuthoredExamJudge, _JUDGE_VALUES), "minProperties": 1},
         "case": {**case, "required": ["name"], **given},
-        "triggering": {**_object(AuthoredTriggering, _TRIGGERING_VALUES), "minProperties": 1},
+        "triggering": {
+            **_object(AuthoredTriggering, _TRIGGERING_VALUES),
+            "anyOf": [{"required": [key]} for key in _TRIGGERING_VALUES],
+        },
         "queries": {**_PAIRS, "minItems": 1},
-        "query": {**object_of(AuthoredQuery), "additionalProperties": True},
+        "query": object_of(AuthoredQuery),
     }
 
 
