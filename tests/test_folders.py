@@ -25,6 +25,11 @@ FORMS = {
 }
 
 NOT_IN_FOLDERS = {
+    "bad-log": "logs are read by `agentv prompt`; see tests/unit/prompts/test_log.py",
+    **dict.fromkeys(
+        ["doctor-findings", "exam-not-passed", "no-evidence", "stale-evidence"],
+        "gates say it, and no file; see tests/unit/prompts/test_gates.py",
+    ),
     "missing-extra": "the libraries of all extras are there where this runs; tests/unit/assertions take them away",
     "no-equivalent": "`convert` tells it, of another tool's file; see tests/unit/spec/test_promptfoo.py",
     "stale-repository": "it needs the copy that an earlier run left; see tests/unit/spec/test_git_files.py",

@@ -105,7 +105,8 @@ def _opened(path: Path, system: Appending) -> Iterator[_OpenLog]:
                 yield log
                 return
         finally:
-            system.disk.close(log.descriptor)
+            with suppress(OSError):  # what is written is on the disk already
+                system.disk.close(log.descriptor)
     raise StoreError(f"cannot write {path}: other programs keep replacing it")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from agentv.errors import StoreError
@@ -108,13 +109,9 @@ def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
 
 def sync_directory(disk: Disk, path: Path) -> None:
     """Have the names in a directory on the disk, where the system can; what was renamed stands there in any case."""
-    try:
+    with suppress(OSError):
         descriptor = disk.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        return
-    try:
-        disk.sync(descriptor)
-    except OSError:
-        pass
-    finally:
-        disk.close(descriptor)
+        try:
+            disk.sync(descriptor)
+        finally:
+            disk.close(descriptor)

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from agentv.model.exam import STATUSES, PromptMeta, PromptStatus, Sitting
 from agentv.prompts.evidence import changes, prompt_sha256
 
-NO_EVIDENCE, STALE_EVIDENCE, EXAM_NOT_PASSED, DOCTOR_FINDINGS = (
-    "no-evidence",
-    "stale-evidence",
-    "exam-not-passed",
-    "doctor-findings",
-)
+NO_EVIDENCE = "no-evidence"
+STALE_EVIDENCE = "stale-evidence"
+EXAM_NOT_PASSED = "exam-not-passed"
+DOCTOR_FINDINGS = "doctor-findings"
 
 
 @dataclass(frozen=True, slots=True)

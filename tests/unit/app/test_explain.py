@@ -25,6 +25,10 @@ from agentv.spec.load import LoadRequest, load
 UPDATE = os.environ.get("AGENTV_UPDATE_CASES") == "1"
 
 WITHOUT_EXAMPLE = {
+    **dict.fromkeys(
+        ["bad-log", "doctor-findings", "exam-not-passed", "no-evidence", "stale-evidence"],
+        "it is about a prompt of the library, and no eval file",
+    ),
     "more-bad-lines": "it takes more than a hundred lines",
     "not-utf-8": "what is no text cannot stand in one",
     "ambiguous-ref": "it needs a repository on a git host",
