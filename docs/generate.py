@@ -30,6 +30,7 @@ from agentv.reports.explanations import render_markdown
 from agentv.spec.decode import Shape, shape_of
 from agentv.spec.exam_schema import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
 from agentv.spec.json_kinds import doc_of
+from agentv.spec.meta import AuthoredMeta
 from agentv.spec.pacing import AuthoredRate, AuthoredRetry
 from agentv.spec.schema import AuthoredSettings, AuthoredTarget
 from agentv.spec.spellings import ASSERTION_TYPES, CASE, DEFAULT_TEST, RUN, SETTINGS, SUITE, TARGET, TURN, Spellings
@@ -299,6 +300,7 @@ def blocks() -> dict[str, str]:
         "exam defaults keys": declared_keys(AuthoredExamDefaults),
         "exam case keys": declared_keys(AuthoredExamCase),
         "exam judge keys": declared_keys(AuthoredExamJudge),
+        "meta keys": declared_keys(AuthoredMeta),
         "triggering keys": declared_keys(AuthoredTriggering),
         "run keys": run_keys(),
         "run keys to come": not_yet(RUN.not_yet),

@@ -13,7 +13,7 @@ from stat import S_ISREG
 
 from agentv.errors import StoreError
 from agentv.model.exam import Sitting
-from agentv.prompts.disk import DISK, Disk, refusal, sync_directory, write_all
+from agentv.prompts.disk import DISK, Disk, refusal, sync_directory, sync_file, write_all
 from agentv.prompts.reading import BOM, log_path
 from agentv.prompts.rows import is_object, line_of
 
@@ -80,7 +80,7 @@ class _OpenLog:
         size = self.disk.stat(self.descriptor).st_size
         try:
             write_all(self.disk, self.descriptor, data)
-            self.disk.sync(self.descriptor)
+            sync_file(self.disk, self.descriptor)
         except OSError:
             if self.locked:
                 with suppress(OSError):  # half a line must not stand before the next one
@@ -171,7 +171,7 @@ def _keep(disk: Disk, path: Path, data: bytes) -> None:
     descriptor = disk.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK)
     try:
         write_all(disk, descriptor, data)
-        disk.sync(descriptor)
+        sync_file(disk, descriptor)
     finally:
         disk.close(descriptor)
 

@@ -23,6 +23,9 @@ _REASONS = {
 }
 
 
+_CANNOT_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
+
+
 def refusal(doing: str, path: Path, error: OSError) -> StoreError:
     """What the system said, in the words of a user: `cannot write /x/.eval.jsonl: no space is left on the disk`."""
     reason = _REASONS.get(error.errno or 0, error.strerror or type(error).__name__)
@@ -105,6 +108,19 @@ def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
     written = disk.write(descriptor, data)
     while written < len(data):
         written += disk.write(descriptor, data[written:])
+
+
+def sync_file(disk: Disk, descriptor: int) -> None:
+    """Have a file on the disk, where its file system knows of that.
+
+    Raises:
+        OSError: the disk refuses, so that what was written may be lost.
+    """
+    try:
+        disk.sync(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
 
 
 def sync_directory(disk: Disk, path: Path) -> None:

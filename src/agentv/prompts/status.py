@@ -9,7 +9,7 @@ from stat import S_IMODE, S_ISREG
 
 from agentv.errors import StoreError
 from agentv.model.exam import PromptStatus
-from agentv.prompts.disk import DISK, Disk, refusal, sync_directory, write_all
+from agentv.prompts.disk import DISK, Disk, refusal, sync_directory, sync_file, write_all
 from agentv.prompts.status_text import RewriteError, with_status
 
 _TRIES = 5
@@ -66,7 +66,7 @@ def _replace(path: Path, before: os.stat_result, data: bytes, disk: Disk) -> boo
         try:
             write_all(disk, descriptor, data)
             _dress(descriptor, before, disk)
-            disk.sync(descriptor)
+            sync_file(disk, descriptor)
         finally:
             disk.close(descriptor)
         if _is_changed(before, disk.stat_at(path)):
@@ -82,10 +82,13 @@ def _replace(path: Path, before: os.stat_result, data: bytes, disk: Disk) -> boo
 
 
 def _dress(descriptor: int, before: os.stat_result, disk: Disk) -> None:
-    """The owner and the mode bits of the file that is replaced."""
-    with suppress(OSError):  # only root may give files away
-        disk.own(descriptor, before.st_uid, before.st_gid)
-    disk.permit(descriptor, S_IMODE(before.st_mode))
+    """The owner and the mode bits of the file that is replaced; some file systems give the same to all files."""
+    made = disk.stat(descriptor)
+    if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
+        with suppress(OSError):  # only root may give files away
+            disk.own(descriptor, before.st_uid, before.st_gid)
+    if S_IMODE(made.st_mode) != S_IMODE(before.st_mode):
+        disk.permit(descriptor, S_IMODE(before.st_mode))
 
 
 def _is_changed(before: os.stat_result, now: os.stat_result) -> bool:

@@ -35,9 +35,11 @@ def keep(home: Path, texts: Mapping[str, bytes], disk: Disk = DISK) -> None:
 
 def kept(home: Path, sha256: str) -> bytes | None:
     """A text by its digest; None where it is not kept here, or is damaged."""
+    if not sha256.isalnum():  # it comes out of a log, and is made a path
+        return None
     try:
         data = (texts_directory(home) / sha256).read_bytes()
-    except (OSError, ValueError):
+    except OSError:
         return None
     return data if hashlib.sha256(data).hexdigest() == sha256 else None
 

@@ -97,7 +97,8 @@ def _says_nothing(key: str, node: Node) -> bool:
 def _description(text: str | None, root: MapNode, reading: Reading) -> str | None:
     if text is not None and len(text) > LONGEST_DESCRIPTION:
         message = f"a description has at most {LONGEST_DESCRIPTION:,} characters, and this one has {len(text):,}"
-        reading.report.error("bad-value", root.items["description"], message)
+        hint = "systems that load a prompt by it show no more"
+        reading.report.error("bad-value", root.items["description"], message, hint=hint)
     return text
 
 
@@ -119,7 +120,7 @@ def _warn_of_misspelt(root: MapNode, known: Mapping[str, object], reading: Readi
             continue
         near = nearest(key, [one for one in known if one not in root.items])
         if near is not None:
-            message = f"'{key}' is kept and means nothing to agentv, and nearly is '{near}'"
+            message = f"agentv reads no key '{key}' in {META}"
             reading.report.warning("unknown-key", root.keys[key], message, hint=f"did you mean '{near}'?")
 
 

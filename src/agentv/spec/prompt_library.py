@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from agentv.errors import UsageError
 from agentv.model.values import EMPTY
 from agentv.spec.config import read_config
-from agentv.spec.files import DiskReader, Places, is_directory, repository_root, shown, upwards
+from agentv.spec.files import DiskReader, Places, is_directory, is_file, repository_root, shown, upwards
 from agentv.spec.reading import Reading
 from agentv.spec.report import Report
 from agentv.templating import Scope
@@ -72,15 +72,33 @@ def is_prompt_directory(directory: str) -> bool:
     Raises:
         OSError: it cannot be read.
     """
-    with os.scandir(directory) as entries:
-        return any(entry.name in _MARKS and entry.is_file() for entry in entries)
+    return _looked_at(directory) is None
 
 
-def _prompts_in(directory: str) -> Iterator[str]:
-    with os.scandir(directory) as entries:
-        inner = [one.path for one in entries if one.name not in _PASSED_OVER and one.is_dir(follow_symlinks=False)]
-    for path in inner:
-        if is_prompt_directory(path):
+def _prompts_in(library: str) -> Iterator[str]:
+    inner = _inner(library)
+    while inner:
+        path = inner.pop()
+        below = _looked_at(path)
+        if below is None:
             yield path
         else:
-            yield from _prompts_in(path)
+            inner += below
+
+
+def _looked_at(directory: str) -> list[str] | None:
+    """The directories to search below this one; None: it is that of a prompt."""
+    with os.scandir(directory) as entries:
+        found = list(entries)
+    if any(entry.name in _MARKS and is_file(entry.path) for entry in found):
+        return None
+    return _directories(found)
+
+
+def _inner(directory: str) -> list[str]:
+    with os.scandir(directory) as entries:
+        return _directories(entries)
+
+
+def _directories(entries: Iterable[os.DirEntry[str]]) -> list[str]:
+    return [one.path for one in entries if one.name not in _PASSED_OVER and one.is_dir(follow_symlinks=False)]

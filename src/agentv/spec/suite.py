@@ -197,7 +197,10 @@ class SuiteReader:
             for found in reader.cases(head):
                 self._sources.keep(found)
         suite = self._finished(head, root)
-        return suite and replace(suite, exam=reader.exam(suite, self._disk.kept or {}))
+        kept = {
+            path: data for path, data in (self._disk.kept or {}).items() if path != self.request.env_file
+        }  # of secrets
+        return suite and replace(suite, exam=reader.exam(suite, kept))
 
     def _read_root(self, data: bytes, *, whole: bool) -> Node | None:
         """The outermost node. The cases are taken as they come by, where nothing else can follow them.

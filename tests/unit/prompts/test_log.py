@@ -270,6 +270,13 @@ def test_where_files_cannot_be_locked_the_row_is_written_and_that_is_told(prompt
     assert logged(prompt) == line_of(ROW)
 
 
+def test_where_files_cannot_be_synchronised_the_row_counts_and_a_disk_that_fails_is_told(prompt):
+    assert append(str(prompt), ROW, Appending(refusing(errno.EINVAL, "sync"))) == ()
+    with pytest.raises(StoreError, match="Input/output error"):
+        append(str(prompt), FAILED, Appending(refusing(errno.EIO, "sync")))
+    assert logged(prompt) == line_of(ROW)
+
+
 def test_without_a_lock_nothing_is_cut_off(prompt):
     put(prompt, EVA + b'{"ts"')
     disk = refusing(errno.ENOLCK, "lock", "truncate")

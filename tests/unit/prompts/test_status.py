@@ -205,6 +205,12 @@ def test_the_status_is_written_and_mode_bits_stay(meta):
     assert read_meta(str(meta.parent), reading_of(meta.parent)).status == "ready"
 
 
+def test_where_all_files_have_one_mode_none_is_set(meta):
+    meta.chmod(0o600)
+    write_status(meta, "ready", refusing(errno.EPERM, "permit", "own"))
+    assert meta.read_bytes() == NEW
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
 def test_a_file_of_somebody_else_stays_theirs(meta):
     os.chown(meta, 1234, 1235)

@@ -99,6 +99,7 @@ def test_links_to_directories_are_passed_over_and_links_to_files_are_not(tmp_pat
     repository(tmp_path, {"a/real.md": "", "b/x": ""})
     (tmp_path / "a" / "prompt.md").symlink_to("real.md")
     (tmp_path / "b" / "loop").symlink_to(tmp_path)
+    (tmp_path / "b" / "prompt.md").symlink_to("prompt.md")
     assert prompt_directories(str(tmp_path)) == [str(tmp_path / "a")]
 
 
