@@ -58,13 +58,15 @@ class RenderError(Exception):
     Attributes:
         code: `undefined-variable`, `unset-environment` or `bad-template`.
         name: the variable or environment variable in question, where it is one.
+        line: of the text, from 1, where its syntax is wrong and that is known.
     """
 
-    def __init__(self, code: str, message: str, name: str | None = None) -> None:
+    def __init__(self, code: str, message: str, name: str | None = None, line: int | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.name = name
+        self.line = line
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +259,8 @@ def _syntax(error: Exception) -> RenderError:
     said = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
     said = "a number has too many digits" if isinstance(error, ValueError) else said
     said = error.msg if isinstance(error, SyntaxError) else said
-    return RenderError("bad-template", f"{UNREADABLE}: {said}; {LITERAL_HINT}")
+    line = getattr(error, "lineno", None)
+    return RenderError("bad-template", f"{UNREADABLE}: {said}; {LITERAL_HINT}", line=line)
 
 
 def _bounded(operator: str, left: Any, right: Any) -> None:
