@@ -106,7 +106,8 @@ class ExamReader:
 
     def cases(self, head: Head) -> Iterator[tuple[Case, ...]]:
         """What each entry of `cases` stands for, as it is read."""
-        self._own_target = self._named_target(head)
+        if self.request.targets or self.request.given_target is not None:
+            self._own_target = self._named_target(head)
         head.cases.seen = True  # what is missing is told here, in the exam's words
         node = self._authored.cases
         if node is None:
