@@ -28,7 +28,7 @@ FILES: Mapping[str, str] = {
     "bad-message": "A message has no known role, or is no message at all.",
     "bad-path": "A path into JSON, such as `$.a[0].b`, cannot be read.",
     "bad-prompt": "An entry of `prompts:` is neither text nor messages, nor an object or a file that holds one.",
-    "bad-prompt-file": "The text of a prompt cannot be told: there are two, or its sections are not well-formed.",
+    "bad-prompt-file": "A prompt has two texts or two exams, or the sections of its text are not well-formed.",
     "bad-python": "Inline Python does not compile, or returns no verdict.",
     "bad-python-file": "A Python file in which a function of yours is looked for is not Python.",
     "bad-regex": "A regular expression does not compile.",

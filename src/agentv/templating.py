@@ -111,7 +111,10 @@ def render_text(text: str, scope: Scope) -> str:
     Raises:
         RenderError: as `render`.
     """
-    return str(_run(_compiled(text), scope, native=False)) if has_placeholder(text) else text
+    if not has_placeholder(text):
+        return text
+    filled = _filled(text, scope)
+    return filled if filled is not None else str(_run(_compiled(text), scope, native=False))
 
 
 def evaluate(expression: str, scope: Scope) -> Json:
@@ -129,6 +132,9 @@ def undeclared(text: str) -> frozenset[str]:
     Raises:
         RenderError: its syntax is wrong.
     """
+    names = _plain_names(text)
+    if names is not None:
+        return names
     from jinja2 import TemplateError, meta
 
     try:
@@ -166,6 +172,15 @@ def _filled(text: str, scope: Scope) -> str | None:
             return None  # or not defined, which the template says better
         pieces[place] = str(_shown(value))
     return "".join(pieces)
+
+
+def _plain_names(text: str) -> frozenset[str] | None:
+    """The names that a text reads, where all of its placeholders are plain ones; as `_filled`, without a template."""
+    pieces = _NAMED.split(text)
+    if any("{{" in one or "{%" in one or one.endswith(("$", "{")) for one in pieces[::2]):
+        return None
+    names = frozenset(pieces[1::2])
+    return None if names & _RESERVED else names
 
 
 def _json(value: Any) -> Json:

@@ -54,6 +54,11 @@ def holds_exam(root: Node) -> bool:
     return any(isinstance(entry, MapNode) and not _OF_EXAMS.isdisjoint(entry.items) for entry in entries)
 
 
+def may_test_skill(data: bytes) -> bool:
+    """Whether `holds_skill_tests` has to look at a JSON file."""
+    return b'"evals"' in data or b'"query"' in data or b'"should_trigger"' in data
+
+
 def holds_skill_tests(root: Node) -> bool:
     """Whether a JSON file holds tests of a skill: queries, or evals, in the forms of `skill_files`."""
     if isinstance(root, ListNode):

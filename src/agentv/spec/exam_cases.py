@@ -49,7 +49,7 @@ _READS_ALL = frozenset({"script", "python", "javascript", "webhook"})
 
 _JUDGED = ("pass_threshold", "scale", "votes", "temperature")
 _MOVED = {
-    **{key: key for key in ("description", "metadata", "tags", "repeat", "timeout_s")},
+    **{key: key for key in ("description", "expected_output", "metadata", "tags", "repeat", "timeout_s")},
     "model": "target",
 }
 """Key of an exam's case → what an eval file calls it."""
@@ -226,7 +226,11 @@ class ExamCases:
         reads_all = any(_reads_all(entry, case) for entry in case.assertions)
         for name, place in written.inputs.values.keys.items():
             at = span_of(place)
-            if reads_all or self.prompt.uses(name) or reads_in(_checks(written), name, self.prompt):
+            if (
+                reads_all
+                or self.prompt.uses(name)
+                or any(reads_in(node, name, self.prompt) for node in _read_by(written))
+            ):
                 self._used.add(at)
             else:
                 self._unused.setdefault(at, name)
@@ -329,6 +333,12 @@ def _checks(case: _Written) -> Node:
     return ListNode(
         [*(checks.items if checks is not None else ()), entry], checks.at if checks is not None else rubric.at
     )
+
+
+def _read_by(case: _Written) -> list[Node]:
+    """What is rendered beside the prompt."""
+    reference: Node | None = case.keys.expected_output
+    return [_checks(case), *([reference] if reference is not None else [])]
 
 
 def _reads_all(entry: AssertionEntry, case: Case) -> bool:

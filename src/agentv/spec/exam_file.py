@@ -10,6 +10,7 @@ from typing import Any
 from agentv.model.exam import Exam, PromptMeta
 from agentv.model.suite import Case, Suite, TargetSpec
 from agentv.spec.decode import shape_of
+from agentv.spec.exam import EXAM_FILES
 from agentv.spec.exam_cases import ExamCases, Judge, check_model, names_model, read_exam_keys, read_judge
 from agentv.spec.exam_prompt import ExamPrompt
 from agentv.spec.exam_schema import AuthoredExam, AuthoredExamDefaults
@@ -77,6 +78,7 @@ class ExamReader:
         reading = self.reading.rendering(False)
         self._meta = read_meta(self._directory, reading)
         text = read_prompt(self._directory, reading, self.root.at)
+        self._check_alone()
         self._authored = read_exam_keys(AuthoredExam, self.root, "an exam", _TOP, reading)
         defaults = self._authored.defaults
         if defaults is None or is_empty(defaults):
@@ -104,7 +106,8 @@ class ExamReader:
 
     def cases(self, head: Head) -> Iterator[tuple[Case, ...]]:
         """What each entry of `cases` stands for, as it is read."""
-        self._own_target = self._named_target(head)
+        if self.request.targets or self.request.given_target is not None:
+            self._own_target = self._named_target(head)
         head.cases.seen = True  # what is missing is told here, in the exam's words
         node = self._authored.cases
         if node is None:
@@ -147,6 +150,14 @@ class ExamReader:
             if meta is not None and meta.description:
                 found[meta.id] = meta.description
         return found
+
+    def _check_alone(self) -> None:
+        """Report a second exam of the prompt: nobody would know which one it has passed."""
+        file = Path(self.path)
+        other = next((name for name in EXAM_FILES if name != file.name and file.with_name(name).is_file()), None)
+        if file.name in EXAM_FILES and other is not None:
+            message = f"a prompt has one exam, and here are {' and '.join(EXAM_FILES)}"
+            self.reading.report.error("bad-prompt-file", self.root.at, message, hint="keep one of them")
 
     def _named_target(self, head: Head) -> TargetSpec | None:
         """The model that the exam names, even where another one sits it; what is wrong with it is not told here."""

@@ -113,7 +113,9 @@ class ExamPrompt:
         report = self.reading.report
         if error.code == "unset-environment":
             add = report.error if self.reading.strict_env else report.warning
-            add(error.code, place, error.message)
+            meant = error.name in inputs.values.items
+            hint = f"for the input write {{{{ {error.name} }}}}, without the $" if meant else None
+            add(error.code, place, error.message, hint=hint)
             return
         said = error.message.removesuffix(f"; {LITERAL_HINT}").removesuffix(".").removeprefix("cannot render: ")
         message = f"the prompt at {_shown(place)} cannot be filled in with these inputs: {said}"

@@ -58,6 +58,7 @@ class AuthoredExamCase(Declared):
     ] = None
     assert_: Annotated[Unread, Older(("assertions",)), Doc("assertions, each of which the answer has to pass")] = None
     rubric: Annotated[Unread, Doc("what a judge gives points for; the answer has to reach the pass_threshold")] = None
+    expected_output: Annotated[Unread, Doc("the reference answer, for assertions that compare with one")] = None
     judge: Annotated[Unread, Doc("the model that judges this case, or a mapping of it and how it judges")] = None
     model: Annotated[Unread, Older(("target",)), Doc("the model that sits this case")] = None
     timeout_s: Annotated[Seconds | None, Doc("seconds that one attempt may take")] = None

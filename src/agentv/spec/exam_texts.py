@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from agentv.model.assertion import AssertionEntry
 from agentv.model.exam import DESCRIPTION, PromptMeta, normalised
 from agentv.model.suite import Suite
-from agentv.spec.files import is_file
+from agentv.spec.files import checkout_of, is_file, repository_root
 from agentv.spec.fingerprints import files_behind
 from agentv.spec.meta import META
 from agentv.spec.targets import files_of_settings
@@ -27,12 +28,15 @@ def texts_of(directory: str, meta: PromptMeta, suite: Suite, read: Mapping[str, 
         suite: the exam, loaded: its assertions name files that loading does not read.
         read: path → bytes of all files that were read for it.
     """
+    root = repository_root(directory).rstrip(os.sep) + os.sep
     checks = {path for case in suite.cases for entry in case.assertions for path in _behind(entry)}
     others = set(_of_targets(suite)) - checks
     kept = {path: data for path, data in read.items() if path not in others and not _is_set_aside(path)}
-    for path in checks - kept.keys():
-        if is_file(path):
-            kept[path] = Path(path).read_bytes()
+    for path in sorted(checks - kept.keys()):
+        # what lies outside, such as the interpreter of a command, is another one on every machine
+        if is_file(path) and path.startswith(root):
+            with suppress(OSError):
+                kept[path] = Path(path).read_bytes()
     found = {_named(path, directory): normalised(data) for path, data in kept.items()}
     if meta.description is not None:
         found[DESCRIPTION] = meta.description.encode()
@@ -42,6 +46,8 @@ def texts_of(directory: str, meta: PromptMeta, suite: Suite, read: Mapping[str, 
 def _is_set_aside(path: str) -> bool:
     """Whether a file says where things run, and not what is asked and how it is judged."""
     file = Path(path)
+    if checkout_of(path) is not None:
+        return True  # the exam names it by its URL
     return file.name in _SET_ASIDE or (file.name in _OF_PROJECT and file.parent.name == ".agentv")
 
 

@@ -18,6 +18,7 @@ from agentv.spec.json_kinds import (
     spelled_once,
     spellings_of,
 )
+from agentv.spec.json_messages import MESSAGES
 from agentv.spec.json_targets import TARGET
 from agentv.spec.trigger_queries import AuthoredQuery, AuthoredTriggering
 
@@ -39,6 +40,7 @@ _CASE_VALUES: Mapping[str, Schema] = {
     "inputs_from": NAME,
     "assert_": {**ASSERTIONS, "minItems": 1},
     "rubric": NAME,
+    "expected_output": {"anyOf": [MESSAGES, {"type": "null"}]},
     "judge": _JUDGE,
     "model": TARGET,
     "tags": _TAGS,

@@ -16,7 +16,7 @@ from agentv.model.span import Span
 from agentv.model.suite import Suite, TargetSpec
 from agentv.model.values import EMPTY, Json
 from agentv.spec.datasets import STREAMED, CaseSources
-from agentv.spec.exam import holds_exam, holds_skill_tests, is_exam, may_be_exam
+from agentv.spec.exam import holds_exam, holds_skill_tests, is_exam, may_be_exam, may_test_skill
 from agentv.spec.files import DiskReader, Places, repository_root, shown
 from agentv.spec.head import Head, HeadReader
 from agentv.spec.includes import load_template
@@ -197,7 +197,10 @@ class SuiteReader:
             for found in reader.cases(head):
                 self._sources.keep(found)
         suite = self._finished(head, root)
-        return suite and replace(suite, exam=reader.exam(suite, self._disk.kept or {}))
+        kept = {
+            path: data for path, data in (self._disk.kept or {}).items() if path != self.request.env_file
+        }  # of secrets
+        return suite and replace(suite, exam=reader.exam(suite, kept))
 
     def _read_root(self, data: bytes, *, whole: bool) -> Node | None:
         """The outermost node. The cases are taken as they come by, where nothing else can follow them.
@@ -207,7 +210,18 @@ class SuiteReader:
         line = None if whole else _TESTS_LINE.search(data)
         last = line is not None and not _OTHER_LINE.search(data, line.end())
         self._reading = self._reading.rendering(b"{{" in data or b"{%" in data)
+        if self.path.endswith(".json") and may_test_skill(data):
+            return self._json_root(data)
         return read_yaml(self.path, data, self._report, stream=(TESTS, self._stream) if last else None)
+
+    def _json_root(self, data: bytes) -> Node | None:
+        """What programs write as JSON may hold escapes that YAML does not know."""
+        from agentv.spec.json_text import read_json
+
+        try:
+            return read_json(self.path, data.decode("utf-8-sig"), self._report)
+        except UnicodeDecodeError:
+            return read_yaml(self.path, data, self._report)  # which tells it
 
     def _stream(self, head: MapNode) -> Sink | None:
         self._begin(head)

@@ -53,6 +53,7 @@ class TargetBook:
     _entries: dict[str, MapNode] = field(default_factory=dict)
     _reading: Reading | None = None
     _read: dict[str, TargetSpec | None] = field(default_factory=dict)
+    _lone: dict[str, str] = field(default_factory=dict)
     _specs: dict[tuple[str, str, bool], TargetSpec] = field(default_factory=dict)
 
     def resolve(self, written: str, at: Node | None, reading: Reading) -> TargetSpec | None:
@@ -62,7 +63,10 @@ class TargetBook:
         default = self.default_target
         if written == DEFAULT and default is not None and default.text != DEFAULT:
             return self.resolve(default.text, default, self._reading or reading)
-        written = self._of_anthropic(written) if self.lone_models else written
+        if self.lone_models and ":" not in written:
+            if written not in self._lone:
+                self._lone[written] = self._of_anthropic(written)
+            written = self._lone[written]
         key = (written, reading.places.suite, reading.places.typed)  # what paths in it mean
         if key not in self._specs:
             found = self._from_string(written, at, reading.rendering(False))
@@ -73,7 +77,7 @@ class TargetBook:
 
     def _of_anthropic(self, written: str) -> str:
         """The `provider:model` string that a lone id of a model stands for; nothing that is nearly a name is one."""
-        if ":" in written or written == DEFAULT or provider_name(written) in self.providers.not_yet:
+        if written == DEFAULT or provider_name(written) in self.providers.not_yet:
             return written
         known = (*self._entries, *self.providers)
         return written if nearest(provider_name(written), known) else f"anthropic:{written}"

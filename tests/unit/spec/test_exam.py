@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -95,6 +96,27 @@ cases:
     assert exam.texts[DESCRIPTION] == b"Cuts."
     assert (exam.prompt, exam.directory) == ("p", str(tmp_path / "prompts/p"))
     assert exam.queries == {"trigger: cut": True}
+
+
+def test_what_sat_holds_no_secret_and_nothing_that_is_another_file_elsewhere(tmp_path: Path) -> None:
+    text = "defaults: {model: echo}\ncases:\n  - name: a\n    inputs: {file: x}\n    assert:\n"
+    text += f"      - {{type: script, command: [{sys.executable}, grade.py]}}\n"
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/secret.env").write_text("KEY=hush\n")
+    env_file = str(tmp_path / "elsewhere/secret.env")
+    files = {**PROMPT, "prompts/p/grade.py": "print(1)\n"}
+    exam = exam_of_suite(tmp_path / "here", text, files, env_file=env_file)
+    assert set(exam.texts) == {"prompt.md", "eval.yml", "grade.py", DESCRIPTION}
+
+
+def test_a_prompt_has_one_exam(tmp_path: Path) -> None:
+    assert found_in(tmp_path, EXAM, {**PROMPT, "prompts/p/eval.yaml": EXAM}) == ["1: bad-prompt-file"]
+
+
+def test_an_input_in_the_older_spelling_of_the_environment(tmp_path: Path) -> None:
+    path = repository(tmp_path, {**PROMPT, "prompts/p/prompt.md": "${{ file }}", "prompts/p/eval.yml": EXAM})
+    (found,) = outcome(path / "prompts/p/eval.yml")[1]
+    assert (found.code, found.hint) == ("unset-environment", "for the input write {{ file }}, without the $")
 
 
 def test_line_ends_the_status_and_the_place_of_the_prompt_are_not_part_of_what_sat(tmp_path: Path) -> None:
