@@ -28,10 +28,13 @@ from agentv.cli.main import COMMANDS, cli
 from agentv.codes import FILES, RUNS
 from agentv.reports.explanations import render_markdown
 from agentv.spec.decode import Shape, shape_of
+from agentv.spec.exam_schema import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
 from agentv.spec.json_kinds import doc_of
+from agentv.spec.meta import AuthoredMeta
 from agentv.spec.pacing import AuthoredRate, AuthoredRetry
 from agentv.spec.schema import AuthoredSettings, AuthoredTarget
 from agentv.spec.spellings import ASSERTION_TYPES, CASE, DEFAULT_TEST, RUN, SETTINGS, SUITE, TARGET, TURN, Spellings
+from agentv.spec.trigger_queries import AuthoredTriggering
 
 PAGES = Path(__file__).parent / "reference"
 BLOCK = re.compile(r"<!-- generated: (?P<name>[^>]+?) -->\n.*?<!-- end -->", re.DOTALL)
@@ -180,6 +183,17 @@ def keys(spellings: Spellings, place: Any) -> str:
     return table(["key", "also written", "meaning"], rows)
 
 
+def declared_keys(cls: type) -> str:
+    """The keys that a class declares, with their older spellings."""
+    shape, hints = shape_of(cls), get_type_hints(cls, include_extras=True)
+    rows = (
+        [f"`{key}`", ", ".join(f"`{one}`" for one in older_of(shape, rule.name, key)), doc_of(hints[rule.name])]
+        for key, rule in shape.rules.items()
+        if not rule.older
+    )
+    return table(["key", "also written", "meaning"], rows)
+
+
 def older_keys(spellings: Spellings, key: str, properties: Mapping[str, Any]) -> str:
     """Every other spelling of a key, those inside an older block too."""
     others = {other: one.get("$ref", "") for other, one in properties.items() if other not in spellings.canonical}
@@ -280,9 +294,14 @@ def blocks() -> dict[str, str]:
         "suite keys": keys(SUITE, root),
         "suite keys to come": not_yet(SUITE.not_yet),
         "case keys": keys(CASE, root["$defs"]["case"]),
-        "case keys to come": not_yet(CASE.not_yet),
         "turn keys": keys(TURN, root["$defs"]["turn"]),
         "default_test keys": keys(DEFAULT_TEST, root["$defs"]["default_test"]),
+        "exam keys": declared_keys(AuthoredExam),
+        "exam defaults keys": declared_keys(AuthoredExamDefaults),
+        "exam case keys": declared_keys(AuthoredExamCase),
+        "exam judge keys": declared_keys(AuthoredExamJudge),
+        "meta keys": declared_keys(AuthoredMeta),
+        "triggering keys": declared_keys(AuthoredTriggering),
         "run keys": run_keys(),
         "run keys to come": not_yet(RUN.not_yet),
         **{f"command {name}": command(name) for name in COMMANDS},

@@ -25,6 +25,11 @@ FORMS = {
 }
 
 NOT_IN_FOLDERS = {
+    "bad-log": "logs are read by `agentv prompt`; see tests/unit/prompts/test_log.py",
+    **dict.fromkeys(
+        ["doctor-findings", "exam-not-passed", "no-evidence", "stale-evidence"],
+        "gates say it, and no file; see tests/unit/prompts/test_gates.py",
+    ),
     "missing-extra": "the libraries of all extras are there where this runs; tests/unit/assertions take them away",
     "no-equivalent": "`convert` tells it, of another tool's file; see tests/unit/spec/test_promptfoo.py",
     "stale-repository": "it needs the copy that an earlier run left; see tests/unit/spec/test_git_files.py",
@@ -72,6 +77,7 @@ NOT_IN_TEMPLATES = {
         "a template holds no target",
     ),
     **dict.fromkeys(["bad-prompt", "input-not-shown"], "a template has no prompts"),
+    **dict.fromkeys(["bad-prompt-file", "unused-input", "unused-judge"], "a template is no exam"),
     "bad-dotenv": "it is about .env files",
     "bad-python-file": "it stands in the Python file",
     "zero-threshold": "a template has no threshold",
@@ -99,6 +105,7 @@ NOT_IN_LINES = {
     **dict.fromkeys(["bad-eval-file", "no-target"], "it is about the sidecar"),
     **dict.fromkeys(["bad-generator", "unchecked-cases"], "it stands where `tests` names the function"),
     **dict.fromkeys(["bad-prompt", "input-not-shown"], "it is about `prompts`, which the sidecar holds"),
+    **dict.fromkeys(["bad-prompt-file", "unused-input", "unused-judge"], "it is about exams, which are YAML"),
     "bad-dotenv": "it is about .env files",
     "bad-python-file": "it stands in the Python file",
     "secret-in-file": "lines are data; what is written by hand is searched",

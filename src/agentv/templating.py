@@ -58,13 +58,15 @@ class RenderError(Exception):
     Attributes:
         code: `undefined-variable`, `unset-environment` or `bad-template`.
         name: the variable or environment variable in question, where it is one.
+        line: of the text, from 1, where its syntax is wrong and that is known.
     """
 
-    def __init__(self, code: str, message: str, name: str | None = None) -> None:
+    def __init__(self, code: str, message: str, name: str | None = None, line: int | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.name = name
+        self.line = line
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,10 @@ def render_text(text: str, scope: Scope) -> str:
     Raises:
         RenderError: as `render`.
     """
-    return str(_run(_compiled(text), scope, native=False)) if has_placeholder(text) else text
+    if not has_placeholder(text):
+        return text
+    filled = _filled(text, scope)
+    return filled if filled is not None else str(_run(_compiled(text), scope, native=False))
 
 
 def evaluate(expression: str, scope: Scope) -> Json:
@@ -127,6 +132,9 @@ def undeclared(text: str) -> frozenset[str]:
     Raises:
         RenderError: its syntax is wrong.
     """
+    names = _plain_names(text)
+    if names is not None:
+        return names
     from jinja2 import TemplateError, meta
 
     try:
@@ -164,6 +172,15 @@ def _filled(text: str, scope: Scope) -> str | None:
             return None  # or not defined, which the template says better
         pieces[place] = str(_shown(value))
     return "".join(pieces)
+
+
+def _plain_names(text: str) -> frozenset[str] | None:
+    """The names that a text reads, where all of its placeholders are plain ones; as `_filled`, without a template."""
+    pieces = _NAMED.split(text)
+    if any("{{" in one or "{%" in one or one.endswith(("$", "{")) for one in pieces[::2]):
+        return None
+    names = frozenset(pieces[1::2])
+    return None if names & _RESERVED else names
 
 
 def _json(value: Any) -> Json:
@@ -257,7 +274,8 @@ def _syntax(error: Exception) -> RenderError:
     said = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
     said = "a number has too many digits" if isinstance(error, ValueError) else said
     said = error.msg if isinstance(error, SyntaxError) else said
-    return RenderError("bad-template", f"{UNREADABLE}: {said}; {LITERAL_HINT}")
+    line = getattr(error, "lineno", None)
+    return RenderError("bad-template", f"{UNREADABLE}: {said}; {LITERAL_HINT}", line=line)
 
 
 def _bounded(operator: str, left: Any, right: Any) -> None:

@@ -232,3 +232,23 @@ def test_the_whole_environment_has_no_text(text):
 def test_three_braces_are_no_placeholder_behind_a_brace():
     with pytest.raises(RenderError):
         render("{{{ a }} x", Scope({"a": "b"}, {}))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("plain", set()),
+        ("{{ a }} and {{b}}", {"a", "b"}),
+        ("{{ a | upper }} {{ b.c }}", {"a", "b"}),
+        ("{{{ a }}", None),
+        ("{% for x in xs %}{{ x }}{{ loop.index }}{% endfor %}", {"xs"}),
+        ("{{ true }} {{ env.A }} {{ vars.b }}", {"env", "vars"}),
+        ("${{ A }}", {"env"}),
+    ],
+)
+def test_the_names_that_a_template_reads(text, names):
+    if names is None:
+        with pytest.raises(RenderError):
+            undeclared(text)
+    else:
+        assert undeclared(text) == names

@@ -101,6 +101,8 @@ def _read(source: Path, request: LoadRequest) -> tuple[Suite, Authored, FoundPat
 
     watched = replace(request, witness=keep, heads=heads.append, finds=paths.add)
     (suite,) = load(watched, registries()).suites
+    if suite.exam is not None:
+        raise UsageError(f"{source} is an exam of '{suite.exam.prompt}', which no other format can say")
     items = dict(heads[-1].items) if heads else {}
     tests = next((key for key in items if key in TESTS), "tests")
     items.pop(tests, None)

@@ -28,6 +28,7 @@ def meaning(suite: Suite) -> tuple[Any, dict[str, Any]]:
         default_judge=_placeless(suite.default_judge),
         judges={name: _placeless(judge) for name, judge in suite.judges.items()},
         files={},
+        exam=suite.exam and replace(suite.exam, texts={}),
         links={},
         generators=(),
         tally=None,

@@ -9,9 +9,6 @@ from agentv.app.wiring import registries
 from agentv.assertions.custom import MAY_OVERRIDE
 from agentv.spec.json_schema import KINDS, Vocabulary, json_schema
 
-NOT_YET = ("meta", "exam")
-"""Kinds that are known and have no schema yet."""
-
 WIDTH = 100
 
 
@@ -35,4 +32,4 @@ def _laid_out(value: Any, indent: str = "") -> str:
     return "{\n" + ",\n".join(pairs) + f"\n{indent}}}"
 
 
-__all__ = ["KINDS", "NOT_YET", "schema_text"]
+__all__ = ["KINDS", "schema_text"]

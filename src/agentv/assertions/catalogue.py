@@ -60,6 +60,7 @@ TYPES: dict[str, str] = {
     "context-faithfulness": "agentv.assertions.retrieval:ContextFaithfulness",
     "context-recall": "agentv.assertions.retrieval:ContextRecall",
     "context-relevance": "agentv.assertions.retrieval:ContextRelevance",
+    "triggering": "agentv.assertions.triggering:Triggering",
     "select-best": "agentv.assertions.select_best:SelectBest",
     "script": "agentv.assertions.code:Script",
     "python": "agentv.assertions.code:PythonCode",

@@ -20,6 +20,17 @@ LONGEST_DESCRIPTION = 1024
 """Characters of a description; more no system that loads prompts by it would show."""
 
 
+def normalised(data: bytes) -> bytes:
+    """A file's bytes as `Exam.texts` holds them: without a byte order mark, every line ended by a line feed alone.
+
+    What holds a NUL is no text, and stays as it is.
+    """
+    if b"\0" in data:
+        return data
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
+
+
 @dataclass(frozen=True, slots=True)
 class Exam:
     """That a suite is the exam of a prompt, and what its sitting is recorded with.
@@ -27,8 +38,8 @@ class Exam:
     Attributes:
         prompt: the prompt's id.
         directory: the prompt's, absolute: where its log is.
-        texts: what the exam rests on: path from the prompt's directory, parts joined by `/` → the bytes, their lines
-            ended by a line feed alone. The description stands under `DESCRIPTION`.
+        texts: what the exam rests on: path from the prompt's directory, parts joined by `/` → the bytes, `normalised`.
+            The description stands under `DESCRIPTION`, in UTF-8; there is none where the prompt has none.
         other_model: it sits on another model than the one that it names.
         queries: id of the case that asks about a query → whether the query should trigger the prompt.
     """

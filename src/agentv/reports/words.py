@@ -49,11 +49,16 @@ def _reason(trial: TrialView) -> str:
         return "no score"
     if trial.kind == "noted":
         what = "failed" if any(finding.state == "failed" for finding in trial.findings) else "errored"
-        return f"score {trial.score:.2f} reaches {trial.threshold:.2f}, but a check {what}"
+        return f"{_reached(trial.score, trial.threshold)}a check {what}"
     if trial.gated:
-        return f"score {trial.score:.2f} reaches {trial.threshold:.2f}, but a required assertion failed"
+        return f"{_reached(trial.score, trial.threshold)}a required assertion failed"
     score, needed = apart(trial.score, trial.threshold)
     return f"score {score}, needs {needed}"
+
+
+def _reached(score: float, threshold: float) -> str:
+    """The score that was good enough; nothing where every one is, as in exams, where the assertions alone decide."""
+    return f"score {score:.2f} reaches {threshold:.2f}, but " if threshold > 0 else ""
 
 
 def check(finding: Finding) -> str:

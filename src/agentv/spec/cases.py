@@ -59,9 +59,6 @@ READS_CRITERIA = frozenset({"llm-rubric", "script", "python"})
 _CHECKS = frozenset({"assert", "criteria", "rubrics"})
 """Keys that give a case something to check."""
 
-_GIVES_INPUT = frozenset({"inputs", "inputs_from"})
-"""Keys that stand where `input` would, and are not built yet."""
-
 
 class CaseReader:
     """Reads the cases of one suite.
@@ -75,6 +72,7 @@ class CaseReader:
         witness: gets every case as it is written.
         asked: the suite's targets.
         flagged: those are asked whatever a case says.
+        exam: they are a prompt's: every assertion is a gate, and no score decides.
         unread: ids of the cases that are wrong.
         lost: a case is wrong whose id cannot be read.
     """
@@ -90,6 +88,7 @@ class CaseReader:
         self.witness: Callable[[MapNode], None] | None = None
         self.asked: tuple[TargetSpec, ...] = ()
         self.flagged = False
+        self.exam = False
         self.unread: set[str] = set()
         self.lost = False
         self._defaults = defaults
@@ -193,7 +192,7 @@ class CaseReader:
         meant = {CASE.older.get(key, key) for key in near if key}
         if "turns" in meant:
             meant |= {"input", "assert"}  # which a case with turns may lack
-        return frozenset(meant | {"input"} if node.items.keys() & _GIVES_INPUT else meant)
+        return frozenset(meant)
 
     def _build(self, case: _Authored, reading: Reading) -> tuple[Case, ...]:
         authored, defaults = case.keys, self._defaults
@@ -211,6 +210,7 @@ class CaseReader:
         several = authored.turns is not None or authored.mode is not None
         turns = self._turns(case, reading) if several else ()
         entries = self._entries(case, criteria, turns, reading)
+        entries = tuple(map(_required, entries)) if self.exam else entries
         messages = self._opening(case, reading) if several else self._input(case, reading)
         expected = authored.expected_output
         reference = () if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading)
@@ -233,6 +233,7 @@ class CaseReader:
             return ()
         self.zero.look(authored.threshold, entries, case.translated.map, reading.report)
         threshold = authored.threshold if authored.threshold is not None else defaults.threshold
+        threshold = 0.0 if self.exam else threshold
         metadata = {**defaults.metadata, **authored.metadata} if authored.metadata or defaults.metadata else EMPTY
         preamble = self._preamble(case, reading) if authored.conversation_id is not None else 0
         facts: tuple[Any, ...]
@@ -453,6 +454,21 @@ class CaseReader:
             at = case.translated.map.keys["criteria"]
             reading.report.warning("criteria-not-judged", at, "nothing judges these criteria: no assertion reads them")
         check_entries(entries, reading.report)
+
+
+def _required(entry: AssertionEntry) -> AssertionEntry:
+    """The entry as a gate, but for one that is only reported, or that says how much it must score.
+
+    A set without a threshold of its own would take the case's, which is 0: it needs all that it holds.
+    """
+    inner: tuple[AssertionEntry, ...] = entry.inner
+    if inner and getattr(entry.assertion, "threshold", None) is None:
+        whole: Any = entry.assertion
+        entry = replace(entry, assertion=replace(whole, assert_=tuple(map(_required, inner))))
+    settings = entry.settings
+    if settings.required or settings.weight == 0:
+        return entry
+    return replace(entry, settings=replace(settings, required=True))
 
 
 def _is_linked(authored: AuthoredCase) -> bool:

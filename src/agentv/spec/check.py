@@ -1,4 +1,4 @@
-"""One file checked as what it is: an eval file, a template, a sidecar, or a file of the project (SPEC section 2)."""
+"""One file checked as what it is: an eval file, a template, a sidecar, a prompt's or the project's (SPEC section 2)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.errors import Diagnostic
+from agentv.spec.exam import exam_above
+from agentv.spec.exam_inputs import INPUT_FILES
 from agentv.spec.files import is_directory
 from agentv.spec.ignores import without_ignored
+from agentv.spec.meta import META
+from agentv.spec.prompt_text import prompt_file_of
 from agentv.spec.report import Report
 from agentv.spec.request import LoadRequest, Registries
 from agentv.spec.suite import SuiteReader, cases_beside
@@ -17,6 +21,8 @@ from agentv.spec.unused import unused_templates
 _YAML = (".yaml", ".yml")
 _PROJECT = ("targets", "config", "config.local")
 """What `.agentv` itself holds: names without their suffix."""
+_OF_PROMPTS = frozenset({META, *INPUT_FILES})
+"""Files that the exam of a prompt reads; what is wrong with them shows there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +53,12 @@ def check_file(path: str, request: LoadRequest, registries: Registries) -> FileC
     """
     report = Report(hints=not request.for_run)
     file, own = Path(path), path
+    exam = exam_above(path) if file.name in _OF_PROMPTS else None
     is_project = file.suffix in _YAML and file.parent.name == ".agentv" and file.stem in _PROJECT
     if is_project:
         own = str(file.parent.parent / "eval.yaml")  # stands for the eval files that it holds for
+    elif exam is not None:
+        own = exam
     elif file.suffix in _YAML:
         own = cases_beside(path) or path
     reader = SuiteReader(own, request, registries, report)
@@ -57,7 +66,13 @@ def check_file(path: str, request: LoadRequest, registries: Registries) -> FileC
         reader.check_project()
         found = tuple(one for one in reader.diagnostics if one.span is not None and one.span.file == path)
         return FileCheck(found, frozenset(reader.files))
-    if file.suffix in _YAML and file.parent.name == "templates" and file.parent.parent.name == ".agentv":
+    if exam is not None:
+        reader.read()
+        found = tuple(one for one in reader.diagnostics if one.span is not None and one.span.file == path)
+        return FileCheck(found, frozenset(reader.files))
+    if file.name == META and prompt_file_of(file.parent) is not None:
+        reader.check_meta()
+    elif file.suffix in _YAML and file.parent.name == "templates" and file.parent.parent.name == ".agentv":
         reader.check_template()
     else:
         reader.read()

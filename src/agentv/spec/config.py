@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated
 
 from agentv.model.span import Span
 from agentv.model.suite import DEFAULT_RETRY, RunSettings
-from agentv.registry.fields import Declared, Doc, Fraction, Text
+from agentv.registry.fields import Declared, Doc, Fraction, Nonempty, Text
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.files import Places, shown, upwards
 from agentv.spec.nodes import MapNode, Node, Scalar, holds_placeholder, kind_of
@@ -27,16 +28,25 @@ class AuthoredConfig(Declared):
     judge: Annotated[Text | None, Doc("the judge where nothing else names one")] = None
     threshold: Annotated[Fraction | None, Doc("pass mark of a case, 0..1")] = None
     run: Annotated[Unread, Doc("how suites run")] = None
+    prompts_dir: Annotated[
+        Text | None, Nonempty(), Doc("the library of prompts; relative to the directory that holds `.agentv`")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A project's defaults. None: not said."""
+    """A project's defaults. None: not said.
+
+    Attributes:
+        prompts_dir: absolute; whether anything is there is for those to ask who need it.
+        nodes: what each key says.
+    """
 
     target: str | None = None
     judge: str | None = None
     threshold: float | None = None
     run: RunSettings = field(default=RunSettings())
+    prompts_dir: str | None = None
     nodes: Mapping[str, Node] = field(default_factory=dict)
 
 
@@ -59,18 +69,18 @@ def _read(path: str, reading: Reading) -> Config:
     if not isinstance(root, MapNode):
         reading.report.error("bad-value", root, f"a config file is a mapping, found {kind_of(root)}")
         return Config()
-    items = {key: node for key, node in root.items.items() if key not in _NOT_YET}
-    for key in root.items.keys() & _NOT_YET:
-        reading.report.error("not-yet", root.keys[key], f"'{key}' is known and not supported yet")
     reading = reading.rendering(holds_placeholder(root))
-    read = shape_of(AuthoredConfig).decode(items, root, reading, "a config file")
+    read = shape_of(AuthoredConfig).decode(root.items, root, reading, "a config file")
     if read is INVALID:
-        read = shape_of(AuthoredConfig).unread(items)
+        read = shape_of(AuthoredConfig).unread(root.items)
     run = read_run(read.run, reading) if read.run is not None else RunSettings()
-    return Config(read.target, read.judge, read.threshold, run, dict(root.items))
+    prompts_dir = _directory(read.prompts_dir, reading.places.suite)
+    return Config(read.target, read.judge, read.threshold, run, prompts_dir, dict(root.items))
 
 
-_NOT_YET = frozenset({"prompts_dir"})
+def _directory(written: str | None, home: str) -> str | None:
+    """The path that is meant. It may lie outside the repository, where libraries are shared."""
+    return None if written is None else os.path.normpath(Path(home) / os.path.expanduser(written.strip()))  # noqa: PTH111  # Path raises for ~nobody
 
 
 def read_run(node: Node, reading: Reading) -> RunSettings:
@@ -107,6 +117,7 @@ def _merged(configs: list[Config]) -> Config:
             judge=one.judge if one.judge is not None else merged.judge,
             threshold=one.threshold if one.threshold is not None else merged.threshold,
             run=over(one.run, merged.run),
+            prompts_dir=one.prompts_dir if one.prompts_dir is not None else merged.prompts_dir,
             nodes={**merged.nodes, **one.nodes},
         )
     return merged

@@ -65,6 +65,7 @@ class CaseSources:
 
     Attributes:
         tally: how many cases have which `repeat` of their own, and whether they have a target of their own.
+        asks_judge: some case asks the judge, whose number of trials the tally does not know.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class CaseSources:
         self._links = Links()
         self.links: dict[str, Link] = {}
         self.generators: list[str] = []
+        self.asks_judge = False
         self.tally: Counter[tuple[int | None, bool]] = Counter()
 
     @property
@@ -115,7 +117,13 @@ class CaseSources:
         if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
             self._elsewhere(node)
         else:
-            self._keep(self._reader.read(node, self._reading))
+            self.keep(self._reader.read(node, self._reading))
+
+    def ask(self, cases: Sequence[Case]) -> None:
+        """Cases that ask the judge in force, before those of `tests:`."""
+        for case in cases:
+            self.asks_judge = True
+            self.keep((case,))
 
     def stream(self, path: str) -> None:
         """All cases of a JSONL or CSV file, which is read in one pass now and again when they run."""
@@ -183,7 +191,7 @@ class CaseSources:
             return Diagnostic("checks-nothing", message, top, hint=f"add the column, or 'assert' to {where}")
         return None
 
-    def _keep(self, cases: tuple[Case, ...], where: str = "") -> None:
+    def keep(self, cases: tuple[Case, ...], where: str = "") -> None:
         """The cases that one entry stands for."""
         if not cases:
             return
@@ -266,7 +274,7 @@ class CaseSources:
             self.stream(path)
             return
         for item, reading in cases_in(path, node, self._reading):
-            self._keep(self._reader.read(item, reading))
+            self.keep(self._reader.read(item, reading))
 
     def _made(self, path: str, name: str | None, node: Scalar) -> None:
         """Cases that a function of a Python file gives."""
@@ -281,7 +289,7 @@ class CaseSources:
             self._reading.report.remark("unchecked-cases", node, message)
             return
         for number, cases in made_cases(function, self._reader, self._reading):
-            self._keep(cases, f"case {number}: ")
+            self.keep(cases, f"case {number}: ")
 
 
 def _entries_of(identity: str) -> Iterator[str]:

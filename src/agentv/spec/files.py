@@ -29,11 +29,13 @@ class DiskReader:
 
     Attributes:
         marked: path → bytes of the YAML files that hold comments for agentv.
+        kept: path → bytes of all files, where they are wanted; None: none is kept.
     """
 
     def __init__(self, edits: Mapping[str, bytes] = MappingProxyType({})) -> None:
         self.digests: dict[str, str] = {}
         self.marked: dict[str, bytes] = {}
+        self.kept: dict[str, bytes] | None = None
         self._edits = edits
 
     def read(self, path: str) -> bytes:
@@ -47,6 +49,8 @@ class DiskReader:
             _refuse_endless(path)
         data = Path(path).read_bytes() if edited is None else edited
         self.digests[path] = hashlib.sha256(data).hexdigest()
+        if self.kept is not None:
+            self.kept[path] = data
         if MARK in data and path.endswith((".yaml", ".yml")):
             self.marked[path] = data
         return data

@@ -38,11 +38,12 @@ def fingerprint(entry: AssertionEntry) -> Any:
 
 def digests_behind(options: object) -> tuple[str, ...]:
     """The sha256 of every file that an instance of an options class names; empty for nearly all of them."""
-    names = _bearing(type(options))
-    if not names:
-        return ()
-    paths = (path for name in names for path in _paths(getattr(options, name)))
-    return tuple(digest for path in paths if (digest := _digest(path)) is not None)
+    return tuple(digest for path in files_behind(options) if (digest := _digest(path)) is not None)
+
+
+def files_behind(options: object) -> Iterator[str]:
+    """The paths that an instance of an options class names; not all of them need be files."""
+    return (path for name in _bearing(type(options)) for path in _paths(getattr(options, name)))
 
 
 _known: dict[type, tuple[str, ...]] = {}

@@ -14,6 +14,7 @@ from agentv.spec.config import Config, over, read_config, read_run
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.defaults import CaseDefaults, read_defaults
 from agentv.spec.environment import dotenv_of, merged, read_dotenv
+from agentv.spec.judging import PASTE_IN_EXAM
 from agentv.spec.nodes import MapNode, Node, Place, Scalar, kind_of, plain, span_of
 from agentv.spec.reading import Others, Reading
 from agentv.spec.report import Report
@@ -55,12 +56,19 @@ class HeadReader:
     request: LoadRequest
     registries: Registries
 
-    def read(self, root: MapNode, reading: Reading) -> Head:
-        """The head; what is wrong with it is reported and left out."""
+    def read(self, root: MapNode, reading: Reading, *, exam: bool = False) -> Head:
+        """The head; what is wrong with it is reported and left out.
+
+        Args:
+            root: the outermost mapping.
+            reading: of the suite.
+            exam: of a prompt: every assertion is required, and the id of a model is enough to name it.
+        """
         request = self.request
         env = self._environment(root.get("env"), reading)
         reading = reading.within(Scope(request.variables, env))
         book = open_book(reading.places.suite, self.registries.providers, reading)
+        book.lone_models = exam
         config = read_config(reading.places.suite, reading)
         book.default_target = book.default_target or default_of(config.target, config.nodes, "target")
         book.default_judge = book.default_judge or default_of(config.judge, config.nodes, "judge")
@@ -73,6 +81,8 @@ class HeadReader:
         defaults = read_defaults(authored, root.keys, request.variables, reading)
         cases = CaseReader(defaults, assertions, book, env, reading.places.root)
         cases.witness = request.witness
+        cases.exam = exam
+        cases.judging.advice = PASTE_IN_EXAM if exam else cases.judging.advice
         suite = Suite(
             name=authored.name or name_of(self.path),
             cases=(),

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Provider
 from agentv.spec.json_entries import assertion_defs
+from agentv.spec.json_exam import exam_body, exam_defs
 from agentv.spec.json_kinds import ASSERTIONS, FREE_KEYS, NAME, PLACEHOLDER_DEF, TEXT, Schema, needed, properties_of
 from agentv.spec.json_messages import MESSAGE_DEFS, MESSAGES
 from agentv.spec.json_prompts import PROMPTS, input_or_prompts, prompt_defs
 from agentv.spec.json_spellings import older_spelling, spelled_mapping
 from agentv.spec.json_targets import BY_ID, TARGET, target_defs
+from agentv.spec.meta import meta_schema
 from agentv.spec.schema import AuthoredCase, AuthoredRun, AuthoredSuite, AuthoredTurn
 from agentv.spec.spellings import CASE, DEFAULT_TEST, RUN, SUITE, TEMPLATE, TURN
 from agentv.spec.spellings import TARGET as TARGET_KEYS
@@ -102,7 +104,15 @@ def _template(words: Vocabulary) -> _Document:
     return "agentv assertion template", body, _shared(words)
 
 
-KINDS = {"eval": _eval_file, "targets": _targets_file, "template": _template}
+def _meta(_words: Vocabulary) -> _Document:
+    return "agentv prompt: meta.yaml", meta_schema(), {}
+
+
+def _exam(words: Vocabulary) -> _Document:
+    return "agentv exam of a prompt: eval.yml", exam_body(), {**_shared(words), **exam_defs()}
+
+
+KINDS = {"eval": _eval_file, "targets": _targets_file, "template": _template, "meta": _meta, "exam": _exam}
 """The kinds of files that have a schema."""
 
 

@@ -17,6 +17,12 @@ from agentv.spec.target_book import TargetBook
 PASTE = """name one with --judge, AGENTV_JUDGE, 'judge:' in the eval file, or in .agentv/targets.yaml
   defaults:
     judge: my-judge"""
+PASTE_IN_EXAM = """name one with --judge, AGENTV_JUDGE, or in the exam
+  defaults:
+    judge: claude-haiku-4-5"""
+PASTE_BESIDE = """name one with --judge, AGENTV_JUDGE, or in .agentv/targets.yaml
+  defaults:
+    judge: my-judge"""
 PASTE_EMBEDDER = """name one with 'embedder:' beside the assertion's type, such as
   embedder: openai:text-embedding-3-small
   embedder: local:minishlab/potion-base-8M"""
@@ -52,6 +58,8 @@ class Judging:
         of_cases: judge → a target that a case has for itself, and that names this judge.
         keyless: judges that cases have for themselves, that are asked, and that lack a key, by their names.
         needed: some entry needs a judge.
+        advice: how to name one.
+        question: the first case that asks the judge in force itself.
         comparing: the first entry that compares answers of each kind of case: why it cannot, whether it has a target
             of its own.
     """
@@ -62,6 +70,8 @@ class Judging:
     of_cases: dict[str, str] = field(default_factory=dict)
     keyless: dict[str, TargetSpec] = field(default_factory=dict)
     needed: bool = False
+    advice: str = PASTE
+    question: Span | None = None
     comparing: dict[tuple[str | None, bool], AssertionEntry] = field(default_factory=dict)
     _embedding: dict[tuple[int, int], _Unnamed] = field(default_factory=dict)
     _indifferent: set[type] = field(default_factory=set)
@@ -99,6 +109,16 @@ class Judging:
         if getattr(entry.assertion, "needs_embedder", False) and not _note(entry, "embedder", self.embedders):
             self._embedding.setdefault((id(target), id(judge)), _Unnamed(entry.span, target, judge))
 
+    def ask(self, span: Span) -> None:
+        """A case that asks the judge in force, instead of a target."""
+        self.needed = True
+        self.question = self.question or span
+
+    @property
+    def _nameless(self) -> Span | None:
+        """What needs the judge that the suite, the target or the project names."""
+        return self.unnamed or self.question
+
     def resolve(self, suite: Suite, book: TargetBook, reading: Reading, *, for_run: bool) -> dict[str, TargetSpec]:
         """The judges and embedders that assertions and targets name, by their names.
 
@@ -114,9 +134,9 @@ class Judging:
         specs = {name: spec for name, spec in found.items() if spec is not None}
         chosen = suite.forced_judge or suite.judge or suite.default_judge
         covered = bool(suite.targets) and all(target.judge for target in suite.targets)
-        if for_run and self.unnamed is not None and chosen is None and not covered:
+        if for_run and self._nameless is not None and chosen is None and not covered:
             message = "this needs a judge, and none is named"
-            reading.report.error("no-judge", self.unnamed, message, notes=PASTE.splitlines())
+            reading.report.error("no-judge", self._nameless, message, notes=self.advice.splitlines())
         self._warn(suite, chosen, reading)
         self._refuse(suite, specs, wanted, reading)
         return specs
@@ -163,7 +183,7 @@ class Judging:
             return
         yield from (judges[name] for name in (*self.named, *self.of_cases) if name in judges)
         yield from self.keyless.values()
-        if self.unnamed is None and not embedded:
+        if self._nameless is None and not embedded:
             return
         of_targets = [judges.get(target.judge) if target.judge else None for target in suite.targets] or [None]
         chosen = (suite.judge or of_target or suite.default_judge for of_target in of_targets)
@@ -184,7 +204,7 @@ class Judging:
                 message = f"'{name}' does not embed texts"
                 reading.report.error("no-embedder", wanted[name], message, notes=PASTE_EMBEDDER.splitlines())
         chosen = suite.forced_judge or suite.judge or suite.default_judge
-        asked = (*suite.targets, *((chosen,) if self.unnamed is not None else ()))
+        asked = (*suite.targets, *((chosen,) if self._nameless is not None else ()))
         mute = {spec.name for spec in asked if spec is not None and not _answers(spec)}
         named = {name for name in self.named.keys() & specs.keys() if not _answers(specs[name])}
         for name in sorted(mute | named):

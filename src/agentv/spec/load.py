@@ -12,7 +12,8 @@ from agentv.model.assertion import AssertionEntry
 from agentv.model.span import Span
 from agentv.model.suite import Suite
 from agentv.model.values import Json
-from agentv.spec.files import is_directory, is_file, shown
+from agentv.spec.exam import is_exam
+from agentv.spec.files import is_directory, is_file
 from agentv.spec.nearest import did_you_mean
 from agentv.spec.nodes import node_of
 from agentv.spec.report import Report
@@ -28,7 +29,6 @@ COLLECTED = ("*.eval.yaml", "*.eval.yml", "*.eval.py", "EVAL.yaml", "EVAL.yml")
 SUFFIXES = (".yaml", ".yml", ".jsonl", ".csv", ".json")
 """Of files that may be given by name, beside those that a directory is searched for."""
 
-EXAMS = ("eval.yml", "eval.yaml")
 PASSED_OVER = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".venv"})
 """Directories that are not searched: no project keeps its eval files there."""
 
@@ -85,7 +85,7 @@ def eval_files(paths: tuple[str, ...]) -> Iterator[str]:
         if is_directory(written):
             yield from _in_directory(path, written)
         elif is_file(written):
-            _refuse_unbuilt(path, written)
+            _refuse_others(path, written)
             yield str(path.absolute())
         else:
             siblings = [one.name for one in path.parent.iterdir()] if is_directory(str(path.parent)) else []
@@ -98,10 +98,9 @@ def _in_directory(directory: Path, written: str) -> Iterator[str]:
     except OSError as error:
         raise UsageError(f"{written} cannot be searched: {error.strerror}: {error.filename}") from None
     if not found:
-        patterns = "*.eval.yaml, *.eval.yml, *.eval.py or EVAL.yaml"
+        patterns = "*.eval.yaml, *.eval.yml, *.eval.py or EVAL.yaml, and eval.yml beside a prompt"
         raise UsageError(f"{written} holds no eval file", f"eval files are called {patterns}; others are given by name")
     for path in found:
-        _refuse_unbuilt(path, shown(str(path)))
         yield str(path.absolute())
 
 
@@ -110,18 +109,11 @@ def _walk(directory: Path) -> Iterator[Path]:
         if path.is_dir():
             if path.name not in PASSED_OVER and not path.is_symlink():
                 yield from _walk(path)
-        elif any(fnmatch(path.name, pattern) for pattern in COLLECTED) or _is_exam(path):
+        elif any(fnmatch(path.name, pattern) for pattern in COLLECTED) or is_exam(str(path)):
             yield path
 
 
-def _is_exam(path: Path) -> bool:
-    """Whether a file is the exam of a prompt (SPEC section 11), which is not passed over in silence."""
-    return path.name in EXAMS and any(path.with_name(f"prompt{suffix}").is_file() for suffix in (".xml", ".md", ".txt"))
-
-
-def _refuse_unbuilt(path: Path, written: str) -> None:
-    if _is_exam(path):
-        raise UsageError(f"{written}: prompt exams are known and not supported yet [not-yet]")
+def _refuse_others(path: Path, written: str) -> None:
     if path.suffix not in SUFFIXES and not path.name.endswith(".eval.py"):
         raise UsageError(f"{written} is no eval file", f"eval files end in {', '.join(SUFFIXES)} or .eval.py")
 

@@ -45,6 +45,12 @@ class Scalar:
         self.at = at
 
 
+class Filled(Scalar):
+    """Text whose placeholders were filled in already, and that is never rendered again, whatever stands in it."""
+
+    __slots__ = ()
+
+
 class WrittenFloat(float):
     """A number out of JSON that remembers its digits: where it is compared as text, 1.50 is not 1.5."""
 

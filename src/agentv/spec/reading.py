@@ -24,7 +24,7 @@ from agentv.spec.git_files import (
     no_repositories,
 )
 from agentv.spec.nearest import did_you_mean, nearest
-from agentv.spec.nodes import ListNode, MapNode, Node, Place, Scalar, node_of, span_of
+from agentv.spec.nodes import Filled, ListNode, MapNode, Node, Place, Scalar, node_of, span_of
 from agentv.spec.report import Report
 from agentv.spec.spellings import MEANT
 from agentv.templating import LITERAL_HINT, RenderError, Scope, environment_names, has_placeholder, render
@@ -123,6 +123,10 @@ class Reading:
     def within(self, scope: Scope) -> Reading:
         """The same, with other variables in reach."""
         return replace(self, scope=scope)
+
+    def telling(self, report: Report) -> Reading:
+        """The same, with mistakes told to another report."""
+        return replace(self, report=report)
 
     def rendering(self, renders: bool) -> Reading:
         """The same, for a file or a part that holds placeholders, or that holds none."""
@@ -241,7 +245,7 @@ class Reading:
 
 def _render(node: Node, reading: Reading) -> Node:
     if isinstance(node, Scalar):
-        if not isinstance(node.value, str) or not has_placeholder(node.value):
+        if not isinstance(node.value, str) or not has_placeholder(node.value) or type(node) is Filled:
             return node
         try:
             value = render(node.value, reading.scope)

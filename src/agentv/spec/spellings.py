@@ -108,8 +108,6 @@ SUITE = Spellings(
             "extensions",
             "preprocessors",
             "scenarios",
-            "defaults",  # this and the next make the file a prompt exam (SPEC section 11)
-            "triggering",
         }
     ),
     tolerated=frozenset({"workspace", "environment", "extensions", "preprocessors", "scenarios"}),
@@ -180,7 +178,6 @@ CASE = Spellings(
             "timeout_seconds": "timeout_s",
         }
     },
-    not_yet=frozenset({"inputs", "inputs_from"}),
     equal=frozenset(f"execution.{key}" for key in ("target", "judge", "assert", "threshold", "repeat", "timeout_s")),
 )
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentv.errors import Diagnostic
 from agentv.model.assertion import AssertionEntry
@@ -15,9 +16,11 @@ from agentv.model.span import Span
 from agentv.model.suite import Suite, TargetSpec
 from agentv.model.values import EMPTY, Json
 from agentv.spec.datasets import STREAMED, CaseSources
+from agentv.spec.exam import holds_exam, holds_skill_tests, is_exam, may_be_exam, may_test_skill
 from agentv.spec.files import DiskReader, Places, repository_root, shown
 from agentv.spec.head import Head, HeadReader
 from agentv.spec.includes import load_template
+from agentv.spec.meta import read_meta
 from agentv.spec.nearest import nearest
 from agentv.spec.nodes import ListNode, MapNode, Node, holds_placeholder, kind_of, node_of
 from agentv.spec.reading import Chain, Reading
@@ -28,6 +31,9 @@ from agentv.spec.target_book import TargetBook
 from agentv.spec.variables import report_missing
 from agentv.spec.yaml import Sink, read_yaml
 from agentv.templating import Scope
+
+if TYPE_CHECKING:
+    from agentv.spec.reads_exam import ReadsExam
 
 __all__ = ["LoadRequest", "Registries", "SuiteReader", "cases_beside"]
 
@@ -76,12 +82,15 @@ class SuiteReader:
         if data is None:
             return None
         errors = self._report.errors
-        root = self._read_root(data)
+        exam = is_exam(self.path)
+        root = self._read_root(data, whole=exam or may_be_exam(data))
         if root is None:
             if self._report.errors == errors:
                 what = "holds nothing but comments" if data.strip() else "is empty"
                 self._report.error("empty-file", self._top, f"this file {what}")
             return None
+        if exam or holds_exam(root) or (self.path.endswith(".json") and holds_skill_tests(root)):
+            return self._exam_suite(root, data)
         if not isinstance(root, MapNode):
             message = f"an eval file is a mapping with 'tests', found {kind_of(root)}"
             self._report.error("bad-eval-file", root, message)
@@ -156,21 +165,63 @@ class SuiteReader:
             self._sources.take(tests)
         return self._finished(head, tests or root)
 
-    def _begin(self, root: MapNode) -> Head:
+    def _begin(self, root: MapNode, *, exam: bool = False) -> Head:
         """Read everything but the cases."""
-        head = self._head = self._heads.read(root, self._reading)
+        head = self._head = self._heads.read(root, self._reading, exam=exam)
         self._meant |= _meant(root)
         self._sources = CaseSources(
             self.path, head.cases, head.assertions, head.reading, self._disk, for_run=self._makes
         )
         return head
 
-    def _read_root(self, data: bytes) -> Node | None:
-        """The outermost node. The cases are taken as they come by, where nothing else can follow them."""
-        line = _TESTS_LINE.search(data)
+    def _exam_suite(self, root: Node, data: bytes) -> Suite | None:
+        from agentv.spec.exam_file import ExamReader  # few suites are exams
+        from agentv.spec.skill_files import skill_exam
+
+        self._disk.kept = {self.path: data}
+        if self.path.endswith(".json") and holds_skill_tests(root):
+            of_skill = skill_exam(root, self.path, self._reading)
+            return None if of_skill is None else self._examined(of_skill, root)
+        if isinstance(root, MapNode):
+            return self._examined(ExamReader(self.path, root, self._reading, self.request), root)
+        self._report.error("bad-eval-file", root, f"an exam is a mapping with 'cases', found {kind_of(root)}")
+        return None
+
+    def _examined(self, reader: ReadsExam, root: Node) -> Suite | None:
+        """The suite that an exam is lowered into; one part of it after the other, since each needs those before."""
+        self._reading = reader.reading
+        head = self._begin(reader.head(), exam=True)
+        self._meant |= reader.meant
+        if self._sources is not None:
+            self._sources.ask(reader.queries(head))
+            for found in reader.cases(head):
+                self._sources.keep(found)
+        suite = self._finished(head, root)
+        kept = {
+            path: data for path, data in (self._disk.kept or {}).items() if path != self.request.env_file
+        }  # of secrets
+        return suite and replace(suite, exam=reader.exam(suite, kept))
+
+    def _read_root(self, data: bytes, *, whole: bool) -> Node | None:
+        """The outermost node. The cases are taken as they come by, where nothing else can follow them.
+
+        `whole`: they are not, since what they are is not known before.
+        """
+        line = None if whole else _TESTS_LINE.search(data)
         last = line is not None and not _OTHER_LINE.search(data, line.end())
         self._reading = self._reading.rendering(b"{{" in data or b"{%" in data)
+        if self.path.endswith(".json") and may_test_skill(data):
+            return self._json_root(data)
         return read_yaml(self.path, data, self._report, stream=(TESTS, self._stream) if last else None)
+
+    def _json_root(self, data: bytes) -> Node | None:
+        """What programs write as JSON may hold escapes that YAML does not know."""
+        from agentv.spec.json_text import read_json
+
+        try:
+            return read_json(self.path, data.decode("utf-8-sig"), self._report)
+        except UnicodeDecodeError:
+            return read_yaml(self.path, data, self._report)  # which tells it
 
     def _stream(self, head: MapNode) -> Sink | None:
         self._begin(head)
@@ -228,6 +279,11 @@ class SuiteReader:
         head = self._begin(MapNode({}, {}, self._top))
         return head.targets.book, head.reading
 
+    def check_meta(self) -> None:
+        """A prompt's `meta.yaml` that lies beside no exam."""
+        self._shared = True
+        read_meta(str(Path(self.path).parent), self._reading)
+
     def check_template(self) -> None:
         """`validate` knows a template when it is given one."""
         self._shared = True
@@ -271,7 +327,7 @@ class SuiteReader:
         return replace(
             suite,
             cases=sources.cases,
-            tally=sources.tally,
+            tally=None if sources.asks_judge else sources.tally,
             links=sources.links,
             generators=tuple(sources.generators),
             judges=judges,

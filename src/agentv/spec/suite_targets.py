@@ -17,6 +17,11 @@ from agentv.spec.spellings import TARGET
 from agentv.spec.target_book import PASTE, TargetBook
 from agentv.spec.targets import read_target
 
+PASTE_IN_EXAM = """name one in the exam
+  defaults:
+    model: claude-opus-4-7
+or on the command line: --target anthropic:claude-opus-4-7"""
+
 
 @dataclass(frozen=True, slots=True)
 class SuiteTargets:
@@ -66,11 +71,12 @@ class SuiteTargets:
 
     def need(self, node: Node | None, span: Span | None, reading: Reading, *, untargeted: bool) -> None:
         """Report that nothing names a target, where a case has none of its own."""
+        exam = self.book.lone_models
         request = self.request
         named = request.given_target is not None or request.targets or not is_empty(node) or self.book.default_target
         if request.for_run and untargeted and not named:
-            message = "no target is named, so there is nothing to ask"
-            reading.report.error("no-target", span, message, notes=PASTE.splitlines())
+            message = f"no {'model' if exam else 'target'} is named, so there is nothing to ask"
+            reading.report.error("no-target", span, message, notes=(PASTE_IN_EXAM if exam else PASTE).splitlines())
 
     def _given(self, given: TargetSpec | Mapping[str, Json], reading: Reading) -> Iterator[TargetSpec]:
         if isinstance(given, TargetSpec):

@@ -12,7 +12,7 @@ from agentv.model.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider
 from agentv.spec.files import Places, nearest_in_agentv, shown
-from agentv.spec.nearest import did_you_mean
+from agentv.spec.nearest import did_you_mean, nearest
 from agentv.spec.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, kind_of, span_of
 from agentv.spec.reading import Reading
 from agentv.spec.report import Report
@@ -41,6 +41,7 @@ class TargetBook:
         path: the `targets.yaml` in force; None where there is none.
         default_target, default_judge: names from its `defaults`.
         retry: of the suite; what a target says of it wins.
+        lone_models: a name that means nothing else is the id of a model of Anthropic's, as exams have it.
     """
 
     providers: Registry[Provider]
@@ -48,9 +49,11 @@ class TargetBook:
     default_target: Scalar | None = None
     default_judge: Scalar | None = None
     retry: Retry = DEFAULT_RETRY
+    lone_models: bool = False
     _entries: dict[str, MapNode] = field(default_factory=dict)
     _reading: Reading | None = None
     _read: dict[str, TargetSpec | None] = field(default_factory=dict)
+    _lone: dict[str, str] = field(default_factory=dict)
     _specs: dict[tuple[str, str, bool], TargetSpec] = field(default_factory=dict)
 
     def resolve(self, written: str, at: Node | None, reading: Reading) -> TargetSpec | None:
@@ -60,6 +63,10 @@ class TargetBook:
         default = self.default_target
         if written == DEFAULT and default is not None and default.text != DEFAULT:
             return self.resolve(default.text, default, self._reading or reading)
+        if self.lone_models and ":" not in written:
+            if written not in self._lone:
+                self._lone[written] = self._of_anthropic(written)
+            written = self._lone[written]
         key = (written, reading.places.suite, reading.places.typed)  # what paths in it mean
         if key not in self._specs:
             found = self._from_string(written, at, reading.rendering(False))
@@ -67,6 +74,13 @@ class TargetBook:
                 return None  # and reported again at the next place that names it
             self._specs[key] = found
         return self._specs[key]
+
+    def _of_anthropic(self, written: str) -> str:
+        """The `provider:model` string that a lone id of a model stands for; nothing that is nearly a name is one."""
+        if written == DEFAULT or provider_name(written) in self.providers.not_yet:
+            return written
+        known = (*self._entries, *self.providers)
+        return written if nearest(provider_name(written), known) else f"anthropic:{written}"
 
     def inline(self, node: Node, reading: Reading) -> TargetSpec | None:
         """The target that a node says: a string to resolve, or a mapping of settings."""

@@ -227,7 +227,7 @@ def _fingerprint(provider: str, shown: Mapping[str, Any], settings: object, read
     digest = hashlib.sha256(json.dumps([provider, shown], sort_keys=True, default=str).encode())
     for found in digests_behind(settings):  # a command's own files, such as ./agent.sh
         digest.update(found.encode())
-    for path in _files_in(settings):
+    for path in files_of_settings(settings):
         try:
             digest.update(reading.reader.read(path))
         except OSError:
@@ -235,7 +235,7 @@ def _fingerprint(provider: str, shown: Mapping[str, Any], settings: object, read
     return digest.hexdigest()
 
 
-def _files_in(settings: object) -> Iterator[str]:
+def files_of_settings(settings: object) -> Iterator[str]:
     """The files that the settings name: a target's own code or recording."""
     for rule in shape_of(type(settings)).rules.values():
         value = getattr(settings, rule.name)

@@ -25,6 +25,10 @@ from agentv.spec.load import LoadRequest, load
 UPDATE = os.environ.get("AGENTV_UPDATE_CASES") == "1"
 
 WITHOUT_EXAMPLE = {
+    **dict.fromkeys(
+        ["bad-log", "doctor-findings", "exam-not-passed", "no-evidence", "stale-evidence"],
+        "it is about a prompt of the library, and no eval file",
+    ),
     "more-bad-lines": "it takes more than a hundred lines",
     "not-utf-8": "what is no text cannot stand in one",
     "ambiguous-ref": "it needs a repository on a git host",
@@ -85,7 +89,7 @@ def written(files, project: Path) -> str:
         path = project / one.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(one.text, encoding="utf-8")
-    return next(one.path for one in files if one.path.endswith((".eval.yaml", "suite.jsonl")))
+    return next(one.path for one in files if one.path.endswith((".eval.yaml", "suite.jsonl", "/eval.yml")))
 
 
 def found(code: str, path: str) -> tuple[Diagnostic, ...]:

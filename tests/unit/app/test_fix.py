@@ -159,3 +159,15 @@ def test_json_lines_are_rewritten_in_place(project: Path) -> None:
     assert path.read_text() == (
         '{"id": "a", "input": "b", "assert": [{"type": "regex", "value": "b"}]}\n\n' + right + "\n"
     )
+
+
+def test_the_older_spellings_of_an_exam_are_rewritten(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "prompt.md").write_text("{{ file }}", encoding="utf-8")
+    exam = tmp_path / "eval.yml"
+    text = "defaults:\n  {model}: echo # whom\ncases:\n  - name: a\n    inputs: {{file: x}}\n    {assert_}:\n      - contains: x\n"
+    exam.write_text(text.format(model="target", assert_="assertions"), encoding="utf-8")
+    fix((str(exam),), {})
+    assert exam.read_text(encoding="utf-8") == text.format(model="model", assert_="assert").replace("{{", "{").replace(
+        "}}", "}"
+    )

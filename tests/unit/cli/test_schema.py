@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agentv.app.schema import KINDS, NOT_YET, schema_text
+from agentv.app.schema import KINDS, schema_text
 from agentv.cli import schema
 from agentv.cli.main import run
 from agentv.errors import ExitStatus
@@ -23,19 +23,13 @@ def test_it_prints_every_kind(kind: str, capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(capsys.readouterr().out)["$schema"].endswith("2020-12/schema")
 
 
-@pytest.mark.parametrize("kind", NOT_YET)
-def test_kinds_to_come_are_refused(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["schema", "--kind", kind]) == ExitStatus.WRONG
-    assert "not-yet" in capsys.readouterr().err
-
-
 def test_an_unknown_kind_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["schema", "--kind", "evals"]) == ExitStatus.WRONG
     assert "eval" in capsys.readouterr().err
 
 
 def test_the_command_knows_every_kind() -> None:
-    assert set(schema.KINDS) == {*KINDS, *NOT_YET}
+    assert set(schema.KINDS) == set(KINDS)
 
 
 def test_what_fits_stands_on_one_line() -> None:

@@ -89,6 +89,8 @@ FILES = [
     *(("eval", path) for project in PROJECTS for path in sorted(project.rglob("*.yaml")) if "tests" in keys_of(path)),
     *(("targets", path) for project in PROJECTS for path in sorted(project.rglob(".agentv/targets.yaml"))),
     *(("template", path) for project in PROJECTS for path in sorted(project.rglob(".agentv/templates/*.yaml"))),
+    *(("exam", path) for project in PROJECTS for path in sorted(project.rglob("eval.yml"))),
+    *(("meta", path) for project in PROJECTS for path in sorted(project.rglob("meta.yaml"))),
 ]
 
 

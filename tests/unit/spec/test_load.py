@@ -53,8 +53,6 @@ def test_a_file_is_itself_whatever_it_is_called(tmp_path):
         (["notes.md"], ".", "holds no eval file", "eval files are called"),
         (["a.py"], "a.py", "is no eval file", "or .eval.py"),
         (["notes.md"], "notes.md", "is no eval file", "eval files end in"),
-        (["p/prompt.md", "p/eval.yml"], ".", "prompt exams are known and not supported yet", None),
-        (["p/prompt.xml", "p/eval.yml"], "p/eval.yml", "prompt exams are known", None),
         ([], "no/where/at/all", "does not exist", None),
         ([], "x" * 300, "does not exist", None),
     ],

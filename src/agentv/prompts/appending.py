@@ -1,0 +1,189 @@
+"""A row put behind a prompt's log. An exam costs money: whatever can be done to keep its row is done."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from stat import S_ISREG
+
+from agentv.errors import StoreError
+from agentv.model.exam import Sitting
+from agentv.prompts.disk import DISK, Disk, refusal, sync_directory, sync_file, write_all
+from agentv.prompts.reading import BOM, log_path
+from agentv.prompts.rows import is_object, line_of
+
+TORN = ".eval.jsonl.torn"
+"""Where what a crash left of a line is set aside."""
+
+LOCK_TRIES = 200
+LOCK_PAUSE_S = 0.05
+"""Seconds between two tries to lock the log: nobody holds it longer than one write takes, so that ten are plenty."""
+
+_REOPENED = 20
+_NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF})
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Appending:
+    """What an append asks of the system; tests hand in one that fails."""
+
+    disk: Disk = DISK
+    pause: Callable[[float], None] = time.sleep
+
+
+APPENDING = Appending()
+
+
+def append(directory: str, sitting: Sitting, system: Appending = APPENDING) -> tuple[str, ...]:
+    """Put a sitting behind the log of a prompt. It is on the disk when this returns.
+
+    Returns:
+        What was unusual, a sentence each: a torn line that was set aside, a lock that could not be had.
+
+    Raises:
+        StoreError: the system refuses; the log is then as it was, as far as that can be had.
+    """
+    path = log_path(directory)
+    try:
+        with _opened(path, system) as log:
+            size = log.disk.stat(log.descriptor).st_size
+            log.write(_before(log, size) + line_of(sitting))
+            if size == 0:
+                sync_directory(log.disk, path.parent)
+            return tuple(log.notes)
+    except OSError as error:
+        raise refusal("write", path, error) from error
+
+
+@dataclass(slots=True)
+class _OpenLog:
+    """A log that is open for appending.
+
+    Attributes:
+        locked: nobody else writes to it, so that what was not written to its end may be cut off again.
+    """
+
+    path: Path
+    disk: Disk
+    descriptor: int
+    locked: bool = True
+    notes: list[str] = field(default_factory=list)
+
+    def write(self, data: bytes) -> None:
+        """Have it on the disk, or nothing of it."""
+        size = self.disk.stat(self.descriptor).st_size
+        try:
+            write_all(self.disk, self.descriptor, data)
+            sync_file(self.disk, self.descriptor)
+        except OSError:
+            if self.locked:
+                with suppress(OSError):  # half a line must not stand before the next one
+                    self.disk.truncate(self.descriptor, size)
+            raise
+
+
+@contextmanager
+def _opened(path: Path, system: Appending) -> Iterator[_OpenLog]:
+    """The log, locked where that can be had; made where there is none.
+
+    Raises:
+        StoreError: something that is no file stands there.
+    """
+    for _ in range(_REOPENED):
+        log = _OpenLog(path, system.disk, system.disk.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK))
+        try:
+            if not S_ISREG(system.disk.stat(log.descriptor).st_mode):
+                raise StoreError(f"cannot write {path}: it is no file")
+            _lock(log, system.pause)
+            if not _was_replaced(log):
+                yield log
+                return
+        finally:
+            with suppress(OSError):  # what is written is on the disk already
+                system.disk.close(log.descriptor)
+    raise StoreError(f"cannot write {path}: other programs keep replacing it")
+
+
+def _lock(log: _OpenLog, pause: Callable[[float], None]) -> None:
+    """Take the lock. Without it the row is written as well: one call of the system, behind what stands there."""
+    for _ in range(LOCK_TRIES):
+        try:
+            log.disk.lock(log.descriptor)
+        except BlockingIOError:
+            pause(LOCK_PAUSE_S)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+            why = "files cannot be locked there: let no two machines sit exams of this prompt at once"
+            break
+        else:
+            return
+    else:
+        why = f"another process has locked it for {LOCK_TRIES * LOCK_PAUSE_S:g} s"
+    log.locked = False
+    log.notes.append(f"{log.path}: the row was written without a lock, since {why}")
+
+
+def _was_replaced(log: _OpenLog) -> bool:
+    """Whether another file was put into the log's place while the lock was waited for, as git does."""
+    ours = log.disk.stat(log.descriptor)
+    try:
+        there = log.disk.stat_at(log.path)
+    except FileNotFoundError:
+        return True
+    return (ours.st_dev, ours.st_ino) != (there.st_dev, there.st_ino)
+
+
+def _before(log: _OpenLog, size: int) -> bytes:
+    """What must stand before the row, so that it is a line of its own; what is left of a torn line is set aside."""
+    start, tail = _tail(log, size)
+    text = tail.removeprefix(BOM) if start == 0 else tail
+    if not tail:
+        return b""
+    if not text.strip() or is_object(text):
+        return b"\n"
+    if not log.locked:
+        log.notes.append(f"the last line of {log.path} breaks off; it was left there, since the log is not locked")
+        return b"\n"
+    return _set_aside(log, start, tail)
+
+
+def _set_aside(log: _OpenLog, start: int, tail: bytes) -> bytes:
+    """Move a torn line out of the log; what stands before the row then."""
+    broken = f"the last line of {log.path} breaks off, since a sitting was stopped while it was written down"
+    try:
+        _keep(log.disk, log.path.with_name(TORN), tail + b"\n")
+        log.disk.truncate(log.descriptor, start)
+    except OSError as error:
+        log.notes.append(f"{broken}; it is left there: {refusal('move it to', log.path.with_name(TORN), error)}")
+        return b"\n"
+    log.notes.append(f"{broken}; it was moved to {TORN}")
+    return b""
+
+
+def _keep(disk: Disk, path: Path, data: bytes) -> None:
+    descriptor = disk.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK)
+    try:
+        write_all(disk, descriptor, data)
+        sync_file(disk, descriptor)
+    finally:
+        disk.close(descriptor)
+
+
+def _tail(log: _OpenLog, size: int) -> tuple[int, bytes]:
+    """Where what follows the last line end begins, and its bytes."""
+    tail, start = b"", size
+    while start > 0:
+        begin = max(0, start - _CHUNK)
+        part = log.disk.read(log.descriptor, start - begin, begin)
+        end = part.rfind(b"\n")
+        if end >= 0:
+            return begin + end + 1, part[end + 1 :] + tail
+        tail, start = part + tail, begin
+    return 0, tail

@@ -1,0 +1,133 @@
+"""The system calls by which a prompt's files are written, in one place: what can fail can be made to fail."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from agentv.errors import StoreError
+
+_REASONS = {
+    errno.ENOSPC: "no space is left on the disk",
+    errno.EFBIG: "files may not grow that large here",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.ENOENT: "it does not exist",
+    errno.ENOTDIR: "a part of its path is a file",
+    errno.EISDIR: "it is a directory",
+}
+
+
+_CANNOT_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
+
+
+def refusal(doing: str, path: Path, error: OSError) -> StoreError:
+    """What the system said, in the words of a user: `cannot write /x/.eval.jsonl: no space is left on the disk`."""
+    reason = _REASONS.get(error.errno or 0, error.strerror or type(error).__name__)
+    return StoreError(f"cannot {doing} {path}: {reason}")
+
+
+class Disk:
+    """The system's own calls. Every method raises OSError as they do."""
+
+    def open(self, path: Path, flags: int, mode: int = 0o666) -> int:
+        """A descriptor, which no child process inherits."""
+        return os.open(path, flags | os.O_CLOEXEC, mode)
+
+    def close(self, descriptor: int) -> None:
+        """Let go."""
+        os.close(descriptor)
+
+    def stat(self, descriptor: int) -> os.stat_result:
+        """What is open."""
+        return os.fstat(descriptor)
+
+    def stat_at(self, path: Path) -> os.stat_result:
+        """What stands at a path, links followed."""
+        return os.stat(path)  # noqa: PTH116  # the call itself
+
+    def lock(self, descriptor: int) -> None:
+        """Take the exclusive lock.
+
+        Raises:
+            BlockingIOError: another process has it.
+        """
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def read(self, descriptor: int, size: int, offset: int) -> bytes:
+        """Bytes from an offset on; fewer only at the end."""
+        return os.pread(descriptor, size, offset)
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        """How many bytes were taken."""
+        return os.write(descriptor, data)
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        """Cut off what stands behind `size` bytes."""
+        os.ftruncate(descriptor, size)
+
+    def sync(self, descriptor: int) -> None:
+        """Have it on the disk."""
+        os.fsync(descriptor)
+
+    def own(self, descriptor: int, user: int, group: int) -> None:
+        """Give a file to a user and a group."""
+        os.fchown(descriptor, user, group)
+
+    def permit(self, descriptor: int, mode: int) -> None:
+        """Set the mode bits of a file."""
+        os.fchmod(descriptor, mode)
+
+    def replace(self, new: Path, path: Path) -> None:
+        """Put one file into the place of another, in one step."""
+        os.replace(new, path)  # noqa: PTH105  # the call itself
+
+    def unlink(self, path: Path) -> None:
+        """Remove a file."""
+        os.unlink(path)  # noqa: PTH108  # the call itself
+
+    def make_directory(self, path: Path) -> None:
+        """A directory, with those above it; one that is there is left alone."""
+        os.makedirs(path, exist_ok=True)  # noqa: PTH103  # the call itself
+
+
+DISK = Disk()
+
+
+def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
+    """Write it all: in one call, but where a signal or a full disk cuts that short.
+
+    Raises:
+        OSError: the system refuses; a part may be written.
+    """
+    written = disk.write(descriptor, data)
+    while written < len(data):
+        written += disk.write(descriptor, data[written:])
+
+
+def sync_file(disk: Disk, descriptor: int) -> None:
+    """Have a file on the disk, where its file system knows of that.
+
+    Raises:
+        OSError: the disk refuses, so that what was written may be lost.
+    """
+    try:
+        disk.sync(descriptor)
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise
+
+
+def sync_directory(disk: Disk, path: Path) -> None:
+    """Have the names in a directory on the disk, where the system can; what was renamed stands there in any case."""
+    with suppress(OSError):
+        descriptor = disk.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            disk.sync(descriptor)
+        finally:
+            disk.close(descriptor)

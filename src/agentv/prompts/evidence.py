@@ -1,0 +1,83 @@
+"""What sat: the digests of an exam's texts, and how they differ from those of another day (SPEC section 11)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from stat import S_ISREG
+from typing import Literal
+
+from agentv.model.exam import DESCRIPTION, normalised
+
+ChangeKind = Literal["edited", "added", "removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One text that is not what it was."""
+
+    path: str
+    kind: ChangeKind
+
+    def __str__(self) -> str:
+        """For people: `prompt.xml: edited`."""
+        return f"{'the description' if self.path == DESCRIPTION else self.path}: {self.kind}"
+
+
+def digests(texts: Mapping[str, bytes]) -> dict[str, str]:
+    """Path → sha256, in hexadecimal, of what `Exam.texts` holds."""
+    return {path: hashlib.sha256(data).hexdigest() for path, data in texts.items()}
+
+
+def prompt_sha256(found: Mapping[str, str]) -> str:
+    """One hash over all digests: that of the JSON of their sorted pairs, `[["a","…"],["b","…"]]`, in ASCII."""
+    return hashlib.sha256(json.dumps(sorted(found.items()), separators=(",", ":")).encode()).hexdigest()
+
+
+def changes(recorded: Mapping[str, str], now: Mapping[str, str]) -> tuple[Change, ...]:
+    """What differs between the digests that a row holds and those of today, by path."""
+    found = []
+    for path in sorted(recorded.keys() | now.keys()):
+        if path not in recorded:
+            found.append(Change(path, "added"))
+        elif path not in now:
+            found.append(Change(path, "removed"))
+        elif recorded[path] != now[path]:
+            found.append(Change(path, "edited"))
+    return tuple(found)
+
+
+def current_digests(directory: str, recorded: Mapping[str, str], description: str | None) -> dict[str, str]:
+    """The digests of today of the files that a row names, without loading the exam; what is gone is left out.
+
+    A file that the exam has come to rest on since is not found this way: it is named by one of these, which was edited.
+
+    Args:
+        directory: the prompt's.
+        recorded: `files` of the row.
+        description: of the prompt as it stands.
+    """
+    found: dict[str, str] = {}
+    for path in recorded:
+        if path != DESCRIPTION and (data := _bytes(os.path.join(directory, path))) is not None:  # noqa: PTH118  # for thousands of prompts
+            found[path] = hashlib.sha256(normalised(data)).hexdigest()
+    if description is not None:
+        found[DESCRIPTION] = hashlib.sha256(description.encode()).hexdigest()
+    return found
+
+
+def _bytes(path: str) -> bytes | None:
+    """A file's bytes. A row may name anything: what is no plain file may never end, and is not there."""
+    try:
+        with open(path, "rb", opener=_at_once) as file:  # as above
+            return file.read() if S_ISREG(os.fstat(file.fileno()).st_mode) else None
+    except (OSError, ValueError):  # ValueError: a NUL in the name
+        return None
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open a file; a pipe would wait for somebody who writes into it."""
+    return os.open(path, flags | os.O_NONBLOCK)

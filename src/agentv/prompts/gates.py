@@ -1,0 +1,170 @@
+"""The gates of a prompt's life, `draft → tested → ready`: only evidence opens them (SPEC section 11). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agentv.model.exam import STATUSES, PromptMeta, PromptStatus, Sitting
+from agentv.prompts.evidence import changes, prompt_sha256
+
+NO_EVIDENCE = "no-evidence"
+STALE_EVIDENCE = "stale-evidence"
+EXAM_NOT_PASSED = "exam-not-passed"
+DOCTOR_FINDINGS = "doctor-findings"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the gates look at.
+
+    Attributes:
+        rows: of the log, the oldest first.
+        now: path → sha256 of all that the exam rests on, as it stands.
+        findings: how many things doctor finds wrong, but for those about status and evidence.
+    """
+
+    rows: Sequence[Sitting] = ()
+    now: Mapping[str, str] = field(default_factory=dict)
+    findings: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a gate stays shut.
+
+    Attributes:
+        code: a key of `agentv.codes.CODES`.
+        notes: further lines, such as each text that changed.
+    """
+
+    code: str
+    message: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a prompt stands to its status.
+
+    Attributes:
+        edited: what its status rests on is not what stands there now: `ready (edited)`.
+        evidence: the sitting that its status rests on, the latest of this very text where there is one; None: there is
+            none on record.
+        failed_since: a whole sitting of this very text that did not pass, after the evidence of a ready prompt.
+    """
+
+    edited: bool = False
+    evidence: Sitting | None = None
+    failed_since: Sitting | None = None
+
+
+def next_status(status: PromptStatus) -> PromptStatus | None:
+    """The status that a promotion leads to; None behind the last."""
+    place = STATUSES.index(status) + 1
+    return STATUSES[place] if place < len(STATUSES) else None
+
+
+def previous_status(status: PromptStatus) -> PromptStatus | None:
+    """The status that a demotion leads to; None before the first."""
+    place = STATUSES.index(status)
+    return STATUSES[place - 1] if place else None
+
+
+def refusals(status: PromptStatus, to: PromptStatus, evidence: Evidence) -> tuple[Refusal, ...]:
+    """Why a prompt may not be promoted; none: it may. A step back, or none, asks for no evidence.
+
+    Args:
+        status: of the prompt.
+        to: the status that it shall get; from draft to ready both gates must open.
+        evidence: of the prompt as it stands.
+    """
+    if STATUSES.index(to) <= STATUSES.index(status):
+        return ()
+    found = list(_unsound(evidence)) + list(_not_sat(evidence))
+    if to == "ready":
+        told = {one.code for one in found}
+        found += [one for one in _not_passed(evidence) if one.code not in told]
+    return tuple(found)
+
+
+def is_whole(row: Sitting) -> bool:
+    """Whether a row can be evidence: of the whole exam, on the model that it names, with the hash of what sat."""
+    return not row.partial and row.prompt_sha256 is not None and row.total > 0
+
+
+def standing(meta: PromptMeta, rows: Sequence[Sitting], now_sha: str) -> Standing:
+    """How a prompt stands to its status.
+
+    Args:
+        meta: of the prompt; a draft rests on nothing.
+        rows: of its log, the oldest first.
+        now_sha: the hash over all that its exam rests on, as it stands.
+    """
+    whole = [row for row in rows if is_whole(row)]
+    ready = meta.status == "ready"
+    good = [row for row in whole if row.all_passed] if ready else whole
+    same = [row for row in good if row.prompt_sha256 == now_sha]
+    evidence = _last(same) or _last(good)
+    if meta.status == "draft" or evidence is None:
+        return Standing(evidence=evidence)
+    latest = _last([row for row in whole if row.prompt_sha256 == now_sha])
+    failed = latest if ready and latest is not None and not latest.all_passed else None
+    return Standing(not same, evidence, failed)
+
+
+def _last(rows: Sequence[Sitting]) -> Sitting | None:
+    return rows[-1] if rows else None
+
+
+def _unsound(evidence: Evidence) -> Iterable[Refusal]:
+    if evidence.findings:
+        things = "1 thing" if evidence.findings == 1 else f"{evidence.findings} things"
+        yield Refusal(DOCTOR_FINDINGS, f"doctor finds {things} wrong with it", ("agentv prompt doctor shows them",))
+
+
+def _not_sat(evidence: Evidence) -> Iterable[Refusal]:
+    """What keeps a prompt from `tested`: a whole sitting of this very text must be on record, passed or not."""
+    whole = [row for row in evidence.rows if is_whole(row)]
+    now = prompt_sha256(evidence.now)
+    if any(row.prompt_sha256 == now for row in whole):
+        return
+    if whole:
+        yield _stale(whole[-1], evidence.now)
+    elif evidence.rows:
+        yield Refusal(NO_EVIDENCE, "no whole exam of it is on record", (_why_not_whole(evidence.rows[-1]),))
+    else:
+        yield Refusal(NO_EVIDENCE, "it has never sat its exam")
+
+
+def _not_passed(evidence: Evidence) -> Iterable[Refusal]:
+    """What keeps a prompt from `ready`: its most recent sitting must be whole, of this very text, and passed."""
+    if not evidence.rows:
+        return
+    last = evidence.rows[-1]
+    if not is_whole(last):
+        yield Refusal(NO_EVIDENCE, f"its most recent exam ({last.ts}) does not count", (_why_not_whole(last),))
+    elif last.prompt_sha256 != prompt_sha256(evidence.now):
+        yield _stale(last, evidence.now)
+    if not last.all_passed:
+        yield Refusal(EXAM_NOT_PASSED, f"its most recent exam ({last.ts}) was not passed", tuple(_failures(last)))
+
+
+def _stale(row: Sitting, now: Mapping[str, str]) -> Refusal:
+    notes = tuple(str(change) for change in changes(row.files, now))
+    return Refusal(STALE_EVIDENCE, f"it was changed since its exam of {row.ts}", notes)
+
+
+def _why_not_whole(row: Sitting) -> str:
+    if row.partial:
+        return f"the exam of {row.ts} was of a part of it, or on another model than it names"
+    if row.prompt_sha256 is None:
+        return f"the row of {row.ts} does not say which text sat: sit the exam again"
+    return f"the exam of {row.ts} held no case"
+
+
+def _failures(row: Sitting) -> Iterable[str]:
+    """How many did not pass, and which."""
+    errored = f", {row.errored} of them errored" if row.errored else ""
+    yield f"{row.total - row.passed} of {row.total} did not pass{errored}"
+    yield from row.failed_cases

@@ -1,0 +1,156 @@
+"""Reading a prompt's log. A line that is no row is passed over and told, wherever it stands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+
+from agentv.errors import Diagnostic, StoreError
+from agentv.model.exam import Sitting
+from agentv.model.span import Span
+from agentv.prompts.disk import refusal
+from agentv.prompts.rows import Wrong, is_object, sitting_of
+
+LOG = ".eval.jsonl"
+"""The name of the file, in the prompt's directory."""
+
+BOM = b"\xef\xbb\xbf"
+_END = 1 << 16
+"""Bytes that are read of the end of a long log: the last few rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogFault:
+    """A line of a log that is no row.
+
+    Attributes:
+        line, column: from 1, the column in characters.
+        torn: it is the last one, and was not written to its end.
+    """
+
+    line: int
+    column: int
+    message: str
+    torn: bool = False
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The sittings of a prompt, the oldest first, and the lines that tell of none."""
+
+    rows: tuple[Sitting, ...] = ()
+    faults: tuple[LogFault, ...] = ()
+
+
+def log_path(directory: str) -> Path:
+    """Where the log of a prompt is."""
+    return Path(directory) / LOG
+
+
+def read_log(directory: str) -> Log:
+    """The log of a prompt; an empty one where there is none.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    data = _read(log_path(directory))
+    rows: list[Sitting] = []
+    faults: list[LogFault] = []
+    for number, line, ended in _lines(data.removeprefix(BOM)):
+        found = sitting_of(line, number)
+        if isinstance(found, Sitting):
+            rows.append(found)
+        else:
+            faults.append(_fault(found, number, torn=not ended and not is_object(line)))
+    return Log(tuple(rows), tuple(faults))
+
+
+def last_sitting(directory: str) -> Sitting | None:
+    """The most recent row, read from the end of the log; None where there is none. What is no row is passed over.
+
+    Its `line` is 0 where the log is too long to be counted.
+
+    Raises:
+        StoreError: the log cannot be read.
+    """
+    path = log_path(directory)
+    size, data = _END, b""
+    while True:
+        data, whole = _read_end(path, size)
+        lines = list(_lines(data.removeprefix(BOM) if whole else data))
+        cut = 0 if whole else 1  # the first line lacks its begin
+        for number, line, _ in reversed(lines[cut:]):
+            sitting = sitting_of(line, number if whole else 0)
+            if isinstance(sitting, Sitting):
+                return sitting
+        if whole:
+            return None
+        size *= 8
+
+
+def log_diagnostics(directory: str, log: Log) -> tuple[Diagnostic, ...]:
+    """What is wrong with a log, at its places. A torn end is a warning: the next sitting sets it aside."""
+    path = str(log_path(directory))
+    return tuple(
+        Diagnostic(
+            "bad-log",
+            fault.message,
+            Span(path, fault.line, fault.column, fault.line, fault.column + 1),
+            "warning" if fault.torn else "error",
+            fault.hint,
+        )
+        for fault in log.faults
+    )
+
+
+def _fault(wrong: Wrong, number: int, *, torn: bool) -> LogFault:
+    if not torn:
+        return LogFault(number, wrong.column, wrong.message, hint=wrong.hint)
+    message = "the line breaks off: its sitting was stopped while it was written down"
+    return LogFault(number, wrong.column, message, torn=True, hint="the next sitting sets it aside")
+
+
+def _lines(data: bytes) -> Iterator[tuple[int, bytes, bool]]:
+    """The lines that hold something: number from 1, without its end, and whether it has one."""
+    *whole, rest = data.split(b"\n")
+    for number, line in enumerate(whole, 1):
+        if line and not line.isspace():
+            yield number, line.rstrip(b"\r"), True
+    if rest and not rest.isspace():
+        yield len(whole) + 1, rest, False
+
+
+def _read(path: Path) -> bytes:
+    return _read_end(path, None)[0]
+
+
+def _read_end(path: Path, size: int | None) -> tuple[bytes, bool]:
+    """The last bytes of a file, all of them where no size is given, and whether that is the whole file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return b"", True
+    except OSError as error:
+        raise refusal("read", path, error) from error
+    try:
+        return _read_open(descriptor, path, size)
+    except OSError as error:
+        raise refusal("read", path, error) from error
+    finally:
+        os.close(descriptor)
+
+
+def _read_open(descriptor: int, path: Path, size: int | None) -> tuple[bytes, bool]:
+    found = os.fstat(descriptor)
+    if not S_ISREG(found.st_mode):
+        raise StoreError(f"cannot read {path}: it is {'a directory' if S_ISDIR(found.st_mode) else 'no file'}")
+    start = 0 if size is None else max(0, found.st_size - size)
+    os.lseek(descriptor, start, os.SEEK_SET)
+    parts = []
+    while part := os.read(descriptor, 1 << 20):
+        parts.append(part)
+    return b"".join(parts), start == 0

@@ -1,0 +1,165 @@
+"""A row of `.eval.jsonl`: a Sitting as one line of JSON, and back (SPEC section 11)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from agentv.model.exam import Sitting
+from agentv.model.values import Json
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_MERGE_MARKS = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """Why a line is no row.
+
+    Attributes:
+        column: in characters, from 1.
+    """
+
+    message: str
+    column: int = 1
+    hint: str | None = None
+
+
+def row_of(sitting: Sitting) -> dict[str, Json]:
+    """The row, its keys in the order of SPEC section 11: the five of eva first."""
+    return {
+        "ts": sitting.ts,
+        "all_passed": sitting.all_passed,
+        "total": sitting.total,
+        "passed": sitting.passed,
+        "failed_cases": list(sitting.failed_cases),
+        "run_id": sitting.run_id,
+        "prompt_sha256": sitting.prompt_sha256,
+        "files": dict(sitting.files),
+        "model": sitting.model,
+        "judge": sitting.judge,
+        "errored": sitting.errored,
+        "partial": sitting.partial,
+    }
+
+
+def line_of(sitting: Sitting) -> bytes:
+    """The row as a line, its end included. Half a character, which UTF-8 cannot say, is written as its escape."""
+    row = row_of(sitting)
+    try:
+        return json.dumps(row, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(row).encode() + b"\n"
+
+
+def sitting_of(line: bytes, number: int) -> Sitting | Wrong:
+    """The sitting that a line tells of.
+
+    Args:
+        line: without its end.
+        number: of the line in the log.
+    """
+    row = _json(line)
+    if isinstance(row, Wrong):
+        return row
+    for key, (wanted, holds) in _KEYS.items():
+        if key not in row and key in _NEEDED:
+            return Wrong(f"a row needs '{key}'")
+        if key in row and not holds(row[key]):
+            return Wrong(f"'{key}' must be {wanted}, found {_shown(row[key])}", _column(line, key))
+    known = {key: row[key] for key in _KEYS if key in row}
+    known |= {"failed_cases": tuple(known["failed_cases"]), "files": known.get("files") or {}}
+    sitting = Sitting(**known, line=number)
+    wrong = _contradiction(sitting)
+    return sitting if wrong is None else Wrong(wrong, _column(line, "all_passed"))
+
+
+def is_object(line: bytes) -> bool:
+    """Whether a line is a whole JSON object."""
+    return not isinstance(_json(line), Wrong)
+
+
+def _json(line: bytes) -> dict[str, Any] | Wrong:
+    if line.startswith(_MERGE_MARKS):
+        return Wrong("a mark of a merge conflict", hint="keep the rows of both sides, and remove the marks")
+    try:
+        found = json.loads(line.decode())
+    except UnicodeDecodeError as error:
+        return Wrong(f"not UTF-8 (byte {error.start + 1} of the line)")
+    except json.JSONDecodeError as error:
+        return Wrong(f"not JSON: {error.msg}", error.colno)
+    except (ValueError, RecursionError):  # a number of thousands of digits, thousands of brackets
+        return Wrong("not JSON that can be read")
+    return found if isinstance(found, dict) else Wrong(f"a row is a JSON object, found {_shown(found)}")
+
+
+def _contradiction(sitting: Sitting) -> str | None:
+    """What a row says against itself: nothing but an exam that was passed may look like one."""
+    if sitting.passed > sitting.total:
+        return f"{sitting.passed} of {sitting.total} passed"
+    if sitting.all_passed and (sitting.passed < sitting.total or sitting.errored or sitting.failed_cases):
+        failed = sitting.total - sitting.passed or sitting.errored or len(sitting.failed_cases)
+        return f"'all_passed' is true, and {failed} of {sitting.total} did not pass"
+    return None
+
+
+def _column(line: bytes, key: str) -> int:
+    text = line.decode(errors="replace")
+    return text.find(json.dumps(key)) + 1 or 1
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_boolean(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_text_or_none(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_digest(value: object) -> bool:
+    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _are_digests(value: object) -> bool:
+    return value is None or (isinstance(value, dict) and all(map(_is_digest, value.values())))
+
+
+_Kind = tuple[str, Callable[[object], bool]]
+_NEEDED: Final[Mapping[str, _Kind]] = {
+    "ts": ("text", _is_text),
+    "all_passed": ("true or false", _is_boolean),
+    "total": ("a whole number of 0 or more", _is_count),
+    "passed": ("a whole number of 0 or more", _is_count),
+    "failed_cases": ("a list of texts", _are_texts),
+}
+_FURTHER: Final[Mapping[str, _Kind]] = {
+    "run_id": ("text", _is_text_or_none),
+    "prompt_sha256": ("64 hexadecimal digits", lambda value: value is None or _is_digest(value)),
+    "files": ("an object of sha256 digests", _are_digests),
+    "model": ("text", _is_text_or_none),
+    "judge": ("text", _is_text_or_none),
+    "errored": ("a whole number of 0 or more", _is_count),
+    "partial": ("true or false", _is_boolean),
+}
+_KEYS = {**_NEEDED, **_FURTHER}
+"""Keys of a row → what they hold. Those of newer versions are passed over."""

@@ -1,0 +1,160 @@
+"""Another status in the text of `meta.yaml`: only the value changes, or one line is added. Pure.
+
+A rewriting is offered by `_edits` and taken only if the parser reads both texts alike, event by event, but for the
+status. So a form of YAML that is not foreseen leads to a refusal, never to a damaged file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from agentv.model.exam import PromptStatus
+from agentv.prompts.meta_events import STATUS, Document, Event, RewriteError, is_alias, is_scalar
+
+__all__ = ["RewriteError", "with_status"]
+
+_BOM = "\ufeff"
+_ENDS = ("\n", "\r")
+_BREAKS = re.compile("[\x85\u2028\u2029]")
+_STRING_TAGS = frozenset({None, "!", "tag:yaml.org,2002:str"})
+
+
+def with_status(data: bytes, to: PromptStatus) -> bytes:
+    """The file with a status; the same bytes where it says so already.
+
+    Raises:
+        RewriteError: it is no YAML mapping, or changing the status alone is impossible.
+    """
+    text = _decoded(data)
+    before = Document(text)
+    if before.status is not None and before.says == to:
+        return data
+    if before.status is not None and before.is_shared(before.status):
+        raise RewriteError(f"other values are its status's by the alias *{before.status.anchor}: write '{to}' yourself")
+    for edited in _edits(before, to):
+        try:
+            after = Document(edited)
+        except RewriteError:
+            continue
+        if _differ_in_status_alone(before, after, to):
+            return (_BOM if data.startswith(_BOM.encode()) else "").encode() + edited.encode()
+    raise RewriteError(f"its status is written in a way that cannot be changed safely: write '{STATUS}: {to}' yourself")
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RewriteError(f"it is not UTF-8 text (byte {error.start + 1})") from None
+    if _BREAKS.search(text):
+        raise RewriteError("it holds a line separator that YAML 1.1 and 1.2 read differently")
+    return text
+
+
+def _differ_in_status_alone(before: Document, after: Document, to: PromptStatus) -> bool:
+    """Whether two documents mean the same, but for the status, which is that of the second."""
+    if after.status is None or not is_scalar(after.status):
+        return False
+    if after.status.value != to or after.status.tag not in _STRING_TAGS:
+        return False
+    return _rest(before) == _rest(after)
+
+
+def _rest(document: Document) -> list[tuple[Any, ...]]:
+    """Everything but the status, as what can be compared."""
+    said: list[tuple[Any, ...]] = []
+    for pair in document.pairs:
+        if not (is_scalar(pair.key) and pair.key.value == STATUS):
+            said += [_meant(event) for event in (pair.key, *pair.value)]
+    anchored = [document.root] if document.root is not None else []
+    return said + [(one.anchor, one.tag) for one in anchored if one.anchor or one.tag]
+
+
+def _meant(event: Event) -> tuple[Any, ...]:
+    kind = type(event).__name__
+    if kind == "ScalarEvent":
+        return (kind, event.anchor, event.tag, event.implicit, event.value)
+    return (kind, getattr(event, "anchor", None), getattr(event, "tag", None))
+
+
+def _edits(document: Document, to: PromptStatus) -> Iterator[str]:
+    """Texts that may have the status, the likeliest first."""
+    if document.status is None:
+        yield from _with_a_line(document, to)
+    else:
+        yield from _with_the_value(document, document.status, to)
+
+
+def _with_the_value(document: Document, status: Event, to: PromptStatus) -> Iterator[str]:
+    text, start, end = document.text, document.offset(status.start_mark), document.offset(status.end_mark)
+    if is_alias(status):
+        yield text[:start] + to + text[end:]
+        return
+    if not is_scalar(status):
+        return
+    written, said = text[start:end], status.value.strip()
+    if said and (found := written.rfind(said)) >= 0:
+        yield text[: start + found] + to + text[start + found + len(said) :]
+    if status.style in ("'", '"'):  # written with escapes, or empty
+        yield text[: start + written.index(status.style) + 1] + to + text[end - 1 :]
+    elif not said:  # nothing stands there; in braces not even a colon need stand before it
+        yield f"{text[:end]} {to}{text[end:]}"
+        yield f"{text[:end]}: {to}{text[end:]}"
+    yield text[:start] + to + written[len(written.rstrip()) :] + text[end:]  # a block, whose line end belongs to it
+
+
+def _with_a_line(document: Document, to: PromptStatus) -> Iterator[str]:
+    text, root = document.text, document.root
+    line_end = _first_line_end(text)
+    if root is None:
+        yield f"{text}{'' if text.endswith(_ENDS) or not text else line_end}{STATUS}: {to}{line_end}"
+        return
+    if root.flow_style:
+        yield from _in_braces(document, root, to)
+        return
+    indent = " " * document.pairs[0].key.start_mark.column
+    end = _end_of(document)
+    yield text[:end] + _own_line(text[:end], f"{indent}{STATUS}: {to}", line_end) + text[end:]
+    start = document.starts[document.pairs[0].key.start_mark.line]
+    yield f"{text[:start]}{indent}{STATUS}: {to}{line_end}{text[start:]}"
+
+
+def _own_line(before: str, line: str, line_end: str) -> str:
+    return f"{line}{line_end}" if before.endswith(_ENDS) else f"{line_end}{line}"
+
+
+def _end_of(document: Document) -> int:
+    """The begin of the line behind the last value of a mapping in lines."""
+    last = document.pairs[-1].value[-1]
+    inside = [event for event in document.pairs[-1].value if is_scalar(event) or is_alias(event)]
+    # the end of a collection in lines is where the next thing begins; that of its last scalar is its own
+    mark = inside[-1].end_mark if inside and not _ends_in_brackets(document, last) else last.end_mark
+    offset = document.offset(mark)
+    if mark.column == 0 and offset:
+        return offset
+    following = [start for start in document.starts if start >= offset]
+    return following[0] if following else len(document.text)
+
+
+def _ends_in_brackets(document: Document, event: Event) -> bool:
+    return type(event).__name__ in ("MappingEndEvent", "SequenceEndEvent") and (
+        document.text[document.offset(event.start_mark) : document.offset(event.end_mark)] in ("]", "}")
+    )
+
+
+def _in_braces(document: Document, root: Event, to: PromptStatus) -> Iterator[str]:
+    text = document.text
+    if not document.pairs:
+        brace = text.index("{", document.offset(root.start_mark)) + 1
+        yield f"{text[:brace]}{STATUS}: {to}{text[brace:]}"
+        return
+    quote = '"' if document.pairs[0].key.style == '"' else ""
+    end = document.offset(document.pairs[-1].value[-1].end_mark)
+    yield f"{text[:end]}, {quote}{STATUS}{quote}: {quote}{to}{quote}{text[end:]}"
+
+
+def _first_line_end(text: str) -> str:
+    found = re.search(r"\r\n|\r|\n", text)
+    return found[0] if found else "\n"

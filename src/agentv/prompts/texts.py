@@ -1,0 +1,63 @@
+"""The texts that sat, kept by their digest under `.agentv/exams/`, so that `diff` can show them (SPEC section 11)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from agentv.prompts.disk import DISK, Disk, refusal, write_all
+
+
+def texts_directory(home: Path) -> Path:
+    """Where the texts lie; `home` holds `.agentv`, or is the repository's root."""
+    return home / ".agentv" / "exams"
+
+
+def keep(home: Path, texts: Mapping[str, bytes], disk: Disk = DISK) -> None:
+    """Keep the texts of an exam. One that is kept already is left alone.
+
+    Raises:
+        StoreError: the system refuses; each text is kept whole or not at all.
+    """
+    directory = texts_directory(home)
+    try:
+        disk.make_directory(directory)
+        if not (directory / ".gitignore").exists():  # whoever has changed it wants it so
+            _keep(disk, directory / ".gitignore", b"*\n")
+        for data in texts.values():
+            _keep(disk, directory / hashlib.sha256(data).hexdigest(), data)
+    except OSError as error:
+        raise refusal("write", directory, error) from error
+
+
+def kept(home: Path, sha256: str) -> bytes | None:
+    """A text by its digest; None where it is not kept here, or is damaged."""
+    if not sha256.isalnum():  # it comes out of a log, and is made a path
+        return None
+    try:
+        data = (texts_directory(home) / sha256).read_bytes()
+    except OSError:
+        return None
+    return data if hashlib.sha256(data).hexdigest() == sha256 else None
+
+
+def _keep(disk: Disk, path: Path, data: bytes) -> None:
+    """Write a file, unless it is there at its full length; a power cut may have left a shorter one."""
+    with suppress(FileNotFoundError):
+        if disk.stat_at(path).st_size == len(data):
+            return
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    descriptor = disk.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        try:
+            write_all(disk, descriptor, data)
+        finally:
+            disk.close(descriptor)
+        disk.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            disk.unlink(beside)
+        raise

@@ -1,0 +1,78 @@
+"""A Disk whose calls fail, fall short or end the process at the nth of them."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from typing import Any
+
+from agentv.prompts.disk import Disk
+
+CALLS = tuple(name for name in vars(Disk) if not name.startswith("_"))
+
+
+class CountingDisk(Disk):
+    """Names every call that is made, in `calls`; `at` says what happens before one."""
+
+    def __init__(self, at: Callable[[int, str], None] = lambda _number, _name: None) -> None:
+        self.calls: list[str] = []
+        self._at = at
+
+    def __getattribute__(self, name: str) -> Any:
+        if name not in CALLS:
+            return super().__getattribute__(name)
+        made = super().__getattribute__(name)
+
+        def call(*arguments: Any) -> Any:
+            self.calls.append(name)
+            if name == "close":  # a descriptor is gone even where closing it fails
+                made(*arguments)
+            self._at(len(self.calls) - 1, name)
+            return None if name == "close" else made(*arguments)
+
+        return call
+
+
+def failing(number: int, code: int = errno.EIO) -> CountingDisk:
+    """The nth call, from 0, is refused by the system."""
+
+    def at(place: int, _name: str) -> None:
+        if place == number:
+            raise OSError(code, os.strerror(code))
+
+    return CountingDisk(at)
+
+
+def refusing(code: int, *names: str) -> CountingDisk:
+    """Every call of these names is refused."""
+
+    def at(_place: int, name: str) -> None:
+        if name in names:
+            raise OSError(code, os.strerror(code))
+
+    return CountingDisk(at)
+
+
+def dying(number: int) -> CountingDisk:
+    """The process ends before the nth call: nothing is cleaned up."""
+
+    def at(place: int, _name: str) -> None:
+        if place == number:
+            os._exit(9)
+
+    return CountingDisk(at)
+
+
+class FullDisk(Disk):
+    """Takes so many bytes in all, and then no more."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        if not self._room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        taken = super().write(descriptor, data[: self._room])
+        self._room -= taken
+        return taken

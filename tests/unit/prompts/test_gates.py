@@ -1,0 +1,121 @@
+"""The gates: nothing but a whole, passed exam of this very text makes a prompt ready."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from agentv.model.exam import DESCRIPTION, STATUSES, PromptMeta, Sitting
+from agentv.prompts.evidence import prompt_sha256
+from agentv.prompts.gates import Evidence, next_status, previous_status, refusals, standing
+
+NOW = {"prompt.md": "aa", DESCRIPTION: "bb"}
+THEN = {"prompt.md": "cc", "old.md": "dd"}
+NOW_SHA, THEN_SHA = prompt_sha256(NOW), prompt_sha256(THEN)
+
+
+def row(files=NOW, *, passed=True, **more) -> Sitting:
+    kept = {"prompt_sha256": prompt_sha256(files), "files": files} | more
+    return Sitting("2026-11-22T08:00:00Z", passed, 3, 3 if passed else 2, () if passed else ("b",), **kept)
+
+
+PASSED, FAILED = row(), row(passed=False)
+OLD, OLD_FAILED = row(THEN), row(THEN, passed=False)
+PARTIAL = row(partial=True)
+EVA = row({}, prompt_sha256=None)
+EMPTY = Sitting("t", True, 0, 0, prompt_sha256=NOW_SHA, files=NOW)
+
+
+def codes(to, *rows, status="draft", findings=0) -> list[str]:
+    return [one.code for one in refusals(status, to, Evidence(rows, NOW, findings))]
+
+
+@pytest.mark.parametrize(
+    ("rows", "tested", "ready"),
+    [
+        ([PASSED], [], []),
+        ([FAILED], [], ["exam-not-passed"]),
+        ([], ["no-evidence"], ["no-evidence"]),
+        ([PARTIAL], ["no-evidence"], ["no-evidence"]),
+        ([EVA], ["no-evidence"], ["no-evidence"]),
+        ([EMPTY], ["no-evidence"], ["no-evidence"]),
+        ([OLD], ["stale-evidence"], ["stale-evidence"]),
+        ([OLD_FAILED], ["stale-evidence"], ["stale-evidence", "exam-not-passed"]),
+        ([PASSED, OLD], [], ["stale-evidence"]),
+        ([PASSED, FAILED], [], ["exam-not-passed"]),
+        ([PASSED, PARTIAL], [], ["no-evidence"]),
+        ([PASSED, EVA], [], ["no-evidence"]),
+        ([OLD, PARTIAL], ["stale-evidence"], ["stale-evidence", "no-evidence"]),
+        ([FAILED, PASSED], [], []),
+        ([OLD_FAILED, EVA, PARTIAL, PASSED], [], []),
+    ],
+)
+def test_what_opens_the_gates(rows, tested, ready):
+    assert codes("tested", *rows) == tested
+    assert codes("ready", *rows) == codes("ready", *rows, status="tested") == ready
+
+
+def test_doctors_findings_shut_both_gates():
+    assert codes("tested", PASSED, findings=1) == codes("ready", PASSED, findings=2) == ["doctor-findings"]
+    (refusal,) = refusals("draft", "tested", Evidence((PASSED,), NOW, 2))
+    assert refusal.message == "doctor finds 2 things wrong with it"
+
+
+def test_only_whole_passed_exams_of_this_text_ever_make_a_prompt_ready():
+    kinds = [PASSED, FAILED, OLD, OLD_FAILED, PARTIAL, EVA, EMPTY]
+    for rows in itertools.chain.from_iterable(itertools.product(kinds, repeat=size) for size in range(4)):
+        assert (codes("ready", *rows) == []) == (bool(rows) and rows[-1] is PASSED)
+        assert (codes("tested", *rows) == []) == (PASSED in rows or FAILED in rows)
+
+
+def test_a_step_back_asks_for_no_evidence():
+    assert codes("draft", status="ready") == codes("tested", status="ready", findings=3) == []
+
+
+def test_stale_evidence_says_what_changed():
+    (refusal,) = refusals("tested", "ready", Evidence((OLD,), NOW))
+    assert refusal.message == "it was changed since its exam of 2026-11-22T08:00:00Z"
+    assert refusal.notes == ("the description: added", "old.md: removed", "prompt.md: edited")
+
+
+def test_an_exam_that_was_not_passed_says_which_cases_were_not():
+    (refusal,) = refusals("tested", "ready", Evidence((row(passed=False, errored=1),), NOW))
+    assert refusal.notes == ("1 of 3 did not pass, 1 of them errored", "b")
+
+
+@pytest.mark.parametrize(("one", "why"), [(PARTIAL, "a part of it"), (EVA, "which text sat"), (EMPTY, "no case")])
+def test_an_exam_that_does_not_count_says_why(one, why):
+    (refusal,) = refusals("draft", "tested", Evidence((one,), NOW))
+    assert why in refusal.notes[0]
+
+
+def test_a_prompts_life():
+    assert [next_status(one) for one in STATUSES] == ["tested", "ready", None]
+    assert [previous_status(one) for one in STATUSES] == [None, "draft", "tested"]
+
+
+@pytest.mark.parametrize(
+    ("status", "rows", "edited", "evidence", "failed"),
+    [
+        ("ready", [PASSED], False, PASSED, None),
+        ("ready", [OLD], True, OLD, None),
+        ("ready", [OLD, FAILED], True, OLD, FAILED),
+        ("ready", [PASSED, OLD], False, PASSED, None),
+        ("ready", [PASSED, FAILED], False, PASSED, FAILED),
+        ("ready", [FAILED, PASSED], False, PASSED, None),
+        ("ready", [PASSED, PARTIAL], False, PASSED, None),
+        ("ready", [FAILED], False, None, None),
+        ("ready", [PARTIAL, EVA, EMPTY], False, None, None),
+        ("ready", [], False, None, None),
+        ("tested", [FAILED], False, FAILED, None),
+        ("tested", [OLD_FAILED], True, OLD_FAILED, None),
+        ("tested", [PASSED, FAILED], False, FAILED, None),
+        ("tested", [], False, None, None),
+        ("draft", [OLD], False, OLD, None),
+        ("draft", [], False, None, None),
+    ],
+)
+def test_how_a_prompt_stands_to_its_status(status, rows, edited, evidence, failed):
+    found = standing(PromptMeta("p", status=status), rows, NOW_SHA)
+    assert (found.edited, found.evidence, found.failed_since) == (edited, evidence, failed)

@@ -1,0 +1,461 @@
+"""The log of a prompt: nothing that was sat is lost, and nothing that was not sat is believed."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.errors import StoreError
+from agentv.model.exam import Sitting
+from agentv.prompts.appending import LOCK_TRIES, Appending
+from agentv.prompts.disk import Disk
+from agentv.prompts.log import LOG, TORN, append, last_sitting, log_diagnostics, read_log
+from agentv.prompts.rows import line_of, row_of, sitting_of
+from doubles.faulty_disk import CountingDisk, FullDisk, failing, refusing
+
+SHA = "ab" * 32
+ROW = Sitting("2026-11-22T08:00:00Z", True, 2, 2, run_id="r", prompt_sha256=SHA, files={"prompt.md": SHA})
+FAILED = Sitting("2026-11-21T08:00:00Z", False, 3, 1, ("b", "trigger: clean up"), errored=1, partial=True)
+EVA = b'{"ts": "yesterday", "all_passed": false, "total": 2, "passed": 1, "failed_cases": ["a"]}\n'
+
+
+@pytest.fixture
+def prompt(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def never(_seconds: float) -> None:
+    raise AssertionError("nobody holds the lock")
+
+
+def put(prompt: Path, data: bytes) -> Path:
+    (prompt / LOG).write_bytes(data)
+    return prompt
+
+
+def logged(prompt: Path) -> bytes:
+    return (prompt / LOG).read_bytes()
+
+
+def told(prompt: Path) -> list[tuple[int, int, str, bool]]:
+    return [(one.line, one.column, one.message, one.torn) for one in read_log(str(prompt)).faults]
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+def test_what_was_appended_is_read(prompt):
+    assert append(str(prompt), ROW) == append(str(prompt), FAILED) == ()
+    assert read_log(str(prompt)).rows == (replace(ROW, line=1), replace(FAILED, line=2))
+    assert last_sitting(str(prompt)) == replace(FAILED, line=2)
+
+
+def test_a_row_holds_the_keys_in_their_order(prompt):
+    append(str(prompt), ROW)
+    keys = "ts all_passed total passed failed_cases run_id prompt_sha256 files model judge errored partial"
+    assert list(json.loads(logged(prompt))) == keys.split()
+
+
+def test_a_prompt_that_never_sat_has_an_empty_log(prompt):
+    assert read_log(str(prompt)).rows == ()
+    assert last_sitting(str(prompt)) is None
+
+
+def test_rows_of_eva_and_of_newer_versions_are_read(prompt):
+    put(prompt, EVA + b'{"ts":"t","all_passed":true,"total":1,"passed":1,"failed_cases":[],"files":null,"cost":3}\n')
+    first, second = read_log(str(prompt)).rows
+    assert first == Sitting("yesterday", False, 2, 1, ("a",), line=1)
+    assert (second.files, second.prompt_sha256, second.line) == ({}, None, 2)
+
+
+def test_line_ends_blank_lines_and_a_byte_order_mark_are_no_matter(prompt):
+    put(prompt, b"\xef\xbb\xbf" + EVA.rstrip() + b"\r\n\r\n  \n" + EVA)
+    assert [row.line for row in read_log(str(prompt)).rows] == [1, 4]
+    assert told(prompt) == []
+
+
+WRONG = {
+    b"<<<<<<< HEAD": (1, "a mark of a merge conflict"),
+    b"[1, 2]": (1, "a row is a JSON object, found [1, 2]"),
+    b'{"ts": "t",, "a": 1}': (12, "not JSON: Expecting property name enclosed in double quotes"),
+    b"\xff{}": (1, "not UTF-8 (byte 1 of the line)"),
+    b'{"ts": "t"}': (1, "a row needs 'all_passed'"),
+    EVA.replace(b"2,", b'"2",'): (42, "'total' must be a whole number of 0 or more, found \"2\""),
+    EVA.replace(b"2,", b"-1,"): (42, "'total' must be a whole number of 0 or more, found -1"),
+    EVA.replace(b"2,", b"true,"): (42, "'total' must be a whole number of 0 or more, found true"),
+    EVA.replace(b'["a"]', b"[1]"): (67, "'failed_cases' must be a list of texts, found [1]"),
+    EVA.replace(b"}", b', "prompt_sha256": "AB"}'): (
+        90,
+        "'prompt_sha256' must be 64 hexadecimal digits, found \"AB\"",
+    ),
+    EVA.replace(b"}", b', "files": {"a": 1}}'): (
+        90,
+        "'files' must be an object of sha256 digests, found {\"a\": 1}",
+    ),
+    EVA.replace(b"2,", b"9" * 5000 + b","): (1, "not JSON that can be read"),
+    b"[" * 100_000: (1, "not JSON that can be read"),
+    EVA.replace(b"false", b"true"): (21, "'all_passed' is true, and 1 of 2 did not pass"),
+    EVA.replace(b'"passed": 1', b'"passed": 3'): (21, "3 of 2 passed"),
+    EVA.replace(b"false", b"true").replace(b'"passed": 1', b'"passed": 2'): (
+        21,
+        "'all_passed' is true, and 1 of 2 did not pass",
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "place"), WRONG.items(), ids=[one[1] for one in WRONG.values()])
+def test_a_line_that_is_no_row_is_told_at_its_place_and_passed_over(prompt, line, place):
+    put(prompt, EVA + line.rstrip(b"\n") + b"\n" + EVA)
+    assert told(prompt) == [(2, *place, False)]
+    assert [row.line for row in read_log(str(prompt)).rows] == [1, 3]
+    (found,) = log_diagnostics(str(prompt), read_log(str(prompt)))
+    assert (found.code, found.severity, found.span.line) == ("bad-log", "error", 2)
+
+
+def test_a_torn_last_line_is_told_as_such_wherever_it_breaks_off(prompt):
+    for end in range(1, len(EVA) - 1):
+        put(prompt, EVA + EVA[:end])
+        assert [(fault.line, fault.torn) for fault in read_log(str(prompt)).faults] == [(2, True)]
+        assert last_sitting(str(prompt)).line == 1
+    assert log_diagnostics(str(prompt), read_log(str(prompt)))[0].severity == "warning"
+
+
+def test_a_last_line_without_its_end_that_is_whole_counts(prompt):
+    put(prompt, EVA + EVA.rstrip())
+    assert [row.line for row in read_log(str(prompt)).rows] == [1, 2]
+    assert told(prompt) == []
+
+
+def test_a_last_line_that_is_whole_and_no_row_is_not_torn(prompt):
+    put(prompt, EVA + b'{"ts": "t"}')
+    assert told(prompt) == [(2, 1, "a row needs 'all_passed'", False)]
+
+
+def test_the_end_of_a_line_that_is_no_row_is_never_taken_for_one(prompt):
+    row = line_of(ROW)
+    put(prompt, EVA + b"x" + row + b"\n" * ((1 << 16) - len(row)))  # what is read first begins inside the line
+    assert last_sitting(str(prompt)) == read_log(str(prompt)).rows[-1]
+
+
+def test_the_last_row_of_a_long_log_is_read_from_its_end(prompt):
+    put(prompt, EVA * 2_000 + line_of(ROW))
+    assert last_sitting(str(prompt)) == ROW
+
+
+def test_the_last_row_is_found_before_any_number_of_lines_that_are_none(prompt):
+    put(prompt, line_of(ROW) + b"no row\n" * 20_000)
+    assert last_sitting(str(prompt)) == replace(ROW, line=1)
+    put(prompt, b"no row\n" * 20_000)
+    assert last_sitting(str(prompt)) is None
+
+
+def test_a_row_that_is_longer_than_what_is_read_at_once_is_found(prompt):
+    long = replace(FAILED, failed_cases=tuple(f"case {number}" for number in range(20_000)))
+    append(str(prompt), ROW)
+    append(str(prompt), long)
+    assert last_sitting(str(prompt)) == replace(long, line=2)
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo], ids=["directory", "pipe"])
+def test_a_log_that_is_no_file_is_neither_read_nor_written_nor_waited_for(prompt, make):
+    make(prompt / LOG)
+    for act in (read_log, last_sitting, lambda directory: append(directory, ROW)):
+        with pytest.raises(StoreError, match=r"cannot (read|write) .*eval\.jsonl: it is (a directory|no file)"):
+            act(str(prompt))
+
+
+# -- appending ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", [1, 20, len(EVA) - 2])
+def test_a_torn_line_is_set_aside_and_told(prompt, end):
+    put(prompt, EVA + EVA[:end])
+    (note,) = append(str(prompt), ROW)
+    assert "breaks off" in note
+    assert note.endswith(f"moved to {TORN}")
+    assert logged(prompt) == EVA + line_of(ROW)
+    assert (prompt / TORN).read_bytes() == EVA[:end] + b"\n"
+    assert append(str(prompt), ROW) == ()
+
+
+def test_torn_lines_are_gathered(prompt):
+    for _ in range(2):
+        put(prompt, b'{"ts"')
+        append(str(prompt), ROW)
+    assert (prompt / TORN).read_bytes() == b'{"ts"\n{"ts"\n'
+
+
+def test_what_a_power_cut_leaves_is_torn(prompt):
+    put(prompt, EVA + b"\0" * 300)
+    append(str(prompt), ROW)
+    assert logged(prompt) == EVA + line_of(ROW)
+
+
+def test_a_long_torn_line_is_set_aside_whole(prompt):
+    torn = b'{"ts": "' + b"x" * 300_000
+    put(prompt, EVA + torn)
+    append(str(prompt), ROW)
+    assert logged(prompt) == EVA + line_of(ROW)
+    assert (prompt / TORN).read_bytes() == torn + b"\n"
+
+
+@pytest.mark.parametrize("before", [EVA.rstrip(), EVA + b"  ", b"\xef\xbb\xbf", b"\xef\xbb\xbf" + EVA.rstrip()])
+def test_a_line_without_its_end_gets_it_first(prompt, before):
+    put(prompt, before)
+    assert append(str(prompt), ROW) == ()
+    assert logged(prompt) == before + b"\n" + line_of(ROW)
+    assert told(prompt) == []
+
+
+def test_a_torn_line_that_cannot_be_moved_keeps_no_row_from_being_written(prompt):
+    put(prompt, EVA + b'{"ts"')
+    (prompt / TORN).mkdir()
+    (note,) = append(str(prompt), ROW)
+    assert "it is left there: cannot move it to" in note
+    assert logged(prompt) == EVA + b'{"ts"\n' + line_of(ROW)
+    assert [row.line for row in read_log(str(prompt)).rows] == [1, 3]
+
+
+def test_a_row_is_one_call_of_the_system(prompt):
+    put(prompt, EVA.rstrip())
+    disk = CountingDisk()
+    append(str(prompt), ROW, Appending(disk))
+    assert disk.calls.count("write") == 1
+    assert disk.calls.index("lock") < disk.calls.index("write") < disk.calls.index("sync")
+
+
+def test_every_text_can_stand_in_a_row(prompt):
+    hostile = replace(FAILED, failed_cases=("a\nb\r\u2028\0", "\ud800", "é😀"), model='"')
+    append(str(prompt), hostile)
+    assert logged(prompt).count(b"\n") == 1
+    assert last_sitting(str(prompt)) == replace(hostile, line=1)
+
+
+texts = st.text()
+sittings = st.builds(
+    lambda ts, cases, passed, **more: Sitting(
+        ts, not cases and bool(passed), passed + len(cases), passed, tuple(cases), **more
+    ),
+    texts,
+    st.lists(texts),
+    st.integers(0, 5),
+    run_id=st.none() | texts,
+    prompt_sha256=st.none() | st.just(SHA),
+    files=st.dictionaries(texts, st.just(SHA)),
+    model=st.none() | texts,
+    partial=st.booleans(),
+)
+
+
+@given(sittings)
+def test_any_sitting_survives_its_line(sitting):
+    line = line_of(sitting)
+    assert line.count(b"\n") == 1
+    assert sitting_of(line.rstrip(b"\n"), 7) == replace(sitting, line=7)
+    assert json.loads(line) == row_of(sitting)
+
+
+@given(sittings, st.data())
+def test_a_line_that_is_cut_off_anywhere_is_never_a_row(sitting, data):
+    line = line_of(sitting)
+    end = data.draw(st.integers(0, len(line) - 2))
+    assert not isinstance(sitting_of(line[:end], 1), Sitting)
+
+
+# -- locks, and systems that refuse ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS])
+def test_where_files_cannot_be_locked_the_row_is_written_and_that_is_told(prompt, code):
+    (note,) = append(str(prompt), ROW, Appending(refusing(code, "lock")))
+    assert "without a lock, since files cannot be locked there" in note
+    assert logged(prompt) == line_of(ROW)
+
+
+def test_where_files_cannot_be_synchronised_the_row_counts_and_a_disk_that_fails_is_told(prompt):
+    assert append(str(prompt), ROW, Appending(refusing(errno.EINVAL, "sync"))) == ()
+    with pytest.raises(StoreError, match="Input/output error"):
+        append(str(prompt), FAILED, Appending(refusing(errno.EIO, "sync")))
+    assert logged(prompt) == line_of(ROW)
+
+
+def test_without_a_lock_nothing_is_cut_off(prompt):
+    put(prompt, EVA + b'{"ts"')
+    disk = refusing(errno.ENOLCK, "lock", "truncate")
+    notes = append(str(prompt), ROW, Appending(disk))
+    assert len(notes) == 2
+    assert "it was left there, since the log is not locked" in notes[1]
+    assert logged(prompt) == EVA + b'{"ts"\n' + line_of(ROW)
+
+
+def test_a_lock_that_another_process_never_lets_go_loses_no_row(prompt):
+    pauses = []
+    held = Appending(refusing(errno.EWOULDBLOCK, "lock"), pauses.append)
+    (note,) = append(str(prompt), ROW, held)
+    assert len(pauses) == LOCK_TRIES
+    assert "another process has locked it for 10 s" in note
+    assert logged(prompt) == line_of(ROW)
+
+
+def test_a_lock_is_waited_for(prompt):
+    import fcntl
+
+    pauses = []
+    with (prompt / LOG).open("ab") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+
+        def let_go(seconds):
+            pauses.append(seconds)
+            fcntl.flock(other, fcntl.LOCK_UN)
+
+        assert append(str(prompt), ROW, Appending(pause=let_go)) == ()
+    assert len(pauses) == 1
+
+
+def test_a_log_that_git_replaces_meanwhile_is_opened_anew(prompt):
+    put(prompt, EVA)
+
+    class Checkout(Disk):
+        def lock(self, descriptor):
+            super().lock(descriptor)
+            if not (prompt / "done").exists():
+                (prompt / "done").touch()
+                (prompt / "new").write_bytes(EVA + EVA)
+                (prompt / "new").replace(prompt / LOG)
+
+    append(str(prompt), ROW, Appending(Checkout()))
+    assert logged(prompt) == EVA + EVA + line_of(ROW)
+
+
+def test_a_log_that_is_removed_over_and_over_is_given_up(prompt):
+    class Remover(Disk):
+        def lock(self, descriptor):
+            (prompt / LOG).unlink()
+
+    with pytest.raises(StoreError, match="other programs keep replacing it"):
+        append(str(prompt), ROW, Appending(Remover()))
+
+
+@pytest.mark.parametrize("room", [0, 1, 50])
+def test_a_full_disk_leaves_the_log_as_it_was(prompt, room):
+    put(prompt, EVA)
+    with pytest.raises(StoreError, match=r"cannot write .*/\.eval\.jsonl: no space is left on the disk"):
+        append(str(prompt), ROW, Appending(FullDisk(room)))
+    assert logged(prompt) == EVA
+
+
+def test_a_write_that_falls_short_is_carried_on(prompt):
+    class Short(Disk):
+        def write(self, descriptor, data):
+            return super().write(descriptor, data[:7])
+
+    append(str(prompt), ROW, Appending(Short()))
+    assert logged(prompt) == line_of(ROW)
+
+
+def test_whatever_call_fails_once_the_log_holds_the_old_rows_and_the_new_one_only_if_none_is_told(prompt):
+    place, refused = 0, []
+    while True:
+        put(prompt, EVA + b'{"ts"')
+        disk = failing(place)
+        try:
+            append(str(prompt), ROW, Appending(disk, never))
+        except StoreError:
+            refused.append(disk.calls[place])
+            assert [row.line for row in read_log(str(prompt)).rows] == [1], disk.calls
+        else:
+            assert len(read_log(str(prompt)).rows) == 2, disk.calls
+        if place >= len(disk.calls):
+            break
+        place += 1
+    assert set(refused) == {"open", "stat", "stat_at", "lock", "read", "write", "sync"}
+
+
+def test_a_log_in_a_directory_that_may_not_be_written_says_so(prompt):
+    with pytest.raises(StoreError, match="permission denied"):
+        append(str(prompt), ROW, Appending(refusing(errno.EACCES, "open")))
+    with pytest.raises(StoreError, match="it does not exist"):
+        append(str(prompt / "gone"), ROW)
+
+
+WRITER = """
+import sys
+from agentv.model.exam import Sitting
+from agentv.prompts.log import append
+directory, name, count = sys.argv[1:]
+sys.stdin.readline()
+for number in range(int(count)):
+    assert append(directory, Sitting("t", True, 1, 1, run_id=f"{name}-{number}", model="x" * 3000)) == ()
+"""
+
+
+def test_several_processes_that_append_at_once_tear_nothing(prompt):
+    count = 40
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(prompt), str(name), str(count)], stdin=subprocess.PIPE)
+        for name in range(3)
+    ]
+    for one in writers:
+        one.communicate(b"go\n", timeout=60)
+    assert [one.returncode for one in writers] == [0, 0, 0]
+    log = read_log(str(prompt))
+    assert log.faults == ()
+    found = [row.run_id for row in log.rows]
+    for name in range(3):  # none is lost, and each process's rows stand in their order
+        assert [one for one in found if one.startswith(f"{name}-")] == [f"{name}-{number}" for number in range(count)]
+    assert not (prompt / TORN).exists()
+
+
+KILLED = """
+import sys
+from agentv.model.exam import Sitting
+from agentv.prompts.appending import Appending, append
+from agentv.prompts.disk import Disk
+directory, name, torn = sys.argv[1:]
+
+class Dying(Disk):
+    def write(self, descriptor, data):
+        if int(torn) and number == 3:
+            super().write(descriptor, data[:-9])
+            import os
+            os._exit(9)
+        return super().write(descriptor, data)
+
+number = 0
+while True:
+    append(directory, Sitting("t", True, 1, 1, run_id=f"{name}-{number}", model="x" * 3000), Appending(Dying()))
+    print(f"{name}-{number}", flush=True)
+    number += 1
+"""
+
+
+def test_processes_that_are_killed_while_they_append_lose_no_row_of_any_other(prompt):
+    writers = [
+        subprocess.Popen([sys.executable, "-c", KILLED, str(prompt), str(name), torn], stdout=subprocess.PIPE)
+        for name, torn in enumerate("0100")
+    ]
+    said: list[str] = []
+    for one in reversed(writers):  # each writes for a while, and is killed whatever it is doing
+        said += [one.stdout.readline().decode().strip() for _ in range(3)]
+        if one is not writers[1]:  # which ends by itself, in the middle of a line
+            one.kill()
+        said += one.stdout.read().decode().split()
+        one.wait()
+        one.stdout.close()
+    append(str(prompt), ROW)
+    log = read_log(str(prompt))
+    assert log.faults == ()
+    found = [row.run_id for row in log.rows]
+    assert set(said) <= set(found)
+    assert len(found) == len(set(found))
+    assert log.rows[-1] == replace(ROW, line=len(found))
+    assert (prompt / TORN).read_bytes().count(b"1-3") >= 1

@@ -1,0 +1,356 @@
+"""The status in meta.yaml: nothing else changes, and at any moment the old file or the new one stands there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.errors import StoreError
+from agentv.model.exam import STATUSES
+from agentv.prompts.disk import Disk
+from agentv.prompts.status import write_status
+from agentv.prompts.status_text import RewriteError, with_status
+from agentv.spec.meta import read_meta
+from agentv.spec.nodes import MapNode, plain
+from agentv.spec.report import Report
+from agentv.spec.yaml import read_yaml
+from doubles.faulty_disk import FullDisk, failing, refusing
+from doubles.loading import reading_of
+
+OLD = b"# whom to ask\nowner: ada\nstatus: draft   # not yet\n"
+NEW = OLD.replace(b"draft", b"ready")
+
+REWRITTEN = {
+    "in its line": ("description: x\nstatus: draft\nowner: y\n", "description: x\nstatus: ready\nowner: y\n"),
+    "with a comment": ("status:   draft   # draft\n", "status:   ready   # draft\n"),
+    "windows": ("\ufeffa: x\r\nstatus: draft\r\nb: y", "\ufeffa: x\r\nstatus: ready\r\nb: y"),
+    "old macintosh": ("a: x\rstatus: draft\rb: y\r", "a: x\rstatus: ready\rb: y\r"),
+    "single quotes": ("status: 'draft'", "status: 'ready'"),
+    "double quotes": ('status: "draft"\n', 'status: "ready"\n'),
+    "escapes": ('status: "dr\\x61ft" # x\n', 'status: "ready" # x\n'),
+    "empty quotes": ("status: ''\n", "status: 'ready'\n"),
+    "braces": ("{a: b, status: draft, c: d}\n", "{a: b, status: ready, c: d}\n"),
+    "json": ('{"status":"draft","a":1}', '{"status":"ready","a":1}'),
+    "a quoted key": ('"status" : draft\n', '"status" : ready\n'),
+    "a key with a question mark": ("? status\n: draft\n", "? status\n: ready\n"),
+    "an anchor": ("status: &draft draft\n", "status: &draft ready\n"),
+    "a tag": ("status: !!str draft\n", "status: !!str ready\n"),
+    "an alias": ("d: &s draft\nstatus: *s # x\nz: 1\n", "d: &s draft\nstatus: ready # x\nz: 1\n"),
+    "an alias in braces": ("{d: &s draft, status: *s }\n", "{d: &s draft, status: ready }\n"),
+    "nothing": ("status:\nowner: x\n", "status: ready\nowner: x\n"),
+    "nothing, and a comment": ("status: # soon\nowner: x\n", "status: ready # soon\nowner: x\n"),
+    "nothing in braces": ("{status: , a: b}\n", "{status:  ready, a: b}\n"),
+    "not even a colon": ("{status, a: b}\n", "{status: ready, a: b}\n"),
+    "null": ("status: ~\n", "status: ready\n"),
+    "a block": ("status: |\n  draft\nowner: x\n", "status: ready\nowner: x\n"),
+    "a folded block": ("status: >- # draft\n  draft\n\n# c\n", "status: >- # draft\n  ready\n\n# c\n"),
+    "further in": ("old: {status: draft}\nstatus: draft\n", "old: {status: draft}\nstatus: ready\n"),
+    "beside wide letters": (
+        "a: é😀 # 😀\n😀: {😀: [😀], status: draft}\nstatus: draft\n",
+        "a: é😀 # 😀\n😀: {😀: [😀], status: draft}\nstatus: ready\n",
+    ),
+    "one line more": ("a: b\n", "a: b\nstatus: ready\n"),
+    "one line more, without an end": ("a: b", "a: b\nstatus: ready"),
+    "one line more on windows": ("\ufeffa: b\r\n", "\ufeffa: b\r\nstatus: ready\r\n"),
+    "before trailing comments": ("a:\n- b # c\n# end\n", "a:\n- b # c\nstatus: ready\n# end\n"),
+    "before the end of the document": ("a: b\n...\n", "a: b\nstatus: ready\n...\n"),
+    "behind brackets": ("a: [b,\n c] # d\nmore:\n  x: {}\n", "a: [b,\n c] # d\nmore:\n  x: {}\nstatus: ready\n"),
+    "behind a block that keeps its blank lines": ("a: |+\n  b\n\n\n", "a: |+\n  b\n\n\nstatus: ready\n"),
+    "behind a block without an end": ("a: |\n  b", "status: ready\na: |\n  b"),
+    "behind a text of two lines": ("a: 'x\n\n  y'\n", "a: 'x\n\n  y'\nstatus: ready\n"),
+    "behind nothing": ("a: b\nc:\n", "a: b\nc:\nstatus: ready\n"),
+    "indented": ("  a: b\n  c: d\n", "  a: b\n  c: d\n  status: ready\n"),
+    "into braces": ("{a: b}\n", "{a: b, status: ready}\n"),
+    "into braces with a last comma": ("{a: b,}\n", "{a: b, status: ready,}\n"),
+    "into json": ('{"a": {}}', '{"a": {}, "status": "ready"}'),
+    "into empty braces": ("{}\n", "{status: ready}\n"),
+    "into an empty file": ("", "status: ready\n"),
+    "into comments": ("# a\n# b", "# a\n# b\nstatus: ready\n"),
+    "behind a line of dashes": ("---\n", "---\nstatus: ready\n"),
+    "over what is merged": (
+        "base: &b {status: tested}\n<<: *b\n",
+        "base: &b {status: tested}\n<<: *b\nstatus: ready\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), REWRITTEN.values(), ids=REWRITTEN)
+def test_only_the_value_changes_or_a_line_is_added(before, after):
+    assert with_status(before.encode(), "ready").decode() == after
+
+
+@pytest.mark.parametrize(("_before", "after"), REWRITTEN.values(), ids=REWRITTEN)
+def test_a_file_that_says_so_already_is_left_alone(_before, after):
+    assert with_status(after.encode(), "ready") == after.encode()
+
+
+REFUSED = {
+    "- a\n": "it is no mapping",
+    "a: b: c\n": "it is not YAML: mapping values are not allowed in this context",
+    "a: b\n---\nc: d\n": "it holds more than one document",
+    "status: draft\nstatus: draft\n": "'status' stands twice in it",
+    "status: &s draft\nx: *s\n": "other values are its status's by the alias *s: write 'ready' yourself",
+    "status: [draft]\n": "written in a way that cannot be changed safely: write 'status: ready' yourself",
+    "a: x\u2028b\n": "a line separator that YAML 1.1 and 1.2 read differently",
+}
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED.items())
+def test_what_cannot_be_changed_alone_is_refused(text, why):
+    with pytest.raises(RewriteError, match=why.replace("*", r"\*").replace("'", ".")):
+        with_status(text.encode(), "ready")
+
+
+def test_what_is_no_text_is_refused(tmp_path):
+    with pytest.raises(RewriteError, match="not UTF-8 text \\(byte 4\\)"):
+        with_status(b"a: \xff", "ready")
+
+
+# -- laws -----------------------------------------------------------------------------------------
+
+words = st.text("ab:#'\"{}[]-é😀 &*!|>,?\\%@`", min_size=1, max_size=8)
+comments = st.sampled_from(["", "  # why", "\n# status: draft", "\n", "\n\n"])
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+values = (
+    words.map(quoted)
+    | words.map(lambda text: f"|\n  {text.strip() or 'x'}\n")
+    | st.lists(words.map(quoted)).map(lambda items: "[" + ", ".join(items) + "]")
+    | st.lists(words.map(quoted), min_size=1).map(lambda items: "".join(f"\n- {item}" for item in items))
+    | st.sampled_from(["", "~", "1.5", "{status: draft}", "\n  status: draft", "&x y", "!!str z"])
+)
+entries = st.tuples(words.map(quoted), values, comments).map(lambda parts: f"{parts[0]}: {parts[1]}{parts[2]}")
+states = st.sampled_from(["draft", "'draft'", '"tested"', "", "~", "&s draft", "!!str draft", ">-\n  draft"])
+
+
+@st.composite
+def files(draw: st.DrawFn) -> bytes:
+    lines = draw(st.lists(entries, max_size=4, unique_by=lambda line: line.partition(": ")[0]))
+    if draw(st.booleans()):
+        status = draw(states)
+        comment = "" if status.startswith(">") else draw(comments)  # in a block it would be text
+        lines.insert(draw(st.integers(0, len(lines))), f"status: {status}{comment}")
+    text = "\n".join(lines) + draw(st.sampled_from(["", "\n", "\n\n", "\n# end", "\n...\n"]))
+    text = text.replace("\n", draw(st.sampled_from(["\n", "\r\n"])))
+    return draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + text.encode()
+
+
+def read(data: bytes) -> dict | None:
+    report = Report()
+    node = read_yaml("meta.yaml", data, report)
+    if report.failed:
+        return None
+    return plain(node) if isinstance(node, MapNode) else {}
+
+
+@given(files(), st.sampled_from(STATUSES))
+def test_the_loader_reads_the_same_but_for_the_status(data, to):
+    before = read(data)
+    if before is None:
+        return
+    try:
+        after = with_status(data, to)
+    except RewriteError:
+        return  # nothing was written, so nothing is broken; the forms that must work stand above
+    found = read(after)
+    assert found == {**before, "status": to}
+    kept = [line for line in data.splitlines() if b"#" in line and b"status" not in line.partition(b"#")[0]]
+    assert [line for line in kept if line not in after.splitlines()] == []
+
+
+@given(st.binary(max_size=40) | st.text("status: draft\n{}[]&*'\"|>-#").map(str.encode))
+def test_no_bytes_crash_it(data):
+    try:
+        after = with_status(data, "tested")
+    except RewriteError:
+        return
+    assert after == data or with_status(after, "tested") == after
+
+
+# -- the file -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def meta(tmp_path: Path) -> Path:
+    path = tmp_path / "prompt" / "meta.yaml"
+    path.parent.mkdir()
+    path.write_bytes(OLD)
+    return path
+
+
+def beside(meta: Path) -> list[str]:
+    return sorted(one.name for one in meta.parent.iterdir())
+
+
+def test_the_status_is_written_and_mode_bits_stay(meta):
+    meta.chmod(0o640)
+    write_status(meta, "ready")
+    assert meta.read_bytes() == NEW
+    assert stat.S_IMODE(meta.stat().st_mode) == 0o640
+    assert beside(meta) == ["meta.yaml"]
+    assert read_meta(str(meta.parent), reading_of(meta.parent)).status == "ready"
+
+
+def test_where_all_files_have_one_mode_none_is_set(meta):
+    meta.chmod(0o600)
+    write_status(meta, "ready", refusing(errno.EPERM, "permit", "own"))
+    assert meta.read_bytes() == NEW
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_a_file_of_somebody_else_stays_theirs(meta):
+    os.chown(meta, 1234, 1235)
+    write_status(meta, "ready")
+    assert (meta.stat().st_uid, meta.stat().st_gid) == (1234, 1235)
+
+
+def test_a_link_stays_a_link_and_the_file_that_it_leads_to_is_written(meta, tmp_path):
+    (tmp_path / "shared").mkdir()
+    real = meta.rename(tmp_path / "shared" / "real.yaml")
+    meta.symlink_to(Path("..") / "shared" / "middle.yaml")
+    (tmp_path / "shared" / "middle.yaml").symlink_to("real.yaml")
+    write_status(meta, "ready")
+    assert meta.is_symlink()
+    assert real.read_bytes() == NEW
+    assert sorted(one.name for one in (tmp_path / "shared").iterdir()) == ["middle.yaml", "real.yaml"]
+
+
+def test_a_status_that_stands_there_already_writes_nothing(meta):
+    before = meta.stat()
+    write_status(meta, "draft", refusing(errno.EROFS, "write", "replace"))
+    assert meta.stat() == before
+
+
+@pytest.mark.parametrize(
+    ("code", "calls", "said"),
+    [
+        (errno.EACCES, ("open",), "cannot write .*meta.yaml: permission denied"),
+        (errno.EROFS, ("replace",), "cannot write .*meta.yaml: the file system is read-only"),
+        (errno.EIO, ("sync",), "cannot write .*meta.yaml: Input/output error"),
+    ],
+)
+def test_what_the_system_refuses_is_said(meta, code, calls, said):
+    with pytest.raises(StoreError, match=said):
+        write_status(meta, "ready", refusing(code, *calls))
+    assert (meta.read_bytes(), beside(meta)) == (OLD, ["meta.yaml"])
+
+
+@pytest.mark.parametrize("room", [0, 1, len(NEW) - 1])
+def test_a_full_disk_leaves_the_old_file(meta, room):
+    with pytest.raises(StoreError, match="no space is left on the disk"):
+        write_status(meta, "ready", FullDisk(room))
+    assert (meta.read_bytes(), beside(meta)) == (OLD, ["meta.yaml"])
+
+
+def test_a_file_that_is_not_there_or_is_none_is_told(meta):
+    with pytest.raises(StoreError, match="it does not exist"):
+        write_status(meta.with_name("other.yaml"), "ready")
+    with pytest.raises(StoreError, match="it is no file"):
+        write_status(meta.parent, "ready")
+    meta.write_text("- a\n")
+    with pytest.raises(StoreError, match=r"cannot write the status into .*: it is no mapping"):
+        write_status(meta, "ready")
+
+
+class Editor(Disk):
+    """Somebody saves the file while the new one is being written, so many times."""
+
+    def __init__(self, meta: Path, times: int) -> None:
+        self.meta, self.times = meta, times
+
+    def sync(self, descriptor: int) -> None:
+        super().sync(descriptor)
+        if self.times:
+            self.times -= 1
+            self.meta.write_bytes(self.meta.read_bytes() + b"# saved\n")
+
+
+def test_what_is_saved_meanwhile_is_not_lost(meta):
+    write_status(meta, "ready", Editor(meta, 2))
+    assert meta.read_bytes() == NEW + b"# saved\n# saved\n"
+    assert beside(meta) == ["meta.yaml"]
+
+
+def test_a_file_that_changes_all_the_time_is_given_up(meta):
+    with pytest.raises(StoreError, match="other programs keep changing it"):
+        write_status(meta, "ready", Editor(meta, 99))
+    assert b"draft" in meta.read_bytes()
+    assert beside(meta) == ["meta.yaml"]
+
+
+def test_whatever_call_fails_once_the_old_file_or_the_new_one_is_there_whole(meta):
+    place, refused = 0, []
+    while True:
+        meta.write_bytes(OLD)
+        disk = failing(place)
+        try:
+            write_status(meta, "ready", disk)
+        except StoreError:
+            refused.append(disk.calls[place])
+            assert meta.read_bytes() == OLD, disk.calls
+        else:
+            assert meta.read_bytes() == NEW, disk.calls
+        assert beside(meta) == ["meta.yaml"], disk.calls
+        if place >= len(disk.calls):
+            break
+        place += 1
+    assert {"open", "stat", "read", "write", "permit", "sync", "stat_at", "replace"} <= set(refused)
+
+
+DYING = """
+import sys
+from pathlib import Path
+from agentv.prompts.status import write_status
+from doubles.faulty_disk import dying
+disk = dying(int(sys.argv[2]))
+write_status(Path(sys.argv[1]), "ready", disk)
+"""
+
+
+def test_a_process_that_dies_before_any_call_leaves_the_old_file_or_the_new_one(meta):
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    seen = set()
+    for place in range(30):
+        meta.write_bytes(OLD)
+        command = [sys.executable, "-c", DYING, str(meta), str(place)]
+        ended = subprocess.run(command, env=environment, timeout=60, check=False).returncode
+        seen.add(meta.read_bytes())
+        if ended == 0:
+            break
+        assert ended == 9
+    assert seen == {OLD, NEW}
+    assert ended == 0
+
+
+FLIPPING = """
+import sys
+from pathlib import Path
+from agentv.prompts.status import write_status
+print("ready", flush=True)
+while True:
+    for status in ("ready", "draft"):
+        write_status(Path(sys.argv[1]), status)
+"""
+
+
+@pytest.mark.parametrize("seconds", [0.003, 0.011, 0.023, 0.037])
+def test_a_process_that_is_killed_at_any_moment_leaves_the_old_file_or_the_new_one(meta, seconds):
+    with subprocess.Popen([sys.executable, "-c", FLIPPING, str(meta)], stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        time.sleep(seconds)  # the moment is what is tested
+        child.send_signal(signal.SIGKILL)
+    assert meta.read_bytes() in (OLD, NEW)
