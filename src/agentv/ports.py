@@ -35,6 +35,8 @@ class TargetRequest:
         expected_output: the reference answer as text, for recordings; never shown to the system under test.
         turn: which turn of its case this is, from 1; None for a case without `turns`.
         temperature: what a judge's rubric asks for; None: the target's own setting.
+        suite: whose case it is; two suites may say the same of themselves and sample apart.
+        nonces: texts in the messages that are new for each call, such as a judge's markers.
         schema: JSON Schema that the answer must obey, in the strict form that model APIs take: every object closed,
             every property required. Targets that cannot promise it pass it over.
     """
@@ -53,6 +55,8 @@ class TargetRequest:
     temperature: float | None = None
     turn: int | None = None
     schema: JsonObject | None = None
+    suite: str = ""
+    nonces: tuple[str, ...] = ()
 
 
 class Target(Protocol):
@@ -211,11 +215,42 @@ class Reader(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call whose answer is kept, or was.
+
+    Attributes:
+        key: the hash of what determines the answer.
+        target: the name of the target or judge that is asked.
+        request: what it is asked.
+    """
+
+    key: str
+    target: str
+    request: TargetRequest
+
+
+class Shelf(Protocol):
+    """Where answers are kept for later runs."""
+
+    def kept(self, call: Call) -> TargetResponse | None:
+        """The answer to a call; None where there is none."""
+        ...
+
+    def keep(self, call: Call, answer: TargetResponse) -> None:
+        """Keep the answer to a call."""
+        ...
+
+
 class Store(Protocol):
     """Where a run is kept. Every implementation passes `tests/contract/test_stores.py`."""
 
-    def answer(self, key: str, answer: TargetResponse) -> None:
-        """Keep an answer before anything is done with it."""
+    def keep(self, call: Call, answer: TargetResponse) -> None:
+        """Keep an answer, of a target or a judge, before anything is done with it."""
+        ...
+
+    def kept(self, call: Call) -> TargetResponse | None:
+        """The answer that was kept before this run began; None where there is none."""
         ...
 
     def finish(self, result: TrialResult) -> None:

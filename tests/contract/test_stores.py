@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentv.model.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
-from agentv.model.response import CallFailure, TargetResponse, TokenUsage
+from agentv.model.response import Attempt, CallFailure, TargetResponse, TokenUsage
 from agentv.store.directory import RunDirectory
 from agentv.store.journal import Journal
-from doubles.stores import MemoryStore
+from doubles.stores import MemoryStore, call
 from doubles.trials import ROOT, finished, trial
 
 NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
@@ -59,21 +59,37 @@ answers = st.builds(
     st.none() | st.floats(0, 1e9),
     st.none() | texts,
     objects,
+    st.none(),
+    st.lists(st.builds(Attempt, texts, texts, st.floats(0, 1e9), st.floats(0, 1e9)), max_size=2).map(tuple),
 )
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kept=st.lists(answers, max_size=3))
 def test_an_answer_comes_back_as_it_was_given(store, kept):
-    before = len(list(store.answers()))
     for number, answer in enumerate(kept):
-        store.answer(f"key-{number}", answer)
-    assert list(store.answers())[before:] == [(f"key-{number}", answer) for number, answer in enumerate(kept)]
+        store.keep(call(f"key-{number}"), answer)
+    store.recall()
+    assert [store.kept(call(f"key-{number}")) for number in range(len(kept))] == kept
+
+
+def test_of_several_answers_under_one_key_the_last_counts(store):
+    for text in ("one", "two"):
+        store.keep(call("key"), TargetResponse(text))
+    store.recall()
+    assert store.kept(call("key")) == TargetResponse("two")
+
+
+def test_answers_of_this_run_do_not_count_and_those_of_others_are_not_found(store):
+    store.keep(call("key"), TargetResponse("yes"))
+    assert store.kept(call("key")) is None
+    assert store.recall() == 1
+    assert store.kept(call("another")) is None
 
 
 def test_a_new_store_is_empty(store):
     assert list(store.finished()) == []
-    assert list(store.answers()) == []
+    assert store.recall() == 0
 
 
 @pytest.mark.parametrize("status", ["passed", "failed", "errored"])
@@ -95,7 +111,7 @@ def test_a_trial_that_stopped_its_target_is_not_finished(store):
 
 
 def test_an_answer_alone_does_not_finish_its_trial(store):
-    store.answer("k1", TargetResponse("yes"))
+    store.keep(call("k1"), TargetResponse("yes"))
     assert list(store.finished()) == []
 
 

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+from agentv.model.message import Message
 from agentv.model.response import TargetResponse
 from agentv.model.trial import TrialResult
+from agentv.ports import Call, TargetRequest
+
+
+def call(key: str, case: str = "case") -> Call:
+    """A call with this key; what was asked does not matter."""
+    return Call(key, "gpt", TargetRequest(case, "hi", (Message("user", "hi"),)))
 
 
 class MemoryStore:
     """Passes `tests/contract/test_stores.py`, as the one on disk does."""
 
-    def __init__(self) -> None:
-        self.kept: list[tuple[str, TargetResponse]] = []
+    def __init__(self, recalled: dict[str, TargetResponse] | None = None) -> None:
+        self.answers: list[tuple[str, TargetResponse]] = []
+        self.recalled = recalled or {}
         self.results: list[TrialResult] = []
         self.closed = False
 
-    def answer(self, key: str, answer: TargetResponse) -> None:
-        self.kept.append((key, answer))
+    def keep(self, call: Call, answer: TargetResponse) -> None:
+        self.answers.append((call.key, answer))
+
+    def kept(self, call: Call) -> TargetResponse | None:
+        return self.recalled.get(call.key)
+
+    def recall(self) -> int:
+        self.recalled.update(self.answers)
+        return len(self.recalled)
 
     def finish(self, result: TrialResult) -> None:
         if result.status != "skipped":
             self.results.append(result)
-
-    def answers(self):
-        return iter(self.kept)
 
     def finished(self):
         return (one.trial.key for one in self.results if not getattr(one.error, "stops", False))

@@ -154,3 +154,61 @@ def test_a_function_that_never_returns_does_not_hold_up_the_exit(project):
     assert ended.status == 3
     assert time.monotonic() - before < 20
     assert {row["test_id"]: row["status"] for row in project.rows()} == {"hang": "errored", "fine": "passed"}
+
+
+COUNTED = """
+def answer(prompt):
+    with open("asked.txt", "a") as file:
+        file.write(prompt + "\\n")
+    return prompt
+"""
+TEN = "target: python:agent.py:answer\ntests:\n" + "".join(
+    f"  - {{id: c{number}, input: hello {number}, assert: [contains: hello]}}\n" for number in range(10)
+)
+
+
+def asked(project) -> int:
+    return len((project.path / "asked.txt").read_text().splitlines())
+
+
+def test_an_answer_without_a_row_is_graded_and_not_paid_for_twice(project):
+    project.write("agent.py", COUNTED)
+    project.write("a.eval.yaml", TEN)
+    assert project.run("eval", "a.eval.yaml", "--out", "out").status == 0
+    whole = project.rows("out")
+    index = project.path / "out" / "index.jsonl"
+    index.write_text("".join(index.read_text().splitlines(keepends=True)[:7]))
+    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
+    assert resumed.status == 0, resumed.stderr
+    assert "going on: 7 trials stand, 3 are graded anew from the answers that were kept, 0 are asked" in resumed.stderr
+    assert asked(project) == 10
+    same = ("test_id", "status", "score", "output", "key", "case_sha256")
+    assert sorted([row[key] for key in same] for row in project.rows("out")) == sorted(
+        [row[key] for key in same] for row in whole
+    )
+
+
+def test_a_row_that_somebody_turned_into_a_pass_is_not_believed(project):
+    project.write("agent.py", COUNTED)
+    project.write("a.eval.yaml", TEN.replace("hello 3, assert: [contains: hello]", "hello 3, assert: [contains: no]"))
+    assert project.run("eval", "a.eval.yaml", "--out", "out").status == 1
+    index = project.path / "out" / "index.jsonl"
+    index.write_text(index.read_text().replace('"status":"failed","score":0.0', '"status":"passed","score":1.0'))
+    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
+    assert resumed.status == 1, resumed.stderr
+    assert "1 row is not as it was written: it is set aside in rejected.jsonl" in resumed.stderr
+    assert summary(project)["cases"] == {"total": 10, "passed": 9, "failed": 1, "errored": 0, "skipped": 0}
+    assert asked(project) == 10
+
+
+def test_edited_assertions_are_graded_without_asking_again_and_an_edited_input_is_asked(project):
+    project.write("agent.py", COUNTED)
+    project.write("a.eval.yaml", TEN)
+    project.run("eval", "a.eval.yaml", "--out", "out")
+    edited = TEN.replace("hello 3, assert: [contains: hello]", "hello 3, assert: [contains: nothing]")
+    project.write("a.eval.yaml", edited.replace("input: hello 4", "input: hello four"))
+    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
+    assert resumed.status == 1, resumed.stderr
+    assert "going on: 8 trials stand, 1 is graded anew from the answers that were kept, 1 is asked" in resumed.stderr
+    assert asked(project) == 11
+    assert summary(project)["cases"] == {"total": 10, "passed": 9, "failed": 1, "errored": 0, "skipped": 0}

@@ -13,19 +13,22 @@ from pathlib import Path
 
 from agentv.app.preparation import Prepared, find_run, max_errors_of, root_of, workers_of
 from agentv.app.run_record import record_of
+from agentv.app.shelves import Shelves, shelves_of
 from agentv.app.unpriced import Unpriced
 from agentv.app.wiring import Connections, redactor_for
+from agentv.engine.conversation import first_request
+from agentv.engine.kept import call_key
 from agentv.engine.order import Order, standing
 from agentv.engine.plan import without
-from agentv.engine.run import Run
+from agentv.engine.run import Run, RunLimits
 from agentv.engine.stops import is_stopped
 from agentv.errors import ExitStatus, StoreError, UsageError
 from agentv.foreign.processes import kill_all
-from agentv.model.events import Event, RunFinished, TargetStopped, TrialFinished, TrialKept
+from agentv.model.events import Event, RunFinished, RunRegrades, RunResumed, TargetStopped, TrialFinished, TrialKept
 from agentv.model.suite import Suite
 from agentv.model.summary import Summary
 from agentv.model.trial import Trial, TrialResult
-from agentv.store.directory import INDEX, RUN, RunDirectory
+from agentv.store.directory import HISTORY, INDEX, RUN, RunDirectory
 from agentv.store.journal import Journal
 from agentv.store.reading import read_rows
 from agentv.store.summary import Planned, summarize, write_summary
@@ -45,6 +48,8 @@ class Outcome:
         interrupted: Ctrl-C or a signal ended it early.
         notes: what people should know of the directory, such as a torn line that was cut.
         held_back: cases that were not run because of what became of those that they hang on.
+        fail_fast: the run was to stop at the first trial that does not pass, so that cases not run are no surprise.
+        problem: what could not be done beside the run, such as a cassette that must not be written.
     """
 
     run_id: str
@@ -53,6 +58,8 @@ class Outcome:
     interrupted: bool
     notes: tuple[str, ...] = ()
     held_back: int = 0
+    fail_fast: bool = False
+    problem: str | None = None
 
     @property
     def status(self) -> ExitStatus:
@@ -63,7 +70,8 @@ class Outcome:
         cases = self.summary.cases
         if self.interrupted:
             return ExitStatus.INTERRUPTED
-        if cases.errored or cases.skipped > self.held_back:
+        unexplained = cases.skipped > self.held_back and not (self.fail_fast and cases.failed)
+        if cases.errored or unexplained or self.problem:
             return ExitStatus.ERRORED
         return ExitStatus.FAILED if cases.failed or cases.skipped or not cases.passed else ExitStatus.PASSED
 
@@ -83,8 +91,8 @@ async def evaluate_async(prepared: Prepared, sink: Sink, *, signals: bool = Fals
     Raises:
         StoreError: as `evaluate`.
     """
-    with _directory(prepared) as directory:
-        evaluation = _Evaluation(prepared, directory, sink)
+    with shelves_of(prepared) as shelves, _directory(prepared) as directory:
+        evaluation = _Evaluation(prepared, directory, sink, shelves)
         try:
             return await evaluation.run(signals=signals)
         except StoreError as error:
@@ -96,10 +104,11 @@ async def evaluate_async(prepared: Prepared, sink: Sink, *, signals: bool = Fals
 class _Evaluation:
     """One run, from an open directory to its outcome."""
 
-    def __init__(self, prepared: Prepared, directory: RunDirectory, sink: Sink) -> None:
+    def __init__(self, prepared: Prepared, directory: RunDirectory, sink: Sink, shelves: Shelves) -> None:
         self._prepared = prepared
         self._directory = directory
         self._sink = sink
+        self._shelves = shelves
         self._root = root_of(prepared.suites)
         self._held_back: set[tuple[int, str, str]] = set()
         self._left_out = 0
@@ -110,7 +119,11 @@ class _Evaluation:
         """Run the trials that have no row yet."""
         prepared, directory = self._prepared, self._directory
         with Journal(directory, self._root) as journal:
-            kept = self._kept(journal) if prepared.settings.resume else {}
+            goes_on = prepared.settings.goes_on_with is not None
+            kept = self._kept(journal) if goes_on else {}
+            if goes_on:
+                self._sink(self._resumed(kept, journal))
+            self._tell_regraded(journal, kept)
             directory.write(RUN, record_of(prepared, directory.run_id))
             connections = Connections(workers_of(prepared))
             run = Run(
@@ -118,8 +131,8 @@ class _Evaluation:
                 self._trials(kept),
                 prepared.counts[1] - len(kept),
                 workers=workers_of(prepared),
-                world=connections.world(journal),
-                max_errors=max_errors_of(prepared),
+                world=connections.world(self._shelves.answers(journal)),
+                limits=RunLimits(max_errors_of(prepared), fail_fast=prepared.settings.fail_fast),
             )
             self.begun = True
             try:
@@ -139,8 +152,11 @@ class _Evaluation:
         """
         from agentv.store.results import read_results  # only a run that goes on has results to read
 
-        for _ in journal.answers():  # so that a damaged one is told
-            pass
+        journal.recall()
+        rerun = self._prepared.settings.rerun
+        if rerun is not None:
+            planned = {trial.key for trial in self._prepared.plan}
+            journal.begin_anew(lambda row: row.status == rerun and row.key in planned)
         linked = any(suite.links for suite in self._prepared.suites)
         rows = set(journal.finished())
         kept: dict[str, TrialResult | None] = dict.fromkeys(standing(self._prepared.plan, rows))
@@ -151,6 +167,21 @@ class _Evaluation:
                 if linked:
                     kept[result.trial.key] = result
         return kept
+
+    def _tell_regraded(self, journal: Journal, kept: Mapping[str, object]) -> None:
+        """Say of how many trials the run to regrade holds the answer."""
+        earlier = self._shelves.earlier
+        if earlier is None:
+            return
+        keys = (call_key(one.target, first_request(one)) for one in without(self._prepared.plan, kept))
+        there = [journal.holds(key) or key in earlier for key in keys]
+        self._sink(RunRegrades(earlier.run_id, sum(there), len(there) - sum(there)))
+
+    def _resumed(self, kept: Mapping[str, object], journal: Journal) -> RunResumed:
+        """How many trials stand, and for how many of the others an answer is there already."""
+        to_do = without(self._prepared.plan, kept)
+        regraded = sum(journal.holds(call_key(trial.target, first_request(trial))) for trial in to_do)
+        return RunResumed(len(kept), regraded, self._prepared.counts[1] - len(kept) - regraded)
 
     def _trials(self, kept: Mapping[str, TrialResult | None]) -> Iterable[Trial] | Order:
         """What is to do, in order where cases hang on each other."""
@@ -189,17 +220,29 @@ class _Evaluation:
     def _outcome(self, finished: RunFinished, mended: tuple[str, ...]) -> Outcome:
         directory, prepared = self._directory, self._prepared
         cases, trials = prepared.counts
-        resumed = prepared.settings.resume is not None
+        resumed = prepared.settings.goes_on_with is not None
         summary = summarize(
             read_rows(directory.path / INDEX),
             run_id=directory.run_id,
             planned=Planned(cases=cases, trials=trials),
             duration_ms=finished.duration_ms,
             current={trial.key for trial in prepared.plan} if resumed else None,
+            replaced=read_rows(directory.path / HISTORY) if resumed else (),
         )
         write_summary(directory, summary)
         interrupted, held_back = finished.interrupted, len(self._held_back)
-        return Outcome(directory.run_id, directory.path, summary, interrupted, mended, held_back)
+        told, failed = self._shelves.ended(interrupted=interrupted)
+        notes = (*mended, told) if told and not failed else mended
+        return Outcome(
+            directory.run_id,
+            directory.path,
+            summary,
+            interrupted,
+            notes,
+            held_back,
+            prepared.settings.fail_fast,
+            told if failed else None,
+        )
 
 
 def _damage(lines: int) -> Iterator[str]:
@@ -224,8 +267,9 @@ def _directory(prepared: Prepared) -> Iterator[RunDirectory]:
     settings = prepared.settings
     root = Path(root_of(prepared.suites))
     redactor = redactor_for(prepared.suites)
-    if settings.resume is not None:
-        run = find_run(settings.resume, root, settings.out)
+    going_on = settings.goes_on_with
+    if going_on is not None:
+        run = find_run(going_on, root, settings.out)
         _refuse_other_suites(run, prepared.suites, str(root))
         opened = RunDirectory.open(run, redactor=redactor)
     else:

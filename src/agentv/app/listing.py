@@ -12,7 +12,7 @@ from agentv.model.listing import ListedCase, ListedTotals
 from agentv.model.suite import Case, Suite, TargetSpec
 from agentv.registry.fields import DeclaredAssertion
 from agentv.store.directory import INDEX, results_directory
-from agentv.store.reading import finished_keys
+from agentv.store.reading import finished_keys, read_rows
 
 
 class Listing:
@@ -28,8 +28,10 @@ class Listing:
         root = Path(root_of(prepared.suites))
         settings = prepared.settings
         self._done: frozenset[str] | None = None
-        if settings.resume is not None:
-            self._done = frozenset(finished_keys(find_run(settings.resume, root, settings.out) / INDEX))
+        if settings.goes_on_with is not None:
+            index = find_run(settings.goes_on_with, root, settings.out) / INDEX
+            anew = {row.key for row in read_rows(index) if row.status == settings.rerun}
+            self._done = frozenset(finished_keys(index)) - anew
         self._prices = Prices(results_directory(root))
 
     def __iter__(self) -> Iterator[ListedCase]:

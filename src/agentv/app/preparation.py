@@ -89,7 +89,8 @@ def _request(settings: EvalSettings) -> LoadRequest:
         documents=settings.documents,
         given_target=settings.given_target,
         given_judge=settings.given_judge,
-        asks=settings.asks,
+        asks=settings.asks and (settings.replay is None or settings.replay_mode == "new"),
+        asks_targets=settings.regrade is None,
     )
 
 
@@ -133,7 +134,7 @@ def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageE
     return UsageError(f"{asked} selects no case", hint)
 
 
-def find_run(named: str, root: Path, out: str | None = None) -> Path:
+def find_run(named: str, root: Path, out: str | None = None, *, doing: str = "resume") -> Path:
     """The directory of a run: an id, a directory, or `last`.
 
     Raises:
@@ -145,12 +146,12 @@ def find_run(named: str, root: Path, out: str | None = None) -> Path:
             return Path(out)
         runs = sorted(path for path in results.iterdir() if (path / RUN).is_file()) if results.is_dir() else []
         if not runs:
-            raise UsageError(f"there is nothing to resume: {shown(str(results))} holds no run")
+            raise UsageError(f"there is nothing to {doing}: {shown(str(results))} holds no run")
         return runs[-1]
     for candidate in (results / named, Path(named)):
         if (candidate / RUN).is_file():
             return candidate
-    raise UsageError(f"there is nothing to resume: no run '{named}' in {shown(str(results))}")
+    raise UsageError(f"there is nothing to {doing}: no run '{named}' in {shown(str(results))}")
 
 
 def root_of(suites: tuple[Suite, ...]) -> str:
@@ -164,6 +165,14 @@ def workers_of(prepared: Prepared) -> int:
     asked = prepared.settings.workers
     said = [suite.run.workers for suite in prepared.suites if suite.run.workers is not None]
     return asked or max(said, default=DEFAULT_WORKERS)
+
+
+def caches(prepared: Prepared) -> bool:
+    """Whether answers of earlier runs are used again."""
+    settings = prepared.settings
+    if settings.cache is not None or settings.regrade or settings.replay or settings.rerun:
+        return bool(settings.cache)
+    return any(suite.run.cache for suite in prepared.suites)
 
 
 def max_errors_of(prepared: Prepared) -> int | None:

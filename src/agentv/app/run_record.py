@@ -6,7 +6,7 @@ import platform
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agentv.app.preparation import Prepared, root_of, workers_of
+from agentv.app.preparation import Prepared, caches, root_of, workers_of
 from agentv.model.suite import Suite
 from agentv.model.values import Json
 from agentv.version import __version__
@@ -44,6 +44,9 @@ def _settings_record(prepared: Prepared) -> dict[str, Json]:
         "sample": settings.sample,
         "seed": sample.seed if sample else None,
         "limit": settings.limit,
+        "regrade": settings.regrade,
+        "replay": settings.replay,
+        "cache": caches(prepared),
     }
 
 

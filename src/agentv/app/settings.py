@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Literal
 
 from agentv.errors import UsageError
 from agentv.model.suite import Case, TargetSpec
@@ -29,6 +30,12 @@ class EvalSettings:
         sample, seed: so many of those, drawn at random; without a seed one is chosen, and recorded.
         limit: at most so many of those, of each suite.
         resume: a run's id, directory or `last`; None: a new run.
+        rerun: of that run, trials that ended so are done anew.
+        regrade: grade the answers of this run, and ask no target.
+        record: the cassette to record.
+        replay, replay_mode: the cassette to take answers from; `new`: what it lacks is asked, and recorded.
+        cache: use answers of earlier runs, and keep those of this one for later.
+        fail_fast: stop after the first trial that fails or errs.
         asks: False: nothing will be called, so that keys may be missing.
         process_env: the environment of the process.
     """
@@ -54,9 +61,21 @@ class EvalSettings:
     env_file: str | None = None
     out: str | None = None
     resume: str | None = None
+    rerun: Literal["failed", "errored"] | None = None
+    regrade: str | None = None
+    record: str | None = None
+    replay: str | None = None
+    replay_mode: Literal["strict", "new"] = "strict"
+    cache: bool | None = None
+    fail_fast: bool = False
     strict: bool = False
     asks: bool = True
     process_env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+
+    @property
+    def goes_on_with(self) -> str | None:
+        """The run to go on with: that of `resume`, else for a rerun the last one."""
+        return self.resume or ("last" if self.rerun is not None else None)
 
     @property
     def asked_targets(self) -> tuple[str, ...]:
@@ -99,6 +118,7 @@ def check_settings(settings: EvalSettings) -> None:
     for flag, tags in {"--tag": settings.tags, "--exclude-tag": settings.exclude_tags}.items():
         if not all(tag.strip() for tag in tags):
             raise UsageError(f"{flag} is given an empty tag", "name a tag, or leave the flag out")
+    _check_reuse(settings)
     if settings.seed is not None and settings.sample is None:
         raise UsageError("a seed needs a sample", "say how many cases with --sample N")
     if settings.seed is not None and not isinstance(settings.seed, int):
@@ -108,6 +128,22 @@ def check_settings(settings: EvalSettings) -> None:
         raise UsageError(f"threshold must lie between 0 and 1, found {threshold!r}")
     if timeout_s is not None and not 0 < timeout_s < math.inf:
         raise UsageError(f"timeout_s must be a number of seconds above 0, found {timeout_s!r}")
+
+
+def _check_reuse(settings: EvalSettings) -> None:
+    """Refuse ways to take up earlier answers that contradict each other."""
+    if settings.regrade is not None and settings.rerun is not None:
+        raise UsageError("--regrade asks no target, and --rerun asks anew", "use one of them")
+    if settings.record is not None and settings.replay is not None:
+        hint = "--replay FILE --replay-mode new adds what a cassette lacks"
+        raise UsageError("--record makes a cassette, and --replay takes one that is there", hint)
+    if settings.regrade is not None and (settings.record or settings.replay):
+        raise UsageError("--regrade takes its answers from a run, so that there is no cassette to record or replay")
+    if settings.cache and (settings.regrade or settings.replay or settings.rerun):
+        other = "--regrade" if settings.regrade else "--replay" if settings.replay else "--rerun"
+        raise UsageError(f"--cache and {other} say differently where answers come from", "use one of them")
+    if settings.replay_mode == "new" and settings.replay is None:
+        raise UsageError("--replay-mode says how a cassette is replayed", "name it with --replay FILE")
 
 
 def run_directory_of(outs: tuple[str, ...]) -> str | None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from agentv.assertions.catalogue import registry as assertion_registry
-from agentv.engine.embeddings import Remembering
+from agentv.engine.embeddings import KeptEmbedder, Remembering
+from agentv.engine.kept import KeptTarget, Unanswered
 from agentv.engine.services import World
 from agentv.engine.traffic import Traffic
 from agentv.foreign.threads import DaemonThreads
@@ -99,6 +101,20 @@ class LazyJavaScript:
             await self._host.close()  # and it stays: a late grading is refused, not served by a new process
 
 
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Where the answers of a run are kept, and whether anybody is asked for more.
+
+    Attributes:
+        no_target, no_judge: what calls of targets, and those of judges and embedders, come to where no answer is kept;
+            None: they are made.
+    """
+
+    store: Store
+    no_target: Unanswered | None = None
+    no_judge: Unanswered | None = None
+
+
 class Connections:
     """The targets and judges of one run, each connected once; closed together.
 
@@ -133,7 +149,7 @@ class Connections:
             found = self._javascript[id(suite)] = next(same, None) or LazyJavaScript(suite.env)
         return found
 
-    def judge(self, spec: TargetSpec, suite: Suite) -> Judge:
+    def judge(self, spec: TargetSpec, suite: Suite, answers: Answers) -> Judge:
         """The judge that asks a spec's target, in the environment of a suite."""
         key = (id(spec), id(suite))
         found = self._judges.get(key)
@@ -142,11 +158,12 @@ class Connections:
 
             self._kept += (spec, suite)
             env = {**suite.env, **spec.env}
-            found = TargetJudge(self.target(spec), spec.name, timeout_s=spec.timeout_s or JUDGE_TIMEOUT_S, env=env)
+            asked = KeptTarget(self.target(spec), spec, answers.store, answers.no_judge)
+            found = TargetJudge(asked, spec.name, timeout_s=spec.timeout_s or JUDGE_TIMEOUT_S, env=env)
             self._judges[key] = found
         return found
 
-    def embedder(self, spec: TargetSpec) -> Embedder:
+    def embedder(self, spec: TargetSpec, answers: Answers) -> Embedder:
         """What embeds texts through a spec's target, each text once.
 
         Raises:
@@ -157,13 +174,21 @@ class Connections:
             target = self.target(spec)
             if not isinstance(target, Embedder):
                 raise LookupError(f"'{spec.name}' does not embed")
-            found = self._embedders[id(spec)] = Remembering(target)
+            kept = KeptEmbedder(target, spec, answers.store, answers.no_judge)
+            found = self._embedders[id(spec)] = Remembering(kept)
         return found
 
-    def world(self, store: Store) -> World:
+    def world(self, answers: Answers) -> World:
         """What the engine reaches."""
-        ports = (self.target, self.judge, self.executor, self.javascript, store, SystemClock())
-        return World(*ports, traffic=self.traffic, embedder=self.embedder)
+
+        def judge(spec: TargetSpec, suite: Suite) -> Judge:
+            return self.judge(spec, suite, answers)
+
+        def embedder(spec: TargetSpec) -> Embedder:
+            return self.embedder(spec, answers)
+
+        ports = (self.target, judge, self.executor, self.javascript, answers.store, SystemClock())
+        return World(*ports, traffic=self.traffic, embedder=embedder, unanswered=answers.no_target)
 
     async def close(self) -> None:
         """Let go of every connection, process and thread."""

@@ -47,7 +47,21 @@ class Finite(click.FloatRange):
 @click.option("--threshold", type=Finite(0, 1), metavar="X", help="Pass mark of every case.")
 @click.option("--timeout", "timeout_s", type=Finite(0, min_open=True), metavar="S", help="For one attempt.")
 @click.option("--max-errors", type=click.IntRange(1), metavar="N", help="Stop after N errored trials.")
+@click.option("--fail-fast", is_flag=True, help="Stop after the first trial that fails or errs.")
 @click.option("--resume", is_flag=False, flag_value="last", metavar="RUN", help="Go on with a run.")
+@click.option("--rerun", type=click.Choice(("failed", "errored")), help="Do these trials of the run anew.")
+@click.option(
+    "--regrade", is_flag=False, flag_value="last", metavar="RUN", help="Grade the answers of a run; no target is asked."
+)
+@click.option("--cache/--no-cache", default=None, help="Use answers of earlier runs, and keep these for later.")
+@click.option("--record", metavar="FILE", help="Keep what targets, judges and embedders say in a cassette.")
+@click.option("--replay", metavar="FILE", help="Take it from a cassette: nobody is asked.")
+@click.option(
+    "--replay-mode",
+    type=click.Choice(("strict", "new")),
+    default="strict",
+    help="What the cassette lacks: an error, or asked and added to it.",
+)
 @click.option("--list", "lists", is_flag=True, help="Only show what would run; nothing is called.")
 @format_options("The results as one JSON object on stdout; the same as --format json.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the totals.")

@@ -26,10 +26,11 @@ COMMANDS = {
     "init": "agentv.cli.init:command",
     "schema": "agentv.cli.schema:command",
     "explain": "agentv.cli.explain:command",
+    "cache": "agentv.cli.cache:command",
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
-NOT_YET = ("prompt", "results", "compare", "trend", "power", "cache", "serve")
+NOT_YET = ("prompt", "results", "compare", "trend", "power", "serve")
 
 
 class LazyCommands(click.Group):

@@ -20,11 +20,20 @@ from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as
 from agentv.cli.printing import for_people, print_diagnostics, print_sample
 from agentv.errors import LoadError, UsageError
 from agentv.foreign.guard import unable_to_exit
-from agentv.model.events import Event, RunInterrupted, RunStarted, TargetStopped, TrialFinished, TrialKept
+from agentv.model.events import (
+    Event,
+    RunInterrupted,
+    RunRegrades,
+    RunResumed,
+    RunStarted,
+    TargetStopped,
+    TrialFinished,
+    TrialKept,
+)
 from agentv.reports.paths import shown_from
 from agentv.reports.plain import progress_line, render_plain
 from agentv.reports.text import one_line
-from agentv.reports.totals import totals
+from agentv.reports.totals import plural, totals
 from agentv.reports.view import RunView
 
 QUIET_S = 10.0
@@ -59,7 +68,7 @@ def follow(settings: EvalSettings, *, form: Format, quiet: bool, no_progress: bo
         unable_to_exit(),
         progress as live,
     ):  # what users' code prints is for people; stdout is for programs
-        outcome = evaluate(prepared, _sink(view, live))
+        outcome = evaluate(prepared, _sink(view, live, quiet=quiet))
     if form in ANNOTATED:
         print_run_as(form, warnings, view, outcome)
     _report(view, outcome, here, as_json=form == "json", quiet=quiet or form in ANNOTATED)
@@ -93,7 +102,7 @@ def resuming(outcome: Outcome, arguments: list[str]) -> str:
     return shlex.join([*words, f"--resume={named}"])
 
 
-def _sink(view: RunView, live: Live) -> Callable[[Event], None]:
+def _sink(view: RunView, live: Live, *, quiet: bool) -> Callable[[Event], None]:
     def take(event: Event) -> None:
         if isinstance(event, TrialFinished):
             view.add(event.result)
@@ -102,12 +111,32 @@ def _sink(view: RunView, live: Live) -> Callable[[Event], None]:
             view.planned = event.trials + view.earlier
         elif isinstance(event, TrialKept):
             view.add_earlier(event.result)
+        elif isinstance(event, RunResumed | RunRegrades) and not quiet:
+            click.echo(_going_on(event) if isinstance(event, RunResumed) else _regrading(event), err=True)
         elif isinstance(event, TargetStopped):
             click.echo(_without(event), err=True)
         elif isinstance(event, RunInterrupted):
             click.echo(_stopping(event), err=True)
 
     return take
+
+
+def _going_on(event: RunResumed) -> str:
+    """`going on: 120 trials stand, 20 are graded anew from the answers that were kept, 160 are asked`."""
+    parts = [f"{plural(event.standing, 'trial')} {'stands' if event.standing == 1 else 'stand'}"]
+    if event.regraded:
+        parts.append(f"{event.regraded:,} {_are(event.regraded)} graded anew from the answers that were kept")
+    parts.append(f"{event.asked:,} {_are(event.asked)} asked")
+    return f"going on: {', '.join(parts)}"
+
+
+def _regrading(event: RunRegrades) -> str:
+    told = f"grading {plural(event.found, 'answer')} of {event.earlier} anew; no target is asked"
+    return f"{told}, and {plural(event.missing, 'trial')} will be errored for want of one" if event.missing else told
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _without(event: TargetStopped) -> str:
@@ -117,6 +146,8 @@ def _without(event: TargetStopped) -> str:
 def _stopping(event: RunInterrupted) -> str:
     if event.reason == "max-errors":
         return "too many errored trials: no more are started"
+    if event.reason == "fail-fast":
+        return "a trial did not pass: no more are started"
     running = f"waiting up to {GRACE_S:g} s for {event.running} running" if event.running else "nothing runs"
     return f"\nstopping: {running}; Ctrl-C again stops now"
 
@@ -125,6 +156,8 @@ def _report(view: RunView, outcome: Outcome, here: str, *, as_json: bool, quiet:
     results = shown_from(str(outcome.directory), here)
     for note in outcome.notes:
         click.echo(f"note: {note}", err=True)
+    if outcome.problem:
+        click.echo(f"error: {one_line(outcome.problem)}", err=True)
     if as_json:
         from agentv.reports.json_report import render_json
 

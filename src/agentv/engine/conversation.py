@@ -12,12 +12,13 @@ from typing import TypeVar
 
 from agentv.engine.grading import grade_entries
 from agentv.engine.services import World
-from agentv.engine.trial import EMPTY, ask, attempts_of, context_of, is_empty, result_of
+from agentv.engine.trial import EMPTY, ask, attempts_of, context_of, is_empty, request_of, result_of
 from agentv.model.context import AssertionContext
 from agentv.model.conversation import Turn, said
 from agentv.model.message import Message
 from agentv.model.response import Attempt, Failure, TargetResponse, TokenUsage
 from agentv.model.trial import Score, Trial, TrialResult
+from agentv.ports import TargetRequest
 
 N = TypeVar("N", int, float)
 
@@ -53,6 +54,14 @@ def opening_of(trial: Trial) -> tuple[Message, ...]:
     """The case's input. What the suite puts before every case stands in a conversation once, at its beginning."""
     case = trial.case
     return case.input[case.preamble :] if trial.history else case.input
+
+
+def first_request(trial: Trial) -> TargetRequest:
+    """What a trial asks its target first."""
+    if not is_conversation(trial):
+        return request_of(trial, trial.case.input)
+    asked = (*transcript_of(trial, ()), *turns_of(trial)[0].input)
+    return request_of(trial, asked, 1 if trial.case.turns else None)
 
 
 def transcript_of(trial: Trial, answers: Iterable[TargetResponse]) -> tuple[Message, ...]:
@@ -105,7 +114,6 @@ class _Talk:
             self.retries += attempts_of(answer)
             return _in_turn(answer, number) if self._several else answer
         self.retries += attempts_of(answer)
-        world.store.answer(turn_key(trial, number), answer)
         if answer.duration_ms is None:
             answer = replace(answer, duration_ms=measured)
         self.answers.append(answer)
@@ -150,11 +158,6 @@ class _Talk:
         made = result_of(self.trial, self.world, took, answer, tuple(self.scores), error=error)
         attempts, retries = self.calls + len(self.retries), tuple(self.retries)
         return replace(made, input=self.asked, turns=tuple(self.answers), attempts=attempts, retries=retries)
-
-
-def turn_key(trial: Trial, number: int) -> str:
-    """Under which key the answer to a turn is kept: the trial's, and for a case with turns the turn's number."""
-    return f"{trial.key}/turn-{number}" if trial.case.turns else trial.key
 
 
 def _in_turn(failure: Failure, number: int) -> Failure:

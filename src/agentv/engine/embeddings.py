@@ -1,15 +1,20 @@
-"""Texts that were embedded once in a run are not embedded again."""
+"""Texts that were embedded once are not embedded again: in a run, nor in one that goes on with it."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from array import array
+from base64 import b64decode, b64encode
 from collections import OrderedDict
 from collections.abc import Sequence
 from hashlib import blake2b
 
-from agentv.model.response import Embeddings, Failure
-from agentv.ports import Embedder
+from agentv.engine.kept import Unanswered, call_key
+from agentv.model.message import Message
+from agentv.model.response import Embeddings, Failure, TargetResponse
+from agentv.model.suite import TargetSpec
+from agentv.ports import Call, Embedder, Store, TargetRequest
 
 KEPT = 2_000
 """Embeddings that are remembered: at 3,072 numbers each, 50 MB."""
@@ -73,6 +78,62 @@ class Remembering:
             self._known[key] = array("d", vector)
         while len(self._known) > self._kept:
             self._known.popitem(last=False)
+
+
+class KeptEmbedder:
+    """An embedder whose vectors are kept, each under its text: which texts are sent together depends on the moment.
+
+    A vector that is found costs nothing.
+    """
+
+    def __init__(
+        self, embedder: Embedder, spec: TargetSpec, store: Store, unanswered: Unanswered | None = None
+    ) -> None:
+        self._embedder = embedder
+        self._spec = spec
+        self._store = store
+        self._unanswered = unanswered
+
+    async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
+        """The vectors of the texts, in their order."""
+        calls = [_call(self._spec, text) for text in texts]
+        found = {number: answer for number, call in enumerate(calls) if (answer := self._store.kept(call)) is not None}
+        for number, answer in found.items():
+            if answer.earlier:
+                self._store.keep(calls[number], answer)
+        missing = [number for number in range(len(texts)) if number not in found]
+        if missing and self._unanswered is not None:
+            return self._unanswered(calls[missing[0]])
+        asked: Embeddings | Failure = Embeddings((), cost_usd=0.0)
+        if missing:
+            asked = await self._embedder.embed([texts[number] for number in missing], timeout_s)
+        if isinstance(asked, Failure) or len(asked.vectors) != len(missing):
+            return asked
+        fresh = dict(zip(missing, asked.vectors, strict=True))
+        for number, vector in fresh.items():
+            self._store.keep(calls[number], TargetResponse(_written(vector)))
+        vectors = (fresh[number] if number in fresh else _read(found[number]) for number in range(len(texts)))
+        return Embeddings(tuple(vectors), asked.token_usage, asked.cost_usd)
+
+
+def _call(spec: TargetSpec, text: str) -> Call:
+    request = TargetRequest("", text, (Message("user", text),), prompt_id="embedding")
+    return Call(call_key(spec, request), spec.name, request)
+
+
+def _written(vector: Sequence[float]) -> str:
+    """The numbers as bytes, little-endian and 64 bits each, in base64: short, and exact."""
+    numbers = array("d", vector)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return b64encode(numbers.tobytes()).decode()
+
+
+def _read(answer: TargetResponse) -> tuple[float, ...]:
+    numbers = array("d", b64decode(answer.output or ""))
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return tuple(numbers)
 
 
 def _key(text: str) -> bytes:

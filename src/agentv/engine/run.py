@@ -7,9 +7,8 @@ import sys
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal
 
 from agentv.engine.conversation import is_conversation, run_conversation
 from agentv.engine.order import Order
@@ -17,12 +16,36 @@ from agentv.engine.rivals import graded_rivals
 from agentv.engine.services import World
 from agentv.engine.stops import is_interrupted, is_stopped
 from agentv.engine.trial import Answered, answer_of, not_run, run_trial
-from agentv.model.events import Event, RunFinished, RunInterrupted, RunStarted, TargetStopped, TrialFinished
+from agentv.model.events import (
+    Event,
+    RunFinished,
+    RunInterrupted,
+    RunStarted,
+    StopReason,
+    TargetStopped,
+    TrialFinished,
+)
 from agentv.model.response import CallFailure
 from agentv.model.trial import Trial, TrialResult
 
 TURN = 16
 """Trials that a worker may finish without a wait before it lets the others have a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """When to start no more trials.
+
+    Attributes:
+        max_errors: after so many that errored; None: never.
+        fail_fast: after the first that failed or errored.
+    """
+
+    max_errors: int | None = None
+    fail_fast: bool = False
+
+
+NO_LIMITS = RunLimits()
 
 
 class Run:
@@ -39,7 +62,7 @@ class Run:
         *,
         workers: int,
         world: World,
-        max_errors: int | None = None,
+        limits: RunLimits = NO_LIMITS,
     ) -> None:
         self.run_id = run_id
         self._order = trials if isinstance(trials, Order) else None
@@ -47,18 +70,18 @@ class Run:
         self._total = total
         self._workers = workers
         self._world = world
-        self._max_errors = max_errors
+        self._ends_early = limits
         self._limits: dict[str, asyncio.Semaphore] = {}
         self._finished: deque[TrialResult] = deque()
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self._stopped: Literal["interrupt", "max-errors"] | None = None
+        self._stopped: StopReason | None = None
         self._announced = False
         self._running = 0
         self._errors = 0
         self._done = 0
 
-    def stop(self, reason: Literal["interrupt", "max-errors"] = "interrupt") -> None:
+    def stop(self, reason: StopReason = "interrupt") -> None:
         """Start no more trials. Those that run go on; interrupted, those end that only wait to ask again."""
         self._stopped = self._stopped or reason
         if reason == "interrupt":
@@ -231,7 +254,10 @@ class Run:
     def _note(self, result: TrialResult) -> None:
         self._finished.append(result)
         self._wake.set()
+        ends = self._ends_early
+        if ends.fail_fast and result.status in ("failed", "errored"):
+            self.stop("fail-fast")
         if result.status == "errored":
             self._errors += 1
-            if self._max_errors is not None and self._errors >= self._max_errors:
+            if ends.max_errors is not None and self._errors >= ends.max_errors:
                 self.stop("max-errors")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from agentv.engine.grading import grade_entries
+from agentv.engine.kept import Unanswered
 from agentv.engine.traffic import Traffic
 from agentv.engine.transform import value_of
 from agentv.model.assertion import AssertionEntry, Transform
@@ -30,6 +31,7 @@ class World:
         judge: the judge that asks a spec's target, in the environment of a suite.
         javascript: the JavaScript runtime in the environment of a suite.
         traffic: through which `connect` and `judge` ask; it keeps time, tries again, and knows who is stopped.
+        unanswered: what a target's call comes to that has no answer yet, where none is to be asked; None: it is asked.
         embedder: what embeds texts through a spec's target; the same one at every call.
     """
 
@@ -41,6 +43,7 @@ class World:
     clock: Clock
     traffic: Traffic = field(default_factory=Traffic)
     embedder: Callable[[TargetSpec], Embedder] = _no_embedder
+    unanswered: Unanswered | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from agentv.engine.grading import grade_entries
+from agentv.engine.kept import Given, kept_or_asked
 from agentv.engine.services import TrialServices, World
 from agentv.foreign.guard import attempt
 from agentv.model.context import AssertionContext
@@ -51,7 +52,6 @@ async def answer_of(trial: Trial, world: World) -> Answered | TrialResult:
     measured = (clock.monotonic() - started) * 1000
     if isinstance(answer, Failure):
         return result_of(trial, world, measured, None, (), error=answer)
-    world.store.answer(trial.key, answer)
     if is_empty(answer, trial):
         return result_of(trial, world, measured, answer, (), error=EMPTY)
     return Answered(trial, world, answer, measured, context_of(trial, answer, measured, world))
@@ -93,8 +93,19 @@ async def ask(
     trial: Trial, world: World, messages: tuple[Message, ...], turn: int | None = None
 ) -> TargetResponse | Failure:
     """The target's answer to the messages, or why there is none."""
+    what = f"target '{trial.target.name}'"
+
+    def guarded(request: TargetRequest) -> Given:
+        return attempt(world.connect(trial.target).answer, request, "target-raised", what)
+
+    request = request_of(trial, messages, turn)
+    return await kept_or_asked(guarded, trial.target, request, world.store, world.unanswered)
+
+
+def request_of(trial: Trial, messages: tuple[Message, ...], turn: int | None = None) -> TargetRequest:
+    """What a trial asks its target."""
     case = trial.case
-    request = TargetRequest(
+    return TargetRequest(
         case_id=case.id,
         prompt=prompt_text(messages),
         messages=messages,
@@ -105,10 +116,8 @@ async def ask(
         timeout_s=trial.timeout_s,
         env={**trial.suite.env, **trial.target.env} if trial.target.env else trial.suite.env,
         turn=turn,
+        suite=trial.suite.name,
     )
-    what = f"target '{trial.target.name}'"
-    given = attempt(world.connect(trial.target).answer, request, "target-raised", what)
-    return given if isinstance(given, TargetResponse | Failure) else await given
 
 
 def result_of(
@@ -148,6 +157,7 @@ def result_of(
         attempts=1 + len(retries),
         retries=retries,
         judge_token_usage=used,
+        reused=answer is not None and answer.earlier,
     )
 
 

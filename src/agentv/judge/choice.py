@@ -34,10 +34,17 @@ class ChoiceQuestion:
     Attributes:
         places: id of an answer in this question → its place among all answers. The ids are new for each question, so
             that no answer can name itself.
+        token: of the markers around what is shown.
     """
 
     messages: tuple[Message, ...]
     places: dict[str, int]
+    token: str
+
+    @property
+    def nonces(self) -> tuple[str, ...]:
+        """What is new in each question."""
+        return (self.token, *self.places)
 
     @property
     def schema(self) -> JsonObject:
@@ -117,7 +124,7 @@ def _question(criteria: str, contexts: Sequence[AssertionContext], order: Sequen
     task = (
         f"The task:\n{fence.around('task', contexts[0].prompt)}\n\nThe criteria:\n{criteria}\n\nThe answers:\n{shown}"
     )
-    return ChoiceQuestion((Message("system", rules), Message("user", task)), places)
+    return ChoiceQuestion((Message("system", rules), Message("user", task)), places, fence.token)
 
 
 def _objects(text: str) -> Iterator[JsonObject]:

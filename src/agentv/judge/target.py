@@ -98,6 +98,7 @@ class TargetJudge:
                 env=self._env,
                 temperature=0.0,
                 schema=question.schema,
+                nonces=question.nonces,
             )
             response = await self._send(request)
             if isinstance(response, Failure):
@@ -164,6 +165,7 @@ class TargetJudge:
             env=self._env,
             temperature=question.rubric.temperature,
             schema=schema_of(question.rubric, confirmed=question.mark is not None),
+            nonces=(question.fence.token, *([question.mark] if question.mark else ())),
         )
 
     async def _send(self, request: TargetRequest) -> TargetResponse | Failure:

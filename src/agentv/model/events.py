@@ -7,6 +7,8 @@ from typing import Literal, TypeAlias
 
 from agentv.model.trial import TrialResult
 
+StopReason: TypeAlias = Literal["interrupt", "max-errors", "fail-fast"]
+
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
@@ -32,6 +34,36 @@ class TrialKept:
 
 
 @dataclass(frozen=True, slots=True)
+class RunResumed:
+    """The run goes on with an earlier one. Comes before it starts.
+
+    Attributes:
+        standing: trials whose results stand.
+        regraded: those to come whose target was asked already: its answers are graded anew.
+        asked: those to come whose target will be asked.
+    """
+
+    standing: int
+    regraded: int
+    asked: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunRegrades:
+    """No target is asked: answers of another run are graded. Comes before the run starts.
+
+    Attributes:
+        earlier: that run's id.
+        found: trials to come whose first answer is there.
+        missing: those that will be errored, since it is not.
+    """
+
+    earlier: str
+    found: int
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
 class TargetStopped:
     """No call of a target, or judge, can be answered: trials that need it are not run."""
 
@@ -44,7 +76,7 @@ class RunInterrupted:
     """No more trials start; `running` are being waited for."""
 
     running: int
-    reason: Literal["interrupt", "max-errors"]
+    reason: StopReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,4 +90,6 @@ class RunFinished:
     duration_ms: float
 
 
-Event: TypeAlias = RunStarted | TrialKept | TrialFinished | TargetStopped | RunInterrupted | RunFinished
+Event: TypeAlias = (
+    RunStarted | RunResumed | RunRegrades | TrialKept | TrialFinished | TargetStopped | RunInterrupted | RunFinished
+)

@@ -137,6 +137,7 @@ class TargetResponse:
         metadata: whatever else the target wants kept in the row.
         limits: what the provider's rate limits still allow.
         attempts: the tries that failed before this answer came.
+        earlier: another run paid for it: it is taken from there, and nobody was asked.
     """
 
     output: str | None
@@ -148,3 +149,4 @@ class TargetResponse:
     metadata: JsonObject = field(default=EMPTY)
     limits: RateLimits | None = None
     attempts: tuple[Attempt, ...] = ()
+    earlier: bool = False

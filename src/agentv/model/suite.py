@@ -121,6 +121,7 @@ class RunSettings:
     timeout_s: float | None = None
     max_errors: int | None = None
     retry: Retry | None = None
+    cache: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,16 +90,14 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
     if not isinstance(node, MapNode):
         reading.report.error("bad-value", node, f"'run' must be a mapping, found {kind_of(node)}")
         return RunSettings()
-    # no cache is what there is, so that asking for none is no mistake
-    items = {key: item for key, item in node.items.items() if not (key == "cache" and _says(item, value=False))}
-    pairs = {key: _run_value(key, item) for key, item in items.items()}
+    pairs = {key: _run_value(key, item) for key, item in node.items.items()}
     translated = translate(MapNode(pairs, node.keys, node.at), RUN, reading.report)
     others = Others(hinted=tuple(RUN.known))
     read = shape_of(AuthoredRun).decode(translated.items, translated.map, reading, "'run'", others=others)
     if read is INVALID:
         return RunSettings()
     retry = None if read.retry is None else read.retry.over(DEFAULT_RETRY)
-    return RunSettings(read.workers, read.repeat, read.aggregate, read.timeout_s, read.max_errors, retry)
+    return RunSettings(read.workers, read.repeat, read.aggregate, read.timeout_s, read.max_errors, retry, read.cache)
 
 
 def _run_value(key: str, node: Node) -> Node:
@@ -109,10 +107,6 @@ def _run_value(key: str, node: Node) -> Node:
     if key == "fail_on_error" and isinstance(node, Scalar) and isinstance(node.value, bool):
         return Scalar(1 if node.value else None, node.text, node.at)
     return node
-
-
-def _says(node: Node, *, value: bool) -> bool:
-    return isinstance(node, Scalar) and node.value is value
 
 
 def _merged(configs: list[Config]) -> Config:
@@ -138,4 +132,5 @@ def over(first: RunSettings, second: RunSettings) -> RunSettings:
         timeout_s=first.timeout_s if first.timeout_s is not None else second.timeout_s,
         max_errors=first.max_errors if first.max_errors is not None else second.max_errors,
         retry=first.retry if first.retry is not None else second.retry,
+        cache=first.cache if first.cache is not None else second.cache,
     )

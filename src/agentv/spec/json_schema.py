@@ -196,6 +196,5 @@ _RUN_VALUES: Mapping[str, Schema] = {
         },
     ),
     "fail_on_error": older_spelling("max_errors: 1", {"type": ["boolean", "integer"], "minimum": 1}),
-    "cache": {"description": "answers are not kept yet, so only false is right", "const": False},
 }
-"""Keys of `run:` whose older values mean something else, or that admit a single value as yet."""
+"""Keys of `run:` whose older values mean something else."""

@@ -40,6 +40,7 @@ class LoadRequest:
         finds: called with every path of the suite's own: as written, where it stands, what was found.
         makes: what makes cases in Python is run even where nothing else is.
         asks: False for `--list`: nothing is called, so that a key may be missing.
+        asks_targets: False: only judges are called.
         for_run: False for `validate`: no target is needed, and an unset environment variable is a warning.
     """
 
@@ -58,4 +59,5 @@ class LoadRequest:
     finds: Callable[[str, Span, str], None] | None = None
     makes: bool = False
     asks: bool = True
+    asks_targets: bool = True
     for_run: bool = True

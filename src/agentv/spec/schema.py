@@ -34,6 +34,9 @@ class AuthoredRun(Declared):
     ] = None
     timeout_s: Annotated[Seconds | None, Doc("seconds that one attempt may take")] = None
     max_errors: Annotated[AtLeastOne | None, Doc("stop after so many errored trials")] = None
+    cache: Annotated[
+        bool | None, Doc("answers of earlier runs are used again, and those of this one kept for later")
+    ] = None
     retry: Annotated[AuthoredRetry | None, Doc("when a failed call is made again; a target's own says more")] = None
 
 

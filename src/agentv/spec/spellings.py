@@ -115,7 +115,7 @@ SUITE = Spellings(
 )
 
 RUN = Spellings(
-    canonical=frozenset(["workers", "repeat", "aggregate", "timeout_s", "max_errors", "retry"]),
+    canonical=frozenset(["workers", "repeat", "aggregate", "timeout_s", "max_errors", "cache", "retry"]),
     older={
         "max_concurrency": "workers",
         "maxConcurrency": "workers",
@@ -123,7 +123,7 @@ RUN = Spellings(
         "trials": "repeat",
         "fail_on_error": "max_errors",
     },
-    not_yet=frozenset({"budget_usd", "cache"}),
+    not_yet=frozenset({"budget_usd"}),
 )
 
 CASE = Spellings(

@@ -338,6 +338,8 @@ class SuiteReader:
 
     def _asked(self, head: Head) -> Iterator[TargetSpec]:
         """The systems under test that a run of this suite would ask."""
+        if not self.request.asks_targets:
+            return
         flagged = self.request.targets or self.request.given_target is not None
         if flagged or head.cases.untargeted:
             yield from head.suite.targets

@@ -1,21 +1,28 @@
-"""The lines of `journal.jsonl`: every answer received, with a checksum.
+"""The lines of `journal.jsonl`: every answer received, and the checksum of every row, each with a checksum of its own.
 
-The first line is `{"format":"agentv-journal","version":1}`. Every other line is one JSON object: `crc32`, eight hex
-digits, then `key`, `output`, `messages`, `token_usage`, `cost_usd`, `duration_ms`, `finish_reason`, `metadata` as the
-target gave them. The checksum is zlib's CRC-32 of the line without its end and without `"crc32":"xxxxxxxx",`.
+The first line is `{"format":"agentv-journal","version":1}`. Every other line is one JSON object that begins with
+`crc32`, eight hex digits. What follows tells its kind:
+
+    row, sum    vouches for a row: the key of a trial, and the CRC-32 of the line that it has in `index.jsonl`
+    anew        ids of cases that are done anew: their answers up to here are not to be used again
+    key, case   an answer: of which call, for which case; then `output`, `messages`, `token_usage`, `cost_usd`,
+                `duration_ms`, `finish_reason`, `metadata` as the target gave them, `attempts` where the call was made
+                more than once, `earlier` where it is another run's, and `redacted` where a secret was taken out of it
+
+The checksum is zlib's CRC-32 of the line without its end and without `"crc32":"xxxxxxxx",`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from agentv.model.message import Block, DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
-from agentv.model.response import TargetResponse, TokenUsage
+from agentv.model.response import Attempt, TargetResponse, TokenUsage
 from agentv.model.values import JsonObject
 from agentv.store.encoding import to_json
 
@@ -25,12 +32,15 @@ HEADER = b'{"format":"agentv-journal","version":%d}\n' % VERSION
 
 _SEAL = b'{"crc32":"%08x",'
 _SEALED = len(_SEAL % 0)
+_KEY = b'"key":"'
+_ANEW = b'"anew":['
+_ROW = b'"row":"'
+_SUM = b',"sum":"'
 
 
 class AnswerRow(Struct, gc=False):
-    """One answer. `messages` are the model's own dataclasses, field by field."""
+    """What was answered. `messages` are the model's own dataclasses, field by field."""
 
-    key: str
     output: str | None
     messages: Sequence[Message]
     token_usage: TokenUsage | None
@@ -38,23 +48,90 @@ class AnswerRow(Struct, gc=False):
     duration_ms: float | None
     finish_reason: str | None
     metadata: JsonObject
+    attempts: Sequence[Attempt] | UnsetType = UNSET
+    earlier: bool | UnsetType = UNSET
+    redacted: bool | UnsetType = UNSET
 
 
-def answer_line(key: str, answer: TargetResponse) -> bytes:
-    """The line of one answer, its end included."""
-    body = to_json(
-        AnswerRow(
-            key,
-            answer.output,
-            answer.messages,
-            answer.token_usage,
-            answer.cost_usd,
-            answer.duration_ms,
-            answer.finish_reason,
-            answer.metadata or {},
-        )
+class _Head(Struct, gc=False):
+    """How the line of an answer begins."""
+
+    key: str
+    case: str
+
+
+class _CaseOf(Struct, gc=False):
+    case: str
+
+
+_case = msgspec.json.Decoder(_CaseOf)
+
+
+def answer_row(answer: TargetResponse, *, redacted: bool = False) -> AnswerRow:
+    """An answer as it is written. `redacted`: secrets were taken out of it, so that it is not what was answered."""
+    return AnswerRow(
+        answer.output,
+        answer.messages,
+        answer.token_usage,
+        answer.cost_usd,
+        answer.duration_ms,
+        answer.finish_reason,
+        answer.metadata or {},
+        answer.attempts or UNSET,
+        answer.earlier or UNSET,
+        redacted or UNSET,
     )
+
+
+def answer_line(key: str, case: str, answer: TargetResponse, *, redacted: bool = False) -> bytes:
+    """The line of one answer, its end included.
+
+    Args:
+        key: of the call.
+        case: the id of the case that it was made for.
+        answer: what came back.
+        redacted: as for `answer_row`.
+    """
+    body = b"%b,%b" % (to_json(_Head(key, case))[1:-1], to_json(answer_row(answer, redacted=redacted))[1:])
+    return b"%b%b\n" % (_SEAL % crc32(b"{" + body), body)
+
+
+class AnewRow(Struct, gc=False):
+    """Cases whose answers are not to be used again."""
+
+    anew: list[str]
+
+
+def anew_line(cases: Sequence[str]) -> bytes:
+    """The line from which on the answers for these cases are forgotten, its end included."""
+    body = to_json(AnewRow(list(cases)))
     return b"%b%b\n" % (_SEAL % crc32(body), body[1:])
+
+
+def anew_in(line: bytes) -> list[str] | None:
+    """The cases that a whole line forgets; None where it is an answer or vouches for a row."""
+    if not line.startswith(_ANEW, _SEALED):
+        return None
+    return msgspec.json.decode(b"{" + line[_SEALED:], type=AnewRow).anew
+
+
+def row_seal(key: str, row: bytes) -> bytes:
+    """The line that vouches for a row, its end included.
+
+    Args:
+        key: of the trial.
+        row: its line in `index.jsonl`, without its end.
+    """
+    body = b'%b%b","sum":"%08x"}' % (_ROW, key.encode(), crc32(row))
+    return b"%b%b\n" % (_SEAL % crc32(b"{" + body), body)
+
+
+def seal_in(line: bytes) -> tuple[str, int] | None:
+    """The key and the checksum of the row that a whole line vouches for; None where it is an answer."""
+    if not line.startswith(_ROW, _SEALED):
+        return None
+    key, _, rest = line[_SEALED + len(_ROW) :].partition(b'"')
+    return key.decode(), int(rest[len(_SUM) : len(_SUM) + 8], 16)
 
 
 def unsealed(line: bytes) -> bytes | None:
@@ -63,11 +140,36 @@ def unsealed(line: bytes) -> bytes | None:
     return body if line[:_SEALED] == _SEAL % crc32(body) else None
 
 
+def key_in(line: bytes) -> str:
+    """The key of a line that is whole."""
+    begin = _SEALED + len(_KEY)
+    return line[begin : line.index(b'"', begin)].decode()
+
+
+def case_in(line: bytes) -> str:
+    """The case that the answer in a whole line was for."""
+    return _case.decode(b"{" + line[_SEALED:]).case
+
+
+def is_redacted(body: bytes) -> bool:
+    """Whether the answer of an unsealed line is not quite what was answered."""
+    return body.endswith(b',"redacted":true}')
+
+
 def answer_of(body: bytes) -> tuple[str, TargetResponse]:
     """The key and the answer that an unsealed line holds: field for field what was given to `answer_line`."""
     row = msgspec.json.decode(body)
+    return row["key"], answer_in(row)
+
+
+def answer_in(row: Mapping[str, Any]) -> TargetResponse:
+    """The answer that an object of JSON holds.
+
+    Raises:
+        LookupError, TypeError: it holds none.
+    """
     usage = row["token_usage"]
-    return row["key"], TargetResponse(
+    return TargetResponse(
         output=row["output"],
         messages=tuple(_message(message) for message in row["messages"]),
         token_usage=TokenUsage(**usage) if usage else None,
@@ -75,6 +177,8 @@ def answer_of(body: bytes) -> tuple[str, TargetResponse]:
         duration_ms=row["duration_ms"],
         finish_reason=row["finish_reason"],
         metadata=row["metadata"],
+        attempts=tuple(Attempt(**attempt) for attempt in row.get("attempts", ())),
+        earlier=row.get("earlier", False),
     )
 
 

@@ -21,6 +21,11 @@ from agentv.store.encoding import to_document
 from agentv.store.lines import store_error
 
 RUN, INDEX, JOURNAL, SUMMARY = "run.json", "index.jsonl", "journal.jsonl", "summary.json"
+HISTORY = "history.jsonl"
+"""Rows in whose place newer ones stand."""
+
+REJECTED = "rejected.jsonl"
+"""Rows that were changed after they had been written."""
 
 _IDS_TRIED = 100
 

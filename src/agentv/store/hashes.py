@@ -36,6 +36,16 @@ class NumberedHashes:
             self._grow()
         return len(hashes) - 1
 
+    def find(self, value: int) -> int | None:
+        """The number that a hash has; None where it was never given one."""
+        slots, hashes, mask = self._slots, self._hashes, self._mask
+        slot = value & mask
+        while found := slots[slot]:
+            if hashes[found - 1] == value:
+                return found - 1
+            slot = (slot + 1) & mask
+        return None
+
     def _grow(self) -> None:
         mask = 2 * self._mask + 1
         slots = array("I", bytes(4 * (mask + 1)))

@@ -1,12 +1,12 @@
 """The store of a run: answers in `journal.jsonl`, rows in `index.jsonl` (SPEC section 13).
 
-An answer is with the system (write(2)) when `answer` returns, and on the disk at most 100 ms later: a crash of the
+An answer is with the system (write(2)) when `keep` returns, and on the disk at most 100 ms later: a crash of the
 process loses none, a power cut at most those. Rows are buffered: one that is lost is made again from its answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from threading import Lock
 from types import TracebackType
@@ -17,12 +17,14 @@ import msgspec
 from agentv.errors import StoreError
 from agentv.model.response import TargetResponse
 from agentv.model.trial import TrialResult
-from agentv.store.answers import HEADER, VERSION, answer_line, answer_of, unsealed
-from agentv.store.directory import INDEX, JOURNAL, RunDirectory
+from agentv.ports import Call
+from agentv.store.answers import HEADER, VERSION, anew_line, answer_line, row_seal, unsealed
+from agentv.store.directory import HISTORY, INDEX, JOURNAL, REJECTED, RunDirectory
 from agentv.store.encoding import to_json
 from agentv.store.heartbeat import Heartbeat
-from agentv.store.lines import LineFile, cut_torn_end, read_lines
-from agentv.store.reading import finished_keys
+from agentv.store.lines import LineFile, cut_torn_end, read_lines, set_aside
+from agentv.store.reading import RowFacts, finished_keys, key_of_row, read_rows
+from agentv.store.recall import Recall
 from agentv.store.rows import Places, row_of
 
 SYNC_EVERY_S = 0.1
@@ -37,7 +39,7 @@ class Journal:
 
     Attributes:
         mended: what was found torn at the end of a file and cut off, one line each, for people.
-        damaged: how many lines the last pass of `answers` has passed over.
+        damaged: how many lines of the journal were passed over.
 
     Args:
         directory: of the run, and locked.
@@ -53,9 +55,11 @@ class Journal:
         self._places = Places(root)
         self.mended = tuple(_mend(directory))
         self.damaged = 0
+        self._recall: Recall | None = None
         self._answers = LineFile(self._path / JOURNAL)
         self._index = LineFile(self._path / INDEX)
         self._rows: list[bytes] = []
+        self._seals: list[bytes] = []
         self._buffered = 0
         self._lock = Lock()
         self._open = True
@@ -63,15 +67,66 @@ class Journal:
         if self._answers.size == 0:
             self._answers.append(HEADER)
 
-    def answer(self, key: str, answer: TargetResponse) -> None:
+    def keep(self, call: Call, answer: TargetResponse) -> None:
         """Keep an answer: it is with the system when this returns."""
-        line = answer_line(key, answer)
+        case = call.request.case_id
+        line = answer_line(call.key, case, answer)
         if self._redactor.found_in(line):
-            line = answer_line(key, self._redactor.redact_answer(answer))
+            line = answer_line(
+                call.key, self._redactor.redact(case), self._redactor.redact_answer(answer), redacted=True
+            )
         if self._heartbeat.failure is not None:
             raise self._heartbeat.failure
         self._answers.append(line)
         self._heartbeat.wake()
+
+    def kept(self, call: Call) -> TargetResponse | None:
+        """What this run was answered before it was gone on with, once that is recalled."""
+        return None if self._recall is None else self._recall.answer(call.key)
+
+    def holds(self, key: str) -> bool:
+        """Whether there is such an answer, by its hash alone: it is not read."""
+        return self._recall is not None and key in self._recall
+
+    def recall(self) -> int:
+        """Look up what this run was answered before; how many answers it was.
+
+        A line whose checksum does not agree is passed over and counted in `damaged`: its call is made again. A row that
+        is not as it was written is set aside: its trial is graded again.
+        """
+        if self._recall is not None:
+            self._recall.close()
+        self._recall = Recall(self._path / JOURNAL)
+        self.damaged = self._recall.damaged
+        recall = self._recall
+        if recall.vouches and any(not recall.vouches_for(line.rstrip(b"\n")) for _, line in self._lines()):
+            moved = self._move(lambda row: not recall.vouches_for(row), REJECTED)
+            self.mended = (*self.mended, _rejected(moved))
+        return len(recall)
+
+    def begin_anew(self, chosen: Callable[[RowFacts], bool]) -> int:
+        """Move rows to `history.jsonl` and forget the answers of their cases, so that they are asked again; how many.
+
+        Interrupted in the middle, the rows stand as they did.
+        """
+        wanted = {row.key: row.test_id for row in read_rows(self._path / INDEX) if chosen(row)}
+        if not wanted:
+            return 0
+        self._answers.append(anew_line(sorted(set(wanted.values()))))
+        self._answers.sync()
+        moved = self._move(lambda line: key_of_row(line) in wanted, HISTORY)
+        self.recall()
+        return moved
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        return read_lines(self._path / INDEX)
+
+    def _move(self, chosen: Callable[[bytes], bool], elsewhere: str) -> int:
+        self._index.close()
+        try:
+            return set_aside(self._path / INDEX, chosen, self._path / elsewhere)
+        finally:
+            self._index = LineFile(self._path / INDEX)
 
     def finish(self, result: TrialResult) -> None:
         """Keep the row of a finished trial. One that was skipped has no row, so that a resume runs it."""
@@ -84,6 +139,7 @@ class Journal:
             raise self._heartbeat.failure
         with self._lock:
             self._rows.append(line)
+            self._seals.append(row_seal(result.trial.key, line))
             self._buffered += len(line)
         if self._buffered >= BUFFERED_BYTES:
             self._write_rows()
@@ -95,21 +151,6 @@ class Journal:
         self._write_rows()
         return finished_keys(self._path / INDEX)
 
-    def answers(self) -> Iterator[tuple[str, TargetResponse]]:
-        """Every answer that was kept, in the order of arrival.
-
-        A line whose checksum does not agree is passed over and counted in `damaged`: its trial is asked again.
-        """
-        self.damaged = 0
-        lines = read_lines(self._path / JOURNAL)
-        next(lines, None)  # the header
-        for _, line in lines:
-            body = unsealed(line.rstrip(b"\n"))
-            if body is None:
-                self.damaged += 1
-            else:
-                yield answer_of(body)
-
     def close(self) -> None:
         """Write out what is buffered, have it all on the disk, and let go."""
         if not self._open:
@@ -119,6 +160,8 @@ class Journal:
         with ExitStack() as closing:
             closing.callback(self._answers.close)
             closing.callback(self._index.close)
+            if self._recall is not None:
+                closing.callback(self._recall.close)
             self._beat()
             self._index.sync()
 
@@ -137,9 +180,17 @@ class Journal:
     def _write_rows(self) -> None:
         with self._lock:
             if self._rows:
+                self._answers.append(b"".join(self._seals))  # first: a row that nobody vouches for counts for nothing
                 self._index.append(b"\n".join(self._rows) + b"\n")  # refused, they stay for another try
                 self._rows.clear()
+                self._seals.clear()
                 self._buffered = 0
+
+
+def _rejected(rows: int) -> str:
+    if rows == 1:
+        return f"{INDEX}: 1 row is not as it was written: it is set aside in {REJECTED}, and its trial is graded anew"
+    return f"{INDEX}: {rows:,} rows are not as they were written: set aside in {REJECTED}, their trials are graded anew"
 
 
 def _mend(directory: RunDirectory) -> Iterator[str]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from threading import Lock
 
 from agentv.errors import StoreError
 
@@ -36,7 +37,7 @@ def store_error(doing: str, path: Path, error: OSError) -> StoreError:
 
 
 class LineFile:
-    """A file of lines, open for appending.
+    """A file of lines, open for appending, by several threads too.
 
     Raises:
         StoreError: it cannot be opened; so for every method, when the system refuses.
@@ -47,11 +48,16 @@ class LineFile:
         try:
             self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
             self.size = os.fstat(self._fd).st_size
+            self._lock = Lock()
         except OSError as error:
             raise store_error("open", path, error) from error
 
     def append(self, lines: bytes) -> None:
         """Hand whole lines to the system, in one write where it takes them in one."""
+        with self._lock:
+            self._append(lines)
+
+    def _append(self, lines: bytes) -> None:
         try:
             written = os.write(self._fd, lines)
             while written < len(lines):  # a signal, or the disk is nearly full
@@ -74,6 +80,34 @@ class LineFile:
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._fd)
+
+
+def set_aside(path: Path, chosen: Callable[[bytes], bool], elsewhere: Path) -> int:
+    """Move lines of a file to the end of another; how many. The file is whole at any moment: with them, or without.
+
+    Args:
+        path: of the file.
+        chosen: whether a line is moved, given without its end.
+        elsewhere: of the other file, which is made where it is missing.
+
+    Raises:
+        StoreError: the system refuses.
+    """
+    new = path.with_name(f".{path.name}.new")
+    moved = 0
+    try:
+        with path.open("rb") as old, new.open("wb") as file, elsewhere.open("ab") as other:
+            for line in old:
+                here = not line.isspace() and chosen(line.rstrip(b"\n"))
+                moved += here
+                (other if here else file).write(line)
+            for one in (other, file):
+                one.flush()
+                os.fsync(one.fileno())
+        new.replace(path)
+    except OSError as error:
+        raise store_error("mend", path, error) from error
+    return moved
 
 
 def cut_torn_end(path: Path, whole: Callable[[bytes], bool]) -> int:

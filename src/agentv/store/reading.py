@@ -43,6 +43,7 @@ class RowFacts(Struct, gc=False):
     tags: tuple[str, ...] = ()
     repeat: int = 1
     aggregate: Aggregate = "mean"
+    reused: bool = False
     scores: Raw = Raw(b"[]")
     error: ErrorFacts | None = None
 
@@ -81,6 +82,21 @@ def read_rows(path: Path) -> Iterator[RowFacts]:
             known = f"(format {row.schema_version}, this one knows {SCHEMA_VERSION})"
             raise StoreError(f"{path}:{number}: a newer agentv wrote this row {known}")
         yield row
+
+
+class _KeyOf(Struct, gc=False):
+    key: str
+
+
+_key = msgspec.json.Decoder(_KeyOf)
+
+
+def key_of_row(line: bytes) -> str | None:
+    """The key of the trial that a line of `index.jsonl` is of; None where it is no row."""
+    try:
+        return _key.decode(line).key
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
 
 
 def not_a_row(path: Path, number: int, error: Exception) -> StoreError:

@@ -83,6 +83,7 @@ def _result(row: Row, root: str) -> TrialResult:
         turns=tuple(_turn(turn) for turn in row.get("turns", ())),
         retries=tuple(Attempt(**retry) for retry in row.get("retries", ())),
         judge_token_usage=TokenUsage(**judged) if judged else None,
+        reused=row.get("reused", False),
     )
 
 

@@ -1,9 +1,9 @@
 """The rows of `index.jsonl`, and how a finished trial becomes one (SPEC section 13).
 
 Beyond the keys of SPEC section 13, in their order, a row ends with those of `tags`, `judge_cost_usd`, `repeat`,
-`aggregate`, `conversation_id`, `turns`, `retries` and `judge_token_usage` that say something: totals are computed from
-rows alone. A score ends with `error` where it errored. `input` and `output` of a conversation are its transcript;
-`turns` says what each call gave.
+`aggregate`, `conversation_id`, `turns`, `retries`, `judge_token_usage` and `reused` that say something: totals are
+computed from rows alone. A score ends with `error` where it errored. `input` and `output` of a conversation are its
+transcript; `turns` says what each call gave.
 """
 
 from __future__ import annotations
@@ -108,6 +108,7 @@ class Row(Struct, gc=False):
     turns: Sequence[TurnRow] | UnsetType = UNSET
     retries: Sequence[RetryRow] | UnsetType = UNSET
     judge_token_usage: TokenUsage | UnsetType = UNSET
+    reused: bool | UnsetType = UNSET
 
 
 class Places(dict[str, str]):
@@ -158,6 +159,7 @@ def row_of(result: TrialResult, places: Places) -> Row:
         [_turn_row(answer) for answer in result.turns] if result.turns else UNSET,
         [_retry_row(attempt) for attempt in result.retries] if result.retries else UNSET,
         UNSET if result.judge_token_usage is None else result.judge_token_usage,
+        result.reused or UNSET,
     )
 
 

@@ -40,6 +40,7 @@ def summarize(
     planned: Planned,
     duration_ms: float,
     current: Container[str] | None = None,
+    replaced: Iterable[RowFacts] = (),
 ) -> Summary:
     """The totals over the rows of a run.
 
@@ -50,8 +51,11 @@ def summarize(
         duration_ms: how long the run took; rows overlap in time, so they cannot say it.
         current: keys of the trials that the run consists of; a row with another key was made from an older text of
             its case and counts for nothing but what it cost. None: every row is current.
+        replaced: rows in whose place newer ones stand; they count for what they cost.
     """
     tally, spent = Tally(), _Spent()
+    for row in replaced:
+        spent.add(row)
     for row in rows:
         spent.add(row)
         if current is None or row.key in current:
@@ -141,7 +145,8 @@ class _Spent:
         self.judges = _Spending()
 
     def add(self, row: RowFacts) -> None:
-        self.targets.add(row.cost_usd, row.token_usage)
+        if not row.reused:  # another run paid for the answer
+            self.targets.add(row.cost_usd, row.token_usage)
         self.judges.add(row.judge_cost_usd, row.judge_token_usage)
 
 

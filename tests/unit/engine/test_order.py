@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from agentv.engine.order import Order, standing
 from agentv.engine.plan import Plan, PlanSettings, without
-from agentv.engine.run import Run
+from agentv.engine.run import Run, RunLimits
 from agentv.engine.services import World
 from agentv.model.assertion import AssertionEntry, AssertionSettings
 from agentv.model.conversation import Link
@@ -243,14 +243,14 @@ def test_what_waits_for_what_never_comes_is_skipped_and_no_run_hangs():
 def test_too_many_errors_stop_those_that_wait_too():
     cases = [case("a"), case("b"), case("c")]
     suite = linked(*cases, needs={"c": ["b"]})
-    found, finished = ran(suite, Recording({"a": Failure("x", "y")}), workers=1, max_errors=1)
+    found, finished = ran(suite, Recording({"a": Failure("x", "y")}), workers=1, limits=RunLimits(1))
     assert statuses(found) == {"a": "errored"}
     assert finished.unstarted == 2
 
 
 def test_a_bug_of_ours_ends_the_run_though_others_wait():
     class Broken(MemoryStore):
-        def answer(self, key: str, answer: TargetResponse) -> None:
+        def keep(self, call, answer: TargetResponse) -> None:
             raise OSError("disk full")
 
     suite = linked(case("a"), case("b"), case("c"), needs={"b": ["a"], "c": ["a"]})

@@ -193,7 +193,7 @@ def test_cases_that_depend_on_compared_ones_wait_for_all_of_them(tmp_path, worke
     assert len(found) == 9
 
 
-def test_a_torn_group_is_asked_again_as_a_whole(tmp_path):
+def test_a_torn_group_is_judged_anew_as_a_whole_and_nobody_is_paid_twice(tmp_path):
     asked: list[str] = []
 
     def judge(prompt: str) -> str:
@@ -205,7 +205,7 @@ def test_a_torn_group_is_asked_again_as_a_whole(tmp_path):
     index.write_text("".join(index.read_text().splitlines(keepends=True)[:-1]))
     asked.clear()
     again = ran(tmp_path, case("a") + case("b"), judge, resume=str(whole.directory))
-    assert len(asked) == 2
+    assert asked == []
     assert statuses(again) == statuses(whole)
     assert (again.summary.trials.total, again.summary.trials.passed) == (6, 2)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agentv.engine.plan import Plan, PlanSettings, without
-from agentv.engine.run import Run
+from agentv.engine.run import Run, RunLimits
 from agentv.engine.services import World
 from agentv.model.assertion import AssertionEntry, AssertionSettings
 from agentv.model.events import RunFinished, RunInterrupted, RunStarted, TrialFinished
@@ -184,7 +184,7 @@ def test_an_answer_is_kept_before_it_is_graded():
             return ""
 
         def grade(self, context: Any) -> Grade:
-            seen.append(len(self.store.kept))
+            seen.append(len(self.store.answers))
             return GOOD
 
     store = MemoryStore()
@@ -294,10 +294,19 @@ def test_abort_leaves_no_row_of_what_ran():
     assert events[-1].unstarted == 2
 
 
+@pytest.mark.parametrize(("answer", "seen"), [(Failure("x", "y"), "errored"), (TargetResponse("fine"), "failed")])
+def test_fail_fast_starts_nothing_after_the_first_that_does_not_pass(answer, seen):
+    cases = [case("0"), case("1", BAD), *(case(str(number)) for number in range(2, 9))]
+    plan = Plan([suite(*cases)], PlanSettings())
+    events = run_all(plan, Scripted({"1": answer}), workers=1, limits=RunLimits(fail_fast=True))
+    assert results(events) == {"0": "passed", "1": seen}
+    assert (events[-1].interrupted, events[-1].unstarted) == (False, 7)
+
+
 def test_max_errors_stops_and_counts_what_was_not_run():
     target = Scripted({str(number): Failure("x", "y") for number in range(50)})
     cases = [case(str(number)) for number in range(50)]
-    events = run_all(Plan([suite(*cases)], PlanSettings()), target, workers=1, max_errors=3)
+    events = run_all(Plan([suite(*cases)], PlanSettings()), target, workers=1, limits=RunLimits(3))
     assert len(results(events)) == 3
     assert not events[-1].interrupted
     assert events[-1].unstarted == 47
@@ -305,7 +314,7 @@ def test_max_errors_stops_and_counts_what_was_not_run():
 
 def test_a_bug_of_ours_is_raised_and_not_swallowed():
     class Broken(MemoryStore):
-        def answer(self, key: str, answer: TargetResponse) -> None:
+        def keep(self, call, answer: TargetResponse) -> None:
             raise OSError("disk full")
 
     async def main() -> None:

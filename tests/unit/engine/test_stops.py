@@ -11,7 +11,7 @@ import pytest
 
 from agentv.engine.order import Order
 from agentv.engine.plan import Plan, PlanSettings
-from agentv.engine.run import Run
+from agentv.engine.run import Run, RunLimits
 from agentv.engine.services import World
 from agentv.engine.traffic import Traffic
 from agentv.model.assertion import AssertionEntry, AssertionSettings
@@ -190,7 +190,7 @@ def test_trials_of_other_targets_go_on():
 def test_what_was_not_run_is_no_error_to_count():
     server = Server([REFUSED])
     results, _ = ran(
-        Suite("s", tuple(case(str(n)) for n in range(5)), targets=(spec("t"),)), {"t": server}, max_errors=2
+        Suite("s", tuple(case(str(n)) for n in range(5)), targets=(spec("t"),)), {"t": server}, limits=RunLimits(2)
     )
     assert len(results) == 5
 

@@ -224,9 +224,9 @@ def test_older_spellings_are_right_and_deprecated() -> None:
 
 
 def test_older_values_of_run() -> None:
-    text = f"{CASE}  criteria: good\nrun: {{trials: {{count: 3}}, fail_on_error: true, cache: false}}\n"
-    assert wrong("eval", text) == []
-    assert wrong("eval", text.replace("cache: false", "cache: true"))
+    text = f"{CASE}  criteria: good\nrun: {{trials: {{count: 3}}, fail_on_error: true, cache: true}}\n"
+    assert not wrong("eval", text)
+    assert wrong("eval", text.replace("cache: true", "cache: sometimes"))
 
 
 MESSAGES = {

@@ -15,6 +15,7 @@ from agentv.model.redaction import Redactor
 from agentv.model.response import TargetResponse
 from agentv.store.directory import RunDirectory
 from agentv.store.journal import BUFFERED_BYTES, Journal
+from doubles.stores import call
 from doubles.trials import ROOT, finished, trial
 
 NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
@@ -35,13 +36,14 @@ def journal(directory):
 def fill(directory, *ids):
     with Journal(directory, ROOT) as journal:
         for key in ids:
-            journal.answer(key, TargetResponse(f"answer of {key}"))
+            journal.keep(call(key, key), TargetResponse(f"answer of {key}"))
             journal.finish(finished(trial=trial(key, key=key)))
 
 
 def reopened(directory):
     with Journal(directory, ROOT) as journal:
-        return [key for key, _ in journal.answers()], list(journal.finished()), journal
+        journal.recall()
+        return [key for key in "abc" if journal.kept(call(key))], list(journal.finished()), journal
 
 
 def wait_for(condition):
@@ -53,10 +55,21 @@ def wait_for(condition):
 
 
 def test_the_journal_says_what_it_is(directory, journal):
-    journal.answer("k", TargetResponse("yes"))
+    journal.keep(call("k"), TargetResponse("yes"))
     header, line = (directory.path / "journal.jsonl").read_text().splitlines()
     assert json.loads(header) == {"format": "agentv-journal", "version": 1}
-    keys = ["crc32", "key", "output", "messages", "token_usage", "cost_usd", "duration_ms", "finish_reason", "metadata"]
+    keys = [
+        "crc32",
+        "key",
+        "case",
+        "output",
+        "messages",
+        "token_usage",
+        "cost_usd",
+        "duration_ms",
+        "finish_reason",
+        "metadata",
+    ]
     assert list(json.loads(line)) == keys
 
 
@@ -66,16 +79,18 @@ def test_an_answer_is_with_the_system_at_once(directory):
         "from pathlib import Path\n"
         "from agentv.model.response import TargetResponse\n"
         "from agentv.store.directory import RunDirectory\n"
+        "from agentv.ports import Call, TargetRequest\n"
         "from agentv.store.journal import Journal\n"
         "journal = Journal(RunDirectory.open(Path(sys.argv[1])), '/')\n"
-        "journal.answer('k', TargetResponse('kept'))\n"
+        "journal.keep(Call('k', 't', TargetRequest('c', '', ())), TargetResponse('kept'))\n"
         "os.kill(os.getpid(), 9)\n"
     )
     directory.close()
     ended = subprocess.run([sys.executable, "-c", program, str(directory.path)], check=False)
     assert ended.returncode == -9
     with RunDirectory.open(directory.path) as again, Journal(again, ROOT) as journal:
-        assert list(journal.answers()) == [("k", TargetResponse("kept"))]
+        journal.recall()
+        assert journal.kept(call("k")) == TargetResponse("kept")
 
 
 def test_a_row_is_written_soon(directory, journal):
@@ -93,7 +108,7 @@ def test_many_rows_are_written_without_waiting(directory, journal):
 def test_rows_keep_their_order(directory):
     ids = [f"case-{number}" for number in range(300)]
     fill(directory, *ids)
-    assert reopened(directory)[:2] == (ids, ids)
+    assert reopened(directory)[1] == ids
 
 
 def test_a_run_goes_on_where_it_stopped(directory):
@@ -167,8 +182,53 @@ def test_a_changed_answer_in_the_middle_is_passed_over_and_counted(directory):
     path = directory.path / "journal.jsonl"
     path.write_text(path.read_text().replace("answer of b", "answer of x"))
     with Journal(directory, ROOT) as journal:
-        assert [key for key, _ in journal.answers()] == ["a", "c"]
+        assert journal.recall() == 2
+        assert [journal.kept(call(key)) is not None for key in "abc"] == [True, False, True]
         assert journal.damaged == 1
+
+
+CHANGED = [
+    (b'"status":"passed"', b'"status":"failed"'),
+    (b'"test_id":"b"', b'"test_id":"a"'),
+    (b'"key":"b"', b'"key":"a"'),
+    (b'"key":"b"', b'"key":"\xff"'),
+    (b'{"test_id":"b"', b'["test_id":"b"'),
+]
+
+
+@pytest.mark.parametrize(("written", "changed"), CHANGED)
+def test_a_row_that_was_changed_is_set_aside_and_told(directory, written, changed):
+    fill(directory, "a", "b", "c")
+    index = directory.path / "index.jsonl"
+    first, second, third = index.read_bytes().splitlines(keepends=True)
+    other = second.replace(written, changed, 1)
+    assert other != second
+    index.write_bytes(first + other + third)
+    _, rows, journal = reopened(directory)
+    assert rows == ["a", "c"]
+    assert "index.jsonl: 1 row is not as it was written" in journal.mended[0]
+    assert index.read_bytes() == first + third
+    assert (directory.path / "rejected.jsonl").read_bytes() == other
+    fill(directory, "b")
+    assert reopened(directory)[1] == ["a", "c", "b"]
+
+
+def test_a_row_of_another_run_is_set_aside(tmp_path, directory):
+    fill(directory, "a")
+    with RunDirectory.create(tmp_path, NOW, out=tmp_path / "other") as other:
+        fill(other, "z")
+        foreign = (other.path / "index.jsonl").read_bytes()
+    with (directory.path / "index.jsonl").open("ab") as index:
+        index.write(foreign)
+    assert reopened(directory)[1] == ["a"]
+
+
+def test_rows_whose_journal_vouches_for_none_stand(directory):
+    fill(directory, "a", "b")
+    path = directory.path / "journal.jsonl"
+    path.write_bytes(b"".join(line for line in path.read_bytes().splitlines(keepends=True) if b'"row":' not in line))
+    keys, rows, journal = reopened(directory)
+    assert (keys, rows, journal.mended) == (["a", "b"], ["a", "b"], ())
 
 
 @pytest.mark.parametrize("header", [b"something else\n", b'{"format":"agentv-journal","version":2}\n'])
@@ -183,11 +243,14 @@ def test_secrets_are_taken_out_of_answers_and_rows(tmp_path):
     secret = 'hunter"22'
     with RunDirectory.create(tmp_path, NOW, redactor=Redactor([secret])) as directory:
         with Journal(directory, ROOT) as journal:
-            journal.answer("k", TargetResponse(f"it is {secret}", metadata={secret: secret}))
+            journal.keep(call("k"), TargetResponse(f"it is {secret}", metadata={secret: secret}))
             journal.finish(finished(output=f"it is {secret}", trial=trial(f"about {secret}", key="k")))
-            assert list(journal.answers()) == [
-                ("k", TargetResponse("it is [redacted]", metadata={"[redacted]": "[redacted]"}))
-            ]
+            journal.recall()
+            assert journal.kept(call("k")) is None  # it is not quite what was answered, so that the call is made again
+        line = json.loads((directory.path / "journal.jsonl").read_text().splitlines()[1])
+        assert (line["output"], line["metadata"], line["redacted"]) == (
+            "it is [redacted]", {"[redacted]": "[redacted]"}, True,
+        )  # fmt: skip
         row = json.loads((directory.path / "index.jsonl").read_text())
         assert (row["output"], row["test_id"], row["key"]) == ("it is [redacted]", "about [redacted]", "k")
         assert (
@@ -196,7 +259,7 @@ def test_secrets_are_taken_out_of_answers_and_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "write", [lambda journal: journal.answer("k", TargetResponse("x")), lambda journal: journal.finish(finished())]
+    "write", [lambda journal: journal.keep(call("k"), TargetResponse("x")), lambda journal: journal.finish(finished())]
 )
 def test_a_directory_that_is_removed_stops_the_run(directory, write):
     journal = Journal(directory, ROOT)

@@ -1,0 +1,175 @@
+"""Cassettes: one file that holds what a run was told by targets, judges and embedders, so that it can run without them.
+
+JSON Lines for people and for git: a header `{"format":"agentv-cassette","version":1}`, then one line a call, sorted by
+case, target and what was asked, so that a new recording differs only where an answer does. A line holds `key`, `case`,
+`target`, `sample` and `turn` where they say something, `asked` (the messages) and `answer`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from agentv.errors import StoreError
+from agentv.model.message import Message
+from agentv.model.redaction import Redactor
+from agentv.model.response import Failure, TargetResponse
+from agentv.model.values import JsonObject
+from agentv.ports import Call, TargetRequest
+from agentv.store.answers import AnswerRow, answer_in, answer_row
+from agentv.store.encoding import to_json
+from agentv.store.lines import read_lines, store_error
+
+VERSION = 1
+HEADER = b'{"format":"agentv-cassette","version":%d}\n' % VERSION
+
+
+class _Recorded(Struct, gc=False):
+    key: str
+    case: str
+    target: str
+    answer: dict[str, Any]
+    sample: int = 1
+    turn: int | None = None
+
+
+class _Recording(Struct, gc=False):
+    key: str
+    case: str
+    target: str
+    sample: int | UnsetType
+    turn: int | UnsetType
+    asked: list[JsonObject]
+    answer: AnswerRow
+
+
+_decode = msgspec.json.Decoder(_Recorded).decode
+
+
+class Cassette:
+    """The calls of a cassette, and those that a run adds.
+
+    Attributes:
+        path: of the file.
+        refused: calls that could not be recorded, since they hold a secret: the target and the case of each.
+
+    Args:
+        redactor: knows the secrets that no file may hold.
+    """
+
+    def __init__(self, path: Path, redactor: Redactor) -> None:
+        self.path = path
+        self.refused: list[tuple[str, str]] = []
+        self._redactor = redactor
+        self._answers: dict[str, TargetResponse] = {}
+        self._lines: dict[str, tuple[tuple[str, str, int, int, str], bytes]] = {}
+        self._asked: set[tuple[str, str]] = set()
+
+    @classmethod
+    def load(cls, path: Path, redactor: Redactor) -> Cassette:
+        """The cassette in a file.
+
+        Raises:
+            StoreError: there is none, it is no cassette, or a newer agentv wrote it.
+        """
+        if not path.is_file():
+            raise StoreError(f"there is no cassette {path}")
+        made = cls(path, redactor)
+        for number, line in read_lines(path):
+            if number == 1:
+                _check_header(path, line)
+            else:
+                made._take(number, line)
+        return made
+
+    def _take(self, number: int, line: bytes) -> None:
+        try:
+            found = _decode(line)
+            answer = answer_in(found.answer)
+        except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError) as error:
+            raise StoreError(f"{self.path}:{number}: this is no call of a cassette: {error}") from error
+        self._answers[found.key] = answer
+        self._asked.add((found.target, found.case))
+        place = (found.case, found.target, found.turn or 0, found.sample, found.key)
+        self._lines[found.key] = (place, line if line.endswith(b"\n") else line + b"\n")
+
+    def kept(self, call: Call) -> TargetResponse | None:
+        """The recorded answer to a call."""
+        return self._answers.get(call.key)
+
+    def keep(self, call: Call, answer: TargetResponse) -> None:
+        """Record the answer to a call; one that holds a secret is refused."""
+        request = call.request
+        line = to_json(
+            _Recording(
+                call.key,
+                request.case_id,
+                call.target,
+                request.sample if request.sample > 1 else UNSET,
+                request.turn or UNSET,
+                [_asked(message, request) for message in request.messages],
+                answer_row(answer),
+            )
+        )
+        if self._redactor.found_in(line):
+            self.refused.append((call.target, request.case_id))
+            return
+        place = (request.case_id, call.target, request.turn or 0, request.sample, call.key)
+        self._lines[call.key] = (place, line + b"\n")
+
+    def unanswered(self, call: Call) -> Failure:
+        """Why a call has no answer here."""
+        target, case = call.target, call.request.case_id
+        whom = f"'{target}' to the case '{case}'" if case else f"'{target}'"
+        if (target, case) in self._asked:
+            why = "it holds one to something else: the input, a prompt, or the target's settings are others now"
+            return Failure("not-recorded", f"{self.path.name} holds no answer of {whom} to this; {why}")
+        return Failure("not-recorded", f"{self.path.name} holds no answer of {whom}")
+
+    def write(self) -> int:
+        """Write the file, whole or not at all; how many calls it holds.
+
+        Raises:
+            StoreError: the system refuses.
+        """
+        new = self.path.with_name(f".{self.path.name}.new")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with new.open("wb") as file:
+                file.write(HEADER)
+                file.writelines(line for _, line in sorted(self._lines.values()))
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(self.path)
+        except OSError as error:
+            raise store_error("write", self.path, error) from error
+        return len(self._lines)
+
+
+def _check_header(path: Path, line: bytes) -> None:
+    if line.rstrip(b"\n") == HEADER.rstrip(b"\n"):
+        return
+    try:
+        header = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        header = None
+    if isinstance(header, dict) and header.get("format") == "agentv-cassette":
+        raise StoreError(
+            f"{path} was written by a newer agentv (format {header.get('version')}, this one knows {VERSION})"
+        )
+    raise StoreError(f"{path} is no cassette: its first line is not {HEADER.decode().strip()}")
+
+
+def _asked(message: Message, request: TargetRequest) -> JsonObject:
+    """A message as people read it; what is new for each call is named, so that recordings do not differ by it."""
+    row = dict(message.as_json())
+    if request.nonces and isinstance(row.get("content"), str):
+        text = str(row["content"])
+        for number, nonce in enumerate(request.nonces):
+            text = text.replace(nonce, f"[nonce-{number}]")
+        row["content"] = text
+    return row

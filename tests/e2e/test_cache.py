@@ -1,0 +1,149 @@
+"""`--cache`: answers used again across runs while assertions are edited, each sample its own."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+
+AGENT = """
+import itertools
+
+COUNT = itertools.count(1)
+
+def answer(prompt, case_id):
+    with open("asked.txt", "a") as file:
+        file.write(case_id + "\\n")
+    return {"output": f"{prompt} {next(COUNT)}", "cost_usd": 0.5}
+"""
+SUITE = """
+target: {name: agent, provider: python, function: "agent.py:answer"}
+tests:
+  - {id: a, input: red, assert: [{contains: red}]}
+  - {id: b, input: blue, assert: [{contains: blue}]}
+"""
+
+
+@pytest.fixture
+def cached(project):
+    project.write("agent.py", AGENT)
+    project.write("a.eval.yaml", SUITE)
+    assert project.run("eval", "a.eval.yaml", "--cache").status == 0
+    (project.path / "asked.txt").unlink()
+    return project
+
+
+def asked(project) -> list[str]:
+    path = project.path / "asked.txt"
+    return sorted(path.read_text().split()) if path.exists() else []
+
+
+def file(project):
+    return project.path / ".agentv" / "cache" / "answers.sqlite"
+
+
+def test_an_edited_assertion_asks_nobody_and_costs_nothing(cached):
+    cached.write("a.eval.yaml", SUITE.replace("contains: red", "contains: r"))
+    ended = cached.run("eval", "a.eval.yaml", "--cache", "-o", "out")
+    assert ended.status == 0, ended.stderr
+    assert asked(cached) == []
+    assert [row["reused"] for row in cached.rows("out")] == [True, True]
+    assert json.loads((cached.path / "out" / "summary.json").read_text())["cost_usd"] is None
+
+
+def test_an_edited_input_and_an_edited_target_are_asked(cached):
+    cached.write("a.eval.yaml", SUITE.replace("input: red", "input: dark red"))
+    cached.run("eval", "a.eval.yaml", "--cache")
+    assert asked(cached) == ["a"]
+    cached.write("agent.py", AGENT + "# another\n")
+    cached.run("eval", "a.eval.yaml", "--cache")
+    assert asked(cached) == ["a", "a", "b"]
+
+
+@pytest.mark.parametrize("words", [[], ["--no-cache"]])
+def test_without_it_everybody_is_asked(cached, words):
+    cached.run("eval", "a.eval.yaml", *words)
+    assert asked(cached) == ["a", "b"]
+
+
+def test_the_file_may_ask_for_it_and_the_flag_wins(cached):
+    cached.write("a.eval.yaml", SUITE + "run: {cache: true}\n")
+    cached.run("eval", "a.eval.yaml")
+    assert asked(cached) == []
+    cached.run("eval", "a.eval.yaml", "--no-cache")
+    assert asked(cached) == ["a", "b"]
+
+
+def test_samples_do_not_collapse_into_one_answer(cached):
+    ended = cached.run("eval", "a.eval.yaml", "--cache", "--repeat", "3", "-o", "out")
+    assert ended.status == 0, ended.stderr
+    assert asked(cached) == ["a", "a", "b", "b"]  # the first sample of each was there
+    outputs = {(row["test_id"], row["output"]) for row in cached.rows("out")}
+    assert len(outputs) == 6
+    again = cached.run("eval", "a.eval.yaml", "--cache", "--repeat", "3", "-o", "again")
+    assert again.status == 0
+    assert {(row["test_id"], row["output"]) for row in cached.rows("again")} == outputs
+
+
+def test_what_there_is_and_how_to_be_rid_of_it(cached):
+    told = cached.run("cache", "stats")
+    assert (told.status, ".agentv/cache/answers.sqlite: 2 answers" in told.stdout, "2  agent" in told.stdout) == (
+        0,
+        True,
+        True,
+    )
+    stats = json.loads(cached.run("cache", "stats", "--json").stdout)
+    assert (stats["answers"], stats["by_target"]) == (2, {"agent": 2})
+    assert "forgot 0 answers" in cached.run("cache", "clear", "--older-than", "1").stdout
+    assert "forgot 2 answers" in cached.run("cache", "clear").stdout
+    assert "no answers are kept" in cached.run("cache", "stats").stdout
+    cached.run("eval", "a.eval.yaml", "--cache")
+    assert asked(cached) == ["a", "b"]
+
+
+def test_without_a_cache_there_is_nothing_to_show_or_forget(project):
+    assert "no answers are kept" in project.run("cache", "stats").stdout
+    assert "forgot 0 answers" in project.run("cache", "clear").stdout
+    assert not (project.path / ".agentv").exists()
+
+
+def test_no_secret_is_kept(project):
+    target = "{provider: cli, command: 'echo it is $API_TOKEN', env: {API_TOKEN: hunter2222}}"
+    project.write("a.eval.yaml", f"target: {target}\ntests:\n  - {{id: a, input: x, assert: [{{contains: it}}]}}\n")
+    assert project.run("eval", "a.eval.yaml", "--cache").status == 0
+    assert b"hunter2222" not in b"".join(path.read_bytes() for path in file(project).parent.iterdir())
+    assert "no answers are kept" in project.run("cache", "stats").stdout
+
+
+@pytest.mark.parametrize("content", [b"this is no database, whatever it is called" * 100, b""])
+def test_a_file_that_is_no_cache_is_told_or_made_one(project, content):
+    project.write("agent.py", AGENT)
+    project.write("a.eval.yaml", SUITE)
+    project.write(".agentv/cache/answers.sqlite", content)
+    ended = project.run("eval", "a.eval.yaml", "--cache")
+    assert ended.status == (2 if content else 0), ended.stderr
+    assert ("cannot use the cache" in ended.stderr) == bool(content)
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_cache_of_a_newer_agentv_is_refused(cached):
+    with sqlite3.connect(file(cached)) as database:
+        database.execute("PRAGMA user_version = 2")
+    database.close()
+    ended = cached.run("eval", "a.eval.yaml", "--cache")
+    assert ended.status == 2
+    assert "was written by a newer agentv" in ended.stderr
+
+
+def test_a_damaged_answer_is_asked_for_again(cached):
+    with sqlite3.connect(file(cached)) as database:
+        database.execute("UPDATE answers SET answer = X'7B7D' WHERE \"case\" = 'a'")
+    database.close()
+    assert cached.run("eval", "a.eval.yaml", "--cache").status == 0
+    assert asked(cached) == ["a"]
+
+
+@pytest.mark.parametrize("words", [["--rerun=failed"], ["--replay", "x"], ["--regrade"]])
+def test_two_places_for_answers_are_one_too_many(cached, words):
+    assert cached.run("eval", "a.eval.yaml", "--cache", *words).status == 2

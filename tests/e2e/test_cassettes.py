@@ -1,0 +1,178 @@
+"""`--record` and `--replay`: one file that stands for targets, judges and embedders, and tells when it does not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agentv.testing import ModelServer
+
+AGENT = """
+import json, os
+
+def note(line):
+    with open("asked.txt", "a") as file:
+        file.write(line + "\\n")
+
+async def answer(prompt, case_id):
+    note(f"target {case_id}")
+    return {"output": f"It is {prompt}.", "cost_usd": 0.5}
+
+def judge(prompt, case_id):
+    note(f"judge {case_id}")
+    return {"output": json.dumps({"checks": [{"id": "r1", "satisfied": True}]}), "cost_usd": 0.25}
+"""
+SUITE = """
+target: python:agent.py:answer
+judge: python:agent.py:judge
+tests:
+  - {id: b, input: blue, assert: [{contains: blue}]}
+  - {id: a, input: red, assert: [{contains: red}, is a colour]}
+"""
+
+
+@pytest.fixture
+def recorded(project):
+    project.write("agent.py", AGENT)
+    project.write("a.eval.yaml", SUITE)
+    ended = project.run("eval", "a.eval.yaml", "--record", "fixtures/run.jsonl")
+    assert ended.status == 0, ended.stderr
+    assert "recorded 3 calls in fixtures/run.jsonl" in ended.stderr
+    (project.path / "asked.txt").unlink()
+    return project
+
+
+def asked(project) -> list[str]:
+    path = project.path / "asked.txt"
+    return sorted(path.read_text().splitlines()) if path.exists() else []
+
+
+def lines(project) -> list[dict]:
+    return [json.loads(line) for line in (project.path / "fixtures" / "run.jsonl").read_text().splitlines()]
+
+
+def test_a_cassette_is_read_by_people_and_by_git(recorded):
+    header, *calls = lines(recorded)
+    assert header == {"format": "agentv-cassette", "version": 1}
+    assert [(call["case"], call["target"]) for call in calls] == [
+        ("a", "python:agent.py:answer"),
+        ("a", "python:agent.py:judge"),
+        ("b", "python:agent.py:answer"),
+    ]
+    assert calls[0]["asked"] == [{"role": "user", "content": "red"}]
+    assert calls[0]["answer"]["output"] == "It is red."
+    assert "<answer-[nonce-0]>" in calls[1]["asked"][1]["content"]
+
+
+def test_it_stands_for_everybody(recorded):
+    ended = recorded.run("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl", "--out", "out")
+    assert ended.status == 0, ended.stderr
+    assert asked(recorded) == []
+    assert {row["test_id"]: row["output"] for row in recorded.rows("out")} == {"a": "It is red.", "b": "It is blue."}
+    summary = json.loads((recorded.path / "out" / "summary.json").read_text())
+    assert (summary["cost_usd"], summary["judge_cost_usd"]) == (None, 0.0)
+
+
+def test_recorded_twice_it_is_the_same_but_for_the_times(recorded):
+    before = lines(recorded)
+    recorded.run("eval", "a.eval.yaml", "--record", "fixtures/run.jsonl")
+    after = lines(recorded)
+    for call in (*before[1:], *after[1:]):
+        del call["answer"]["duration_ms"]
+    assert before == after
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("input: blue", "input: sky"), "holds no answer of 'python:agent.py:answer' to the case 'b' to this"),
+        (("id: b,", "id: c,"), "holds no answer of 'python:agent.py:answer' to the case 'c'"),
+        (("is a colour", "is bright"), "holds no answer of 'python:agent.py:judge' to the case 'a' to this"),
+    ],
+)
+def test_a_call_that_it_does_not_hold_is_an_error_that_names_it(recorded, change, told):
+    recorded.write("a.eval.yaml", SUITE.replace(*change))
+    ended = recorded.run("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl")
+    assert ended.status == 3
+    assert "not-recorded" in ended.stderr
+    assert told in ended.stderr
+    assert asked(recorded) == []
+
+
+def test_what_it_lacks_is_asked_and_added_where_that_is_wanted(recorded):
+    recorded.write("a.eval.yaml", SUITE.replace("input: blue", "input: sky blue"))
+    words = ["eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl"]
+    ended = recorded.run(*words, "--replay-mode", "new")
+    assert ended.status == 0, ended.stderr
+    assert asked(recorded) == ["target b"]
+    assert len(lines(recorded)) == 5  # the old call stands: another run may need it
+    assert recorded.run(*words).status == 0
+
+
+def test_an_interrupted_recording_goes_on(recorded):
+    words = ["eval", "a.eval.yaml", "--out", "out", "--record", "again.jsonl"]
+    recorded.run(*words)
+    (recorded.path / "out" / "index.jsonl").write_text("")
+    (recorded.path / "again.jsonl").unlink()
+    (recorded.path / "asked.txt").unlink()
+    ended = recorded.run(*words, "--resume")
+    assert ended.status == 0, ended.stderr
+    assert asked(recorded) == []
+    assert recorded.run("eval", "a.eval.yaml", "--replay", "again.jsonl").status == 0
+
+
+def test_a_cassette_that_would_hold_a_secret_is_not_written(project):
+    target = "{provider: cli, command: 'echo it is $API_TOKEN', env: {API_TOKEN: hunter2222}}"
+    project.write("a.eval.yaml", f"target: {target}\ntests:\n  - {{id: a, input: x, assert: [{{contains: it}}]}}\n")
+    ended = project.run("eval", "a.eval.yaml", "--record", "run.jsonl")
+    assert ended.status == 3, ended.stderr
+    assert "run.jsonl is not written, since the call of" in ended.stderr
+    assert "holds a secret" in ended.stderr
+    assert "hunter2222" not in ended.stderr
+    assert not (project.path / "run.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (None, "there is no cassette run.jsonl"),
+        ("hello\n", "run.jsonl is no cassette"),
+        ('{"format":"agentv-cassette","version":2}\n', "was written by a newer agentv (format 2, this one knows 1)"),
+        ('{"format":"agentv-cassette","version":1}\n{"key": 1}\n', "run.jsonl:2: this is no call of a cassette"),
+    ],
+)
+def test_a_file_that_is_no_cassette_is_refused(project, content, told):
+    project.write("agent.py", AGENT)
+    project.write("a.eval.yaml", SUITE)
+    if content is not None:
+        project.write("run.jsonl", content)
+    ended = project.run("eval", "a.eval.yaml", "--replay", "run.jsonl")
+    assert ended.status == 2, ended.stderr
+    assert told in ended.stderr
+    assert not (project.path / ".agentv" / "results").exists()
+
+
+@pytest.mark.parametrize(
+    "words", [["--record", "a", "--replay", "b"], ["--replay-mode", "new"], ["--regrade", "--record", "a"]]
+)
+def test_flags_that_contradict_each_other_are_refused(project, words):
+    project.write("a.eval.yaml", "target: echo\ntests:\n  - {id: a, input: x, assert: [{contains: x}]}\n")
+    assert project.run("eval", "a.eval.yaml", *words).status == 2
+
+
+def test_a_model_an_embedder_and_no_key_are_needed_no_more(project):
+    suite = """
+target: openai:gpt-5-mini
+tests:
+  - {id: a, input: hello, expected_output: hi, assert: [contains: hi, {type: similar, value: hi, weight: 0}]}
+"""
+    project.write("a.eval.yaml", suite)
+    with ModelServer("hi there", keys=["k-1234567"]) as server:
+        env = {"OPENAI_BASE_URL": server.openai, "OPENAI_API_KEY": "k-1234567"}
+        ended = project.run("eval", "a.eval.yaml", "--record", "run.jsonl", env=env)
+        assert ended.status == 0, ended.stderr
+    calls = [json.loads(line) for line in (project.path / "run.jsonl").read_text().splitlines()[1:]]
+    assert len(calls) == 3
+    ended = project.run("eval", "a.eval.yaml", "--replay", "run.jsonl", env={"OPENAI_BASE_URL": env["OPENAI_BASE_URL"]})
+    assert ended.status == 0, ended.stderr

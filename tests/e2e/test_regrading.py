@@ -1,0 +1,122 @@
+"""`--regrade`: stored answers, today's assertions, and no target is asked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+AGENT = """
+import json, os
+
+def note(line):
+    with open("asked.txt", "a") as file:
+        file.write(line + "\\n")
+
+def answer(prompt, case_id):
+    note(f"target {case_id}")
+    return {"output": f"It is {prompt}.", "cost_usd": 0.5, "token_usage": {"input": 1, "output": 2}}
+
+def judge(prompt, case_id):
+    note(f"judge {case_id}")
+    return {"output": json.dumps({"checks": [{"id": "r1", "satisfied": True}]}), "cost_usd": 0.25}
+"""
+SUITE = """
+target: python:agent.py:answer
+judge: python:agent.py:judge
+tests:
+  - {id: a, input: red, assert: [{contains: red}, is a colour]}
+  - {id: b, input: blue, assert: [{contains: blue}]}
+"""
+
+
+@pytest.fixture
+def ran(project):
+    project.write("agent.py", AGENT)
+    project.write("a.eval.yaml", SUITE)
+    ended = project.run("eval", "a.eval.yaml")
+    assert ended.status == 0, ended.stderr
+    (project.path / "asked.txt").unlink()
+    return project
+
+
+def asked(project) -> list[str]:
+    path = project.path / "asked.txt"
+    return sorted(path.read_text().splitlines()) if path.exists() else []
+
+
+def summary(project, out: str) -> dict:
+    return json.loads((project.path / out / "summary.json").read_text())
+
+
+def test_todays_assertions_grade_yesterdays_answers(ran):
+    ran.write("a.eval.yaml", SUITE.replace("{contains: blue}", "{contains: green}, is short"))
+    ended = ran.run("eval", "a.eval.yaml", "--regrade", "-o", "new")
+    assert ended.status == 1, ended.stderr
+    assert "grading 2 answers of 20" in ended.stderr
+    assert asked(ran) == ["judge b"]  # what the judge said of the other one is known
+    rows = {row["test_id"]: row for row in ran.rows("new")}
+    assert [rows[name]["status"] for name in "ab"] == ["passed", "failed"]
+    assert (rows["b"]["output"], rows["b"]["reused"], rows["b"]["cost_usd"]) == ("It is blue.", True, 0.5)
+    found = summary(ran, "new")
+    assert (found["cost_usd"], found["token_usage"], found["judge_cost_usd"]) == (None, None, 0.25)
+
+
+def test_a_regraded_run_holds_its_answers_itself(ran):
+    ran.run("eval", "a.eval.yaml", "--regrade=last", "-o", "new")
+    ended = ran.run("eval", "a.eval.yaml", "--regrade=new", "-o", "newer")
+    assert ended.status == 0, ended.stderr
+    assert asked(ran) == []
+    assert summary(ran, "newer")["cost_usd"] is None
+
+
+def test_an_interrupted_regrading_goes_on(ran):
+    ran.run("eval", "a.eval.yaml", "--regrade", "-o", "new")
+    index = ran.path / "new" / "index.jsonl"
+    index.write_text(index.read_text().splitlines(keepends=True)[0])
+    ended = ran.run("eval", "a.eval.yaml", "--regrade", "-o", "new", "--resume")
+    assert ended.status == 0, ended.stderr
+    assert asked(ran) == []
+    assert summary(ran, "new")["cases"]["passed"] == 2
+    assert summary(ran, "new")["cost_usd"] is None
+
+
+def test_a_trial_without_an_answer_is_errored_and_never_asked(ran):
+    ran.write("a.eval.yaml", SUITE.replace("input: blue", "input: sky blue"))
+    ended = ran.run("eval", "a.eval.yaml", "--regrade", "-o", "new")
+    assert ended.status == 3, ended.stderr
+    assert "grading 1 answer of 20" in ended.stderr
+    assert "1 trial will be errored for want of one" in ended.stderr
+    assert "no-kept-answer" in ended.stderr
+    assert asked(ran) == []
+
+
+def test_where_no_answer_fits_nothing_runs_and_nothing_is_left(ran):
+    before = sorted(path.name for path in (ran.path / ".agentv" / "results").iterdir())
+    ran.write("a.eval.yaml", SUITE.replace("input: ", "input: very "))
+    ended = ran.run("eval", "a.eval.yaml", "--regrade")
+    assert ended.status == 2
+    assert "holds no answer to these cases on these targets" in ended.stderr
+    assert sorted(path.name for path in (ran.path / ".agentv" / "results").iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--regrade=20200101T000000Z-0000"], "there is nothing to regrade: no run '20200101T000000Z-0000'"),
+        (["--regrade", "--rerun=failed"], "--regrade asks no target, and --rerun asks anew"),
+    ],
+)
+def test_what_cannot_be_regraded_is_refused(ran, words, told):
+    ended = ran.run("eval", "a.eval.yaml", *words)
+    assert ended.status == 2
+    assert told in ended.stderr
+
+
+def test_a_key_of_the_target_need_not_be_set(project):
+    suite = SUITE.replace("python:agent.py:answer", "openai:gpt-5-mini")
+    project.write("agent.py", AGENT)
+    project.write("a.eval.yaml", suite)
+    ended = project.run("eval", "a.eval.yaml", "--regrade")
+    assert "nothing to regrade" in ended.stderr
+    assert "OPENAI_API_KEY" in project.run("eval", "a.eval.yaml").stderr

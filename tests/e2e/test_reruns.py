@@ -1,0 +1,126 @@
+"""`--rerun` and `--fail-fast`: what did not pass is done anew, and nothing else; a run that stops at the first failure."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+AGENT = """
+import os
+
+def answer(prompt, case_id):
+    with open("asked.txt", "a") as file:
+        file.write(case_id + "\\n")
+    if case_id == "breaks" and not os.path.exists("mended"):
+        raise ValueError("no")
+    return "better" if os.path.exists("mended") else "good" if case_id == "good" else "bad"
+"""
+SUITE = """
+target: python:agent.py:answer
+tests:
+  - {id: good, input: a, assert: [{contains-any: [good, better]}]}
+  - {id: fails, input: b, assert: [{contains-any: [good, better]}]}
+  - {id: breaks, input: c, assert: [{contains-any: [good, better, bad]}]}
+"""
+
+
+@pytest.fixture
+def ran(project):
+    project.write("agent.py", AGENT)
+    project.write("a.eval.yaml", SUITE)
+    ended = project.run("eval", "a.eval.yaml", "--out", "out")
+    assert ended.status == 3, ended.stderr
+    (project.path / "asked.txt").unlink()
+    return project
+
+
+def asked(project) -> list[str]:
+    path = project.path / "asked.txt"
+    return sorted(path.read_text().split()) if path.exists() else []
+
+
+def statuses(project) -> dict[str, str]:
+    return {row["test_id"]: row["status"] for row in project.rows("out")}
+
+
+def history(project) -> list[str]:
+    lines = (project.path / "out" / "history.jsonl").read_text().splitlines()
+    return [json.loads(line)["test_id"] for line in lines]
+
+
+@pytest.mark.parametrize(("what", "one"), [("failed", "fails"), ("errored", "breaks")])
+def test_what_ended_so_is_done_anew_and_its_old_row_is_history(ran, what, one):
+    ended = ran.run("eval", "a.eval.yaml", "--out", "out", f"--rerun={what}")
+    assert ended.status == 3, ended.stderr  # nothing is mended, so it ends as it did
+    assert asked(ran) == [one]
+    assert "going on: 2 trials stand, 1 is asked" in ended.stderr
+    assert history(ran) == [one]
+    assert statuses(ran) == {"good": "passed", "fails": "failed", "breaks": "errored"}
+
+
+def test_the_newest_row_counts(ran):
+    ran.write("mended", "")
+    assert ran.run("eval", "a.eval.yaml", "--out", "out", "--rerun", "failed").status == 3
+    assert ran.run("eval", "a.eval.yaml", "--out", "out", "--rerun", "errored").status == 0
+    assert asked(ran) == ["breaks", "fails"]
+    assert statuses(ran) == dict.fromkeys(("good", "fails", "breaks"), "passed")
+    assert len(ran.rows("out")) == 3
+    summary = json.loads((ran.path / "out" / "summary.json").read_text())
+    assert summary["cases"] == {"total": 3, "passed": 3, "failed": 0, "errored": 0, "skipped": 0}
+    assert ran.run("eval", "a.eval.yaml", "--out", "out", "--resume").status == 0
+
+
+def test_where_nothing_ended_so_nothing_is_asked(ran):
+    ran.write("mended", "")
+    ran.run("eval", "a.eval.yaml", "--out", "out", "--rerun", "errored")
+    ran.run("eval", "a.eval.yaml", "--out", "out", "--rerun", "failed")
+    (ran.path / "asked.txt").unlink()
+    ended = ran.run("eval", "a.eval.yaml", "--out", "out", "--rerun", "failed")
+    assert (ended.status, asked(ran)) == (0, [])
+    assert "going on: 3 trials stand, 0 are asked" in ended.stderr
+
+
+def test_the_last_run_is_done_anew_where_none_is_named(ran):
+    assert ran.run("eval", "a.eval.yaml").status == 3
+    (ran.path / "asked.txt").unlink()
+    assert ran.run("eval", "a.eval.yaml", "--rerun", "failed").status == 3
+    assert asked(ran) == ["fails"]
+
+
+def test_without_a_run_there_is_nothing_to_do_anew(project):
+    project.write("agent.py", AGENT)
+    project.write("a.eval.yaml", SUITE)
+    ended = project.run("eval", "a.eval.yaml", "--rerun", "failed")
+    assert ended.status == 2
+    assert "holds no run" in ended.stderr
+
+
+def test_other_words_are_refused(ran):
+    ended = ran.run("eval", "a.eval.yaml", "--rerun", "passed")
+    assert ended.status == 2
+    assert "failed" in ended.stderr
+    assert "errored" in ended.stderr
+
+
+def test_what_was_paid_for_the_old_rows_is_not_forgotten(project):
+    cases = "tests:\n  - {id: a, input: x, assert: [{contains: no}]}\n"
+    project.write("a.eval.yaml", f"target: {{provider: cli, command: ./agent.sh}}\n{cases}")
+    project.write("agent.sh", '#!/bin/sh\necho \'{"output": "yes", "cost_usd": 0.25}\'\n').chmod(0o755)
+    project.run("eval", "a.eval.yaml", "--out", "out")
+    project.run("eval", "a.eval.yaml", "--out", "out", "--rerun", "failed")
+    summary = json.loads((project.path / "out" / "summary.json").read_text())
+    assert (summary["cost_usd"], summary["trials"]["total"]) == (0.5, 1)
+
+
+@pytest.mark.parametrize(("first", "status"), [("fails", 1), ("breaks", 3)])
+def test_a_run_stops_at_the_first_that_does_not_pass(project, first, status):
+    project.write("agent.py", AGENT)
+    lines = SUITE.strip().splitlines()
+    order = [lines[2], next(line for line in lines if f"id: {first}" in line), *lines[2:]]
+    cases = dict.fromkeys(order)
+    project.write("a.eval.yaml", "\n".join([*lines[:2], *cases]))
+    ended = project.run("eval", "a.eval.yaml", "--workers", "1", "--fail-fast", "--out", "out")
+    assert ended.status == status, ended.stderr
+    assert asked(project) == sorted(["good", first])
+    assert "a trial did not pass: no more are started" in ended.stderr
