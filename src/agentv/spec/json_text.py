@@ -13,6 +13,15 @@ from agentv.spec.yaml import DEPTH_LIMIT, read_yaml
 
 _ESCAPE = re.compile(r"\\(?:(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)")
 
+_LINE_END = re.compile(r"\r\n|\r|\n")
+"""As editors count lines; `json` counts line feeds alone."""
+
+
+def place_of(error: json.JSONDecodeError) -> tuple[int, int]:
+    """Where a JSON text is wrong: lines before it, and the column, from 1."""
+    ends = list(_LINE_END.finditer(error.doc, 0, error.pos))
+    return len(ends), error.pos - (ends[-1].end() if ends else 0) + 1
+
 
 def parse_json(text: str, at: Span, report: Report) -> Node | None:
     """What a JSON text says, all of it standing at one place, where it begins; None where it is not JSON."""
@@ -22,8 +31,8 @@ def parse_json(text: str, at: Span, report: Report) -> Node | None:
     try:
         value = json.loads(text, object_pairs_hook=_Once(at, report), parse_constant=_refuse, parse_float=WrittenFloat)
     except json.JSONDecodeError as error:
-        line = at.line + error.lineno - 1
-        place = Span(at.file, line, error.colno, line, error.colno + 1)
+        line, column = (0, error.colno) if at.file.endswith(".jsonl") else place_of(error)
+        place = Span(at.file, at.line + line, column, at.line + line, column + 1)
         report.error("bad-json", place, f"not JSON: {error.msg[:1].lower()}{error.msg[1:].removesuffix(' at')}")
         return None
     except ValueError as error:

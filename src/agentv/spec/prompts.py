@@ -17,6 +17,7 @@ from typing import NamedTuple
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.files import is_file, shown
 from agentv.spec.git_files import GIT_URL
+from agentv.spec.json_text import place_of
 from agentv.spec.messages import read_messages
 from agentv.spec.nodes import (
     ListNode,
@@ -238,9 +239,9 @@ class _PromptReader:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
-            line, column = (error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else (1, 1)
+            line, column = place_of(error) if isinstance(error, json.JSONDecodeError) else (0, 1)
             said = error.msg if isinstance(error, json.JSONDecodeError) else "it is nested too deep"
-            point = _Point(path, line - 1, column - 1)
+            point = _Point(path, line, column - 1)
             place = _Lines(point, point._replace(column=column))
             self.reading.report.error("bad-json", place, f"not JSON: {said[:1].lower()}{said[1:]}")
             return None

@@ -7,7 +7,8 @@ import json
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agentv.spec.json_text import read_json
+from agentv.model.span import Span
+from agentv.spec.json_text import parse_json, read_json
 from agentv.spec.nodes import plain, span_of
 from agentv.spec.report import Report
 
@@ -33,3 +34,9 @@ def test_parts_know_their_places_behind_tabs_and_escapes():
     node = read_json("a.json", '{\n\t"a": "\\ud83d\\ude00 \\\\ud83d",\n\t"b":\t1\n}', Report())
     assert plain(node) == {"a": "😀 \\ud83d", "b": 1}
     assert [span_of(item.at)[1:3] for item in node.items.values()] == [(2, 7), (3, 7)]
+
+
+def test_a_lone_carriage_return_ends_a_line_too(tmp_path):
+    report = Report()
+    assert parse_json('{"a":\r\n 1,\r}', Span("x.json", 1, 1, 1, 2), report) is None
+    assert [one.span and one.span[1:3] for one in report.diagnostics] == [(3, 1)]
