@@ -12,12 +12,12 @@ from agentv.model.span import Span
 from agentv.model.suite import DEFAULT_RETRY, RunSettings
 from agentv.registry.fields import Declared, Doc, Fraction, Nonempty, Text
 from agentv.spec.decode import INVALID, shape_of
-from agentv.spec.files import Places, shown, upwards
+from agentv.spec.files import Places, is_file, shown, upwards
 from agentv.spec.nodes import MapNode, Node, Scalar, holds_placeholder, kind_of
 from agentv.spec.reading import Others, Reading
 from agentv.spec.schema import AuthoredRun, Unread
 from agentv.spec.spellings import RUN, translate
-from agentv.spec.yaml import read_yaml
+from agentv.spec.yaml import read_shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,14 @@ class Config:
     nodes: Mapping[str, Node] = field(default_factory=dict)
 
 
+_FILES = ("config.yaml", "config.local.yaml")
+
+
 def read_config(directory: str, reading: Reading) -> Config:
     """The defaults in force for a directory: those of the closest `.agentv` that has a config file."""
     for parent in upwards(directory, reading.places.root):
-        files = [Path(parent) / ".agentv" / name for name in ("config.yaml", "config.local.yaml")]
-        present = [str(path) for path in files if path.is_file()]
+        files = [os.path.join(parent, ".agentv", name) for name in _FILES]  # noqa: PTH118  # for every suite
+        present = [path for path in files if is_file(path)]
         if present:
             home = replace(reading, places=Places(parent, reading.places.root, alone=True))
             return _merged([_read(path, home) for path in present])
@@ -63,7 +66,7 @@ def read_config(directory: str, reading: Reading) -> Config:
 
 def _read(path: str, reading: Reading) -> Config:
     text = reading.text_of(path, Scalar(path, shown(path), Span(path, 1, 1, 1, 2)))
-    root = read_yaml(path, text.encode(), reading.report) if text is not None else None
+    root = read_shared(path, text, reading.report) if text is not None else None
     if root is None or (isinstance(root, Scalar) and root.value is None):
         return Config()
     if not isinstance(root, MapNode):

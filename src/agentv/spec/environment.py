@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
 from agentv.model.span import Span
 from agentv.ports import Reader
-from agentv.spec.files import shown, upwards
+from agentv.spec.files import is_file, shown, upwards
 from agentv.spec.report import Report
 
 _ENTRY = re.compile(
@@ -30,9 +30,9 @@ def dotenv_of(directory: str, root: str, reader: Reader, report: Report) -> dict
     """What the `.env` files from a directory up to the root say; the closest wins."""
     found: dict[str, str] = {}
     for parent in upwards(directory, root):
-        path = Path(parent) / ".env"
-        if path.is_file():
-            found = {**read_dotenv(str(path), reader, report), **found}
+        path = os.path.join(parent, ".env")  # noqa: PTH118  # for every parent of every suite
+        if is_file(path):
+            found = {**read_dotenv(path, reader, report), **found}
     return found
 
 

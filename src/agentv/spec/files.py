@@ -86,13 +86,13 @@ def repository_root(directory: str) -> str:
 
     Source: SPEC section 2.
     """
-    parents = [directory, *map(str, Path(directory).parents)]
+    parents = list(upwards(directory, ""))
     for parent in parents:
         if os.path.exists(os.path.join(parent, ".git")):  # noqa: PTH110, PTH118  # called for every parent of every suite
             return parent
     home = str(Path.home())
     for parent in reversed(parents):
-        if parent != home and (Path(parent) / ".agentv").is_dir():
+        if parent != home and is_directory(os.path.join(parent, ".agentv")):  # noqa: PTH118  # as above
             return parent
     working = str(Path.cwd())
     return working if directory == working or directory.startswith(working + os.sep) else directory
@@ -115,12 +115,12 @@ def is_directory(path: str) -> bool:
 
 def upwards(directory: str, root: str) -> Iterator[str]:
     """The directory and its parents up to the root, closest first."""
-    current = Path(directory)
     while True:
-        yield str(current)
-        if str(current) == root or current == current.parent:
+        yield directory
+        above = os.path.dirname(directory)  # noqa: PTH120  # this and the next are called for every parent of every suite
+        if directory in (root, above):
             return
-        current = current.parent
+        directory = above
 
 
 def nearest_in_agentv(directory: str, root: str, *names: str) -> tuple[str | None, list[str]]:
@@ -128,9 +128,9 @@ def nearest_in_agentv(directory: str, root: str, *names: str) -> tuple[str | Non
     tried = []
     for parent in upwards(directory, root):
         for name in names:
-            path = str(Path(parent) / ".agentv" / name)
+            path = os.path.join(parent, ".agentv", name)  # noqa: PTH118
             tried.append(path)
-            if Path(path).exists():
+            if exists(path):
                 return path, tried
     return None, tried
 

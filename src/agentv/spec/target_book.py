@@ -18,7 +18,7 @@ from agentv.spec.reading import Reading
 from agentv.spec.report import Report
 from agentv.spec.spellings import TARGET
 from agentv.spec.targets import flattened, provider_name, read_target
-from agentv.spec.yaml import read_yaml
+from agentv.spec.yaml import read_shared
 
 PASTE = """write a .agentv/targets.yaml such as
   targets:
@@ -156,7 +156,7 @@ def open_book(directory: str, providers: Registry[Provider], reading: Reading) -
     path, _ = nearest_in_agentv(directory, reading.places.root, "targets.yaml", "targets.yml")
     book = TargetBook(providers, path)
     text = reading.text_of(path, Scalar(path, path, Span(path, 1, 1, 1, 2))) if path else None
-    root = read_yaml(path, text.encode(), reading.report) if text is not None and path else None
+    root = read_shared(path, text, reading.report) if text is not None and path else None
     if root is None or path is None:
         return book
     places = Places(str(Path(path).parent.parent), reading.places.root, alone=True)

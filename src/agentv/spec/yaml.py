@@ -6,6 +6,7 @@ Events rather than PyYAML's composer: its recursion cannot be bounded, and its n
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from io import BytesIO
 from typing import Any
 
@@ -20,6 +21,7 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
+from agentv.errors import Diagnostic
 from agentv.spec.exposed import check_keys
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, kind_of, span_of
 from agentv.spec.report import Report
@@ -70,6 +72,23 @@ def read_yaml(
     except _RefusedError as refused:
         report.error(refused.code, refused.at, str(refused), hint=hint_at(data, span_of(refused.at)))
     return None
+
+
+def read_shared(path: str, text: str, report: Report) -> Node | None:
+    """As `read_yaml`, for a file of the project that many suites share: read once, as long as it stays the same."""
+    data = text.encode()
+    if report.hints and unreadable(path, data) is None:
+        check_keys(path, data, report)
+    root, found = _read_once(path, text)
+    for one in found:
+        report.add(one)
+    return root
+
+
+@lru_cache(maxsize=64)
+def _read_once(path: str, text: str) -> tuple[Node | None, tuple[Diagnostic, ...]]:
+    report = Report()
+    return read_yaml(path, text.encode(), report), report.diagnostics
 
 
 class _RefusedError(Exception):
