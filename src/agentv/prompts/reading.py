@@ -81,9 +81,9 @@ def last_sitting(directory: str) -> Sitting | None:
     size, data = _END, b""
     while True:
         data, whole = _read_end(path, size)
-        found = [] if whole else [b""]  # the first line is cut off in front
         lines = list(_lines(data.removeprefix(BOM) if whole else data))
-        for number, line, _ in reversed(lines[len(found) :]):
+        cut = 0 if whole else 1  # the first line lacks its begin
+        for number, line, _ in reversed(lines[cut:]):
             sitting = sitting_of(line, number if whole else 0)
             if isinstance(sitting, Sitting):
                 return sitting

@@ -135,15 +135,26 @@ def test_a_last_line_without_its_end_that_is_whole_counts(prompt):
     assert told(prompt) == []
 
 
+def test_a_last_line_that_is_whole_and_no_row_is_not_torn(prompt):
+    put(prompt, EVA + b'{"ts": "t"}')
+    assert told(prompt) == [(2, 1, "a row needs 'all_passed'", False)]
+
+
+def test_the_end_of_a_line_that_is_no_row_is_never_taken_for_one(prompt):
+    row = line_of(ROW)
+    put(prompt, EVA + b"x" + row + b"\n" * ((1 << 16) - len(row)))  # what is read first begins inside the line
+    assert last_sitting(str(prompt)) == read_log(str(prompt)).rows[-1]
+
+
 def test_the_last_row_of_a_long_log_is_read_from_its_end(prompt):
     put(prompt, EVA * 2_000 + line_of(ROW))
     assert last_sitting(str(prompt)) == ROW
 
 
 def test_the_last_row_is_found_before_any_number_of_lines_that_are_none(prompt):
-    put(prompt, line_of(ROW) + b"no row\n" * 100_000)
+    put(prompt, line_of(ROW) + b"no row\n" * 20_000)
     assert last_sitting(str(prompt)) == replace(ROW, line=1)
-    put(prompt, b"no row\n" * 100_000)
+    put(prompt, b"no row\n" * 20_000)
     assert last_sitting(str(prompt)) is None
 
 
