@@ -13,6 +13,7 @@ from pathlib import Path
 
 from agentv.app.preparation import Prepared, find_run, max_errors_of, root_of, workers_of
 from agentv.app.run_record import record_of
+from agentv.app.sitting import Sat, sit
 from agentv.app.unpriced import Unpriced
 from agentv.app.wiring import Connections, redactor_for
 from agentv.engine.order import Order, standing
@@ -45,6 +46,7 @@ class Outcome:
         interrupted: Ctrl-C or a signal ended it early.
         notes: what people should know of the directory, such as a torn line that was cut.
         held_back: cases that were not run because of what became of those that they hang on.
+        sittings: of the exams among the suites, each with its row in the log of its prompt.
     """
 
     run_id: str
@@ -53,17 +55,19 @@ class Outcome:
     interrupted: bool
     notes: tuple[str, ...] = ()
     held_back: int = 0
+    sittings: tuple[Sat, ...] = ()
 
     @property
     def status(self) -> ExitStatus:
         """The exit status (SPEC section 12). Only judged, good enough answers make it 0.
 
-        A case that was held back adds nothing to what the one says that it hangs on: that one failed, or errored.
+        A case that was held back adds nothing to what the one says that it hangs on: that one failed, or errored. An
+        exam whose row could not be appended leaves no evidence, which is no success.
         """
         cases = self.summary.cases
         if self.interrupted:
             return ExitStatus.INTERRUPTED
-        if cases.errored or cases.skipped > self.held_back:
+        if cases.errored or cases.skipped > self.held_back or any(one.fault is not None for one in self.sittings):
             return ExitStatus.ERRORED
         return ExitStatus.FAILED if cases.failed or cases.skipped or not cases.passed else ExitStatus.PASSED
 
@@ -199,7 +203,11 @@ class _Evaluation:
         )
         write_summary(directory, summary)
         interrupted, held_back = finished.interrupted, len(self._held_back)
-        return Outcome(directory.run_id, directory.path, summary, interrupted, mended, held_back)
+        sittings: tuple[Sat, ...] = ()
+        if any(suite.exam is not None for suite in prepared.suites):
+            rows = read_rows(directory.path / INDEX)
+            sittings = sit(prepared, rows, run_id=directory.run_id, interrupted=interrupted)
+        return Outcome(directory.run_id, directory.path, summary, interrupted, mended, held_back, sittings)
 
 
 def _damage(lines: int) -> Iterator[str]:
