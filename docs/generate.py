@@ -25,6 +25,7 @@ from agentv.app.explain import explanation
 from agentv.app.schema import schema_text
 from agentv.app.wiring import registries
 from agentv.cli.main import COMMANDS, cli
+from agentv.cli.prompt import COMMANDS as PROMPT_COMMANDS
 from agentv.codes import FILES, RUNS
 from agentv.reports.explanations import render_markdown
 from agentv.spec.decode import Shape, shape_of
@@ -246,16 +247,22 @@ def explained(meanings: Mapping[str, str]) -> str:
 
 
 def command(name: str) -> str:
-    """One command of the command line."""
+    """One command of the command line; `prompt list` is one of the group `prompt`."""
+    found: click.Command = cli
     context = click.Context(cli, info_name="agentv")
-    found = cli.get_command(context, name)
-    assert found is not None, name
+    for word in name.split():
+        assert isinstance(found, click.Group), name
+        inner = found.get_command(context, word)
+        assert inner is not None, name
+        found, context = inner, click.Context(inner, info_name=word, parent=context)
     arguments = [usage_of(one) for one in found.params if isinstance(one, click.Argument)]
-    usage = " ".join(["agentv", name, "[OPTIONS]", *arguments])
+    group = ["COMMAND", "[ARGS]..."] if isinstance(found, click.Group) else []
+    usage = " ".join(["agentv", name, *group] if group else ["agentv", name, "[OPTIONS]", *arguments])
     rows = [[f"`{flag_of(one)}`", one.help or ""] for one in found.params if isinstance(one, click.Option)]
     epilog = (found.epilog or "").removeprefix("Example: ")
     said = "\n\n".join(" ".join(part.split()) for part in cleandoc(found.help or "").split("\n\n"))
-    return paragraphs([f"```text\n{usage}\n```", said, table(["option", "meaning"], rows), f"Example: `{epilog}`"])
+    options = table(["option", "meaning"], rows) if rows else ""
+    return paragraphs([f"```text\n{usage}\n```", said, options, f"Example: `{epilog}`"])
 
 
 def usage_of(argument: click.Argument) -> str:
@@ -304,7 +311,7 @@ def blocks() -> dict[str, str]:
         "triggering keys": declared_keys(AuthoredTriggering),
         "run keys": run_keys(),
         "run keys to come": not_yet(RUN.not_yet),
-        **{f"command {name}": command(name) for name in COMMANDS},
+        **{f"command {name}": command(name) for name in (*COMMANDS, *(f"prompt {one}" for one in PROMPT_COMMANDS))},
         "codes of files": codes(FILES),
         "codes of runs": codes(RUNS),
         "explained codes of files": explained(FILES),

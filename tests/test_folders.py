@@ -30,6 +30,9 @@ NOT_IN_FOLDERS = {
         ["doctor-findings", "exam-not-passed", "no-evidence", "stale-evidence"],
         "gates say it, and no file; see tests/unit/prompts/test_gates.py",
     ),
+    **dict.fromkeys(
+        ["status-too-low", "unknown-file"], "`agentv prompt doctor` and `check` say it; see tests/unit/app/prompts"
+    ),
     "missing-extra": "the libraries of all extras are there where this runs; tests/unit/assertions take them away",
     "no-equivalent": "`convert` tells it, of another tool's file; see tests/unit/spec/test_promptfoo.py",
     "stale-repository": "it needs the copy that an earlier run left; see tests/unit/spec/test_git_files.py",

@@ -14,6 +14,7 @@ from pathlib import Path
 from agentv.app.preparation import Prepared, find_run, max_errors_of, root_of, workers_of
 from agentv.app.run_record import record_of
 from agentv.app.shelves import Shelves, shelves_of
+from agentv.app.sitting import Sat, sit
 from agentv.app.unpriced import Unpriced
 from agentv.app.wiring import Connections, redactor_for
 from agentv.engine.conversation import first_request
@@ -50,6 +51,7 @@ class Outcome:
         held_back: cases that were not run because of what became of those that they hang on.
         fail_fast: the run was to stop at the first trial that does not pass, so that cases not run are no surprise.
         problem: what could not be done beside the run, such as a cassette that must not be written.
+        sittings: of the exams among the suites, each with its row in the log of its prompt.
     """
 
     run_id: str
@@ -60,18 +62,21 @@ class Outcome:
     held_back: int = 0
     fail_fast: bool = False
     problem: str | None = None
+    sittings: tuple[Sat, ...] = ()
 
     @property
     def status(self) -> ExitStatus:
         """The exit status (SPEC section 12). Only judged, good enough answers make it 0.
 
-        A case that was held back adds nothing to what the one says that it hangs on: that one failed, or errored.
+        A case that was held back adds nothing to what the one says that it hangs on: that one failed, or errored. An
+        exam whose row could not be appended leaves no evidence, which is no success.
         """
         cases = self.summary.cases
         if self.interrupted:
             return ExitStatus.INTERRUPTED
         unexplained = cases.skipped > self.held_back and not (self.fail_fast and cases.failed)
-        if cases.errored or unexplained or self.problem:
+        unrecorded = self.problem or any(one.fault is not None for one in self.sittings)
+        if cases.errored or unexplained or unrecorded:
             return ExitStatus.ERRORED
         return ExitStatus.FAILED if cases.failed or cases.skipped or not cases.passed else ExitStatus.PASSED
 
@@ -231,17 +236,21 @@ class _Evaluation:
         )
         write_summary(directory, summary)
         interrupted, held_back = finished.interrupted, len(self._held_back)
+        sittings: tuple[Sat, ...] = ()
+        if any(suite.exam is not None for suite in prepared.suites):
+            rows = read_rows(directory.path / INDEX)
+            sittings = sit(prepared, rows, run_id=directory.run_id, interrupted=interrupted)
         told, failed = self._shelves.ended(interrupted=interrupted)
-        notes = (*mended, told) if told and not failed else mended
         return Outcome(
             directory.run_id,
             directory.path,
             summary,
             interrupted,
-            notes,
-            held_back,
-            prepared.settings.fail_fast,
-            told if failed else None,
+            notes=(*mended, told) if told and not failed else mended,
+            held_back=held_back,
+            fail_fast=prepared.settings.fail_fast,
+            problem=told if failed else None,
+            sittings=sittings,
         )
 
 

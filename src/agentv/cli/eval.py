@@ -73,10 +73,21 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
     Exit status: 0 every case passed, 1 some failed, 2 something is wrong and nothing ran, 3 some errored or were not
     run, 130 interrupted.
     """
+    return run(paths, options)
+
+
+def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = False) -> int:
+    """Run eval files as the options of `agentv eval` say; those that are not given are as nobody gave them.
+
+    Args:
+        paths: of the command line.
+        options: by the names of the command's parameters.
+        promotes: say of every exam whether its prompt may be promoted now.
+    """
     form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))
     looks = {"form": form, **{name: options.pop(name) for name in ("quiet", "no_progress")}}
     out = run_directory_of(options.pop("outs"))
-    variables = dict(_variable(text) for text in options.pop("variables"))
+    variables = dict(_variable(text) for text in options.pop("variables", ()))
     lists = options.pop("lists")
     settings = EvalSettings(paths=paths, out=out, variables=variables, **options)
     if lists:
@@ -85,7 +96,7 @@ def command(paths: tuple[str, ...], **options: Any) -> int:
         if form not in ("text", "json"):
             raise UsageError(f"--list is told as text or json, not as {form}")
         return show_listing(settings, as_json=form == "json", quiet=looks["quiet"])
-    return follow(settings, **looks)
+    return follow(settings, **looks, promotes=promotes)
 
 
 def _variable(text: str) -> tuple[str, Json]:

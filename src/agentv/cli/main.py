@@ -6,10 +6,10 @@ import gc
 import os
 import sys
 from contextlib import suppress
-from importlib import import_module
 
 import click
 
+from agentv.cli.lazy import LazyCommands
 from agentv.cli.printing import print_error
 from agentv.errors import AgentvError, ExitStatus
 from agentv.foreign.guard import attempt
@@ -21,6 +21,7 @@ COMMANDS = {
     "eval": "agentv.cli.eval:command",
     "validate": "agentv.cli.validate:command",
     "assert": "agentv.cli.grade:command",
+    "prompt": "agentv.cli.prompt:group",
     "targets": "agentv.cli.targets:command",
     "convert": "agentv.cli.convert:command",
     "init": "agentv.cli.init:command",
@@ -30,37 +31,13 @@ COMMANDS = {
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
-NOT_YET = ("prompt", "results", "compare", "trend", "power", "serve")
-
-
-class LazyCommands(click.Group):
-    """A group whose commands are imported when they are asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        """The names, in the order of the table."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name.
-
-        Raises:
-            UsageError: there is none, or not yet.
-        """
-        place = COMMANDS.get(cmd_name)
-        if place is not None:
-            module, _, attribute = place.partition(":")
-            found: click.Command = getattr(import_module(module), attribute)
-            return found
-        if cmd_name in NOT_YET:
-            raise click.UsageError(f"'{cmd_name}' is known and not supported yet [not-yet]", ctx)
-        from agentv.spec.nearest import did_you_mean
-
-        hint = did_you_mean(cmd_name, COMMANDS)
-        raise click.UsageError(f"no command '{cmd_name}'" + (f"; {hint}" if hint else ""), ctx)
+NOT_YET = ("results", "compare", "trend", "power", "serve")
 
 
 @click.group(
     cls=LazyCommands,
+    places=COMMANDS,
+    not_yet=NOT_YET,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Example: agentv eval evals/ --target 'cli:./my-agent {PROMPT}'",
 )

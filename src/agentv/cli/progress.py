@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
@@ -36,6 +36,9 @@ from agentv.reports.text import one_line
 from agentv.reports.totals import plural, totals
 from agentv.reports.view import RunView
 
+if TYPE_CHECKING:
+    from agentv.cli.exams import Exams
+
 QUIET_S = 10.0
 """Seconds between two lines of progress where nobody watches a bar."""
 
@@ -48,8 +51,16 @@ class Live(Protocol):
         ...
 
 
-def follow(settings: EvalSettings, *, form: Format, quiet: bool, no_progress: bool) -> int:
-    """Run what the settings say and show it; the exit status."""
+def follow(settings: EvalSettings, *, form: Format, quiet: bool, no_progress: bool, promotes: bool = False) -> int:
+    """Run what the settings say and show it; the exit status.
+
+    Args:
+        settings: what to run.
+        form: how what was found is told.
+        quiet: only the totals.
+        no_progress: nothing is drawn while it runs.
+        promotes: say of every exam whether its prompt may be promoted now.
+    """
     here = str(Path.cwd())  # users' code may change it
     if form != "text" and sys.stdout is None:
         raise UsageError(f"--format {form} has nowhere to write to: stdout is closed")
@@ -71,7 +82,10 @@ def follow(settings: EvalSettings, *, form: Format, quiet: bool, no_progress: bo
         outcome = evaluate(prepared, _sink(view, live, quiet=quiet))
     if form in ANNOTATED:
         print_run_as(form, warnings, view, outcome)
-    _report(view, outcome, here, as_json=form == "json", quiet=quiet or form in ANNOTATED)
+    exams = _exams(outcome, here, promotes=promotes)
+    _report(view, outcome, exams, here, as_json=form == "json", quiet=quiet or form in ANNOTATED)
+    if exams is not None and form != "json":
+        click.echo(exams.text(color=for_people() and "NO_COLOR" not in os.environ), err=True)
     if outcome.interrupted:
         click.echo(f"interrupted; what finished is saved. Go on with:\n  {resuming(outcome, sys.argv)}", err=True)
     return outcome.status
@@ -90,7 +104,7 @@ def _prepared(settings: EvalSettings, form: Format) -> Prepared:
 
 def resuming(outcome: Outcome, arguments: list[str]) -> str:
     """The command line that goes on with an interrupted run."""
-    words = ["agentv"]
+    words = ["eva" if Path(arguments[0]).name == "eva" else "agentv"]
     skip = False
     for word, after in zip(arguments[1:], [*arguments[2:], ""], strict=True):
         if skip or word.startswith("--resume"):
@@ -152,7 +166,16 @@ def _stopping(event: RunInterrupted) -> str:
     return f"\nstopping: {running}; Ctrl-C again stops now"
 
 
-def _report(view: RunView, outcome: Outcome, here: str, *, as_json: bool, quiet: bool) -> None:
+def _exams(outcome: Outcome, here: str, *, promotes: bool) -> Exams | None:
+    """What became of the exams, for those who read it; None where there was none."""
+    if not outcome.sittings:
+        return None
+    from agentv.cli.exams import exams_of  # only exams pay for this
+
+    return exams_of(outcome.sittings, here, promotes=promotes)
+
+
+def _report(view: RunView, outcome: Outcome, exams: Exams | None, here: str, *, as_json: bool, quiet: bool) -> None:
     results = shown_from(str(outcome.directory), here)
     for note in outcome.notes:
         click.echo(f"note: {note}", err=True)
@@ -161,7 +184,8 @@ def _report(view: RunView, outcome: Outcome, here: str, *, as_json: bool, quiet:
     if as_json:
         from agentv.reports.json_report import render_json
 
-        click.echo(render_json(view, outcome.summary, here=here, results=results))
+        told = exams.as_json() if exams is not None else None
+        click.echo(render_json(view, outcome.summary, here=here, results=results, exams=told))
     elif quiet:
         click.echo("\n".join(totals(outcome.summary, view.noted, results)), err=True)
     elif for_people():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import get_args
 
 from agentv.model.response import Failure
@@ -12,12 +13,14 @@ from agentv.reports.paths import shown_from
 from agentv.reports.view import Finding, Kind, RunView, TrialView
 
 
-def render_json(view: RunView, summary: Summary, *, here: str, results: str) -> str:
+def render_json(
+    view: RunView, summary: Summary, *, here: str, results: str, exams: Sequence[Json] | None = None
+) -> str:
     """The keys of `summary.json`, then `results` (the run's directory), `not_passed` and `passed_with_failed_checks`.
 
     The last two list trials with the keys of a row, and in `findings` every check that did not pass; `omitted` says
     how many more there are in `index.jsonl`, and `stopped`, where there is something to say, why targets were stopped
-    and how many trials were not run for it.
+    and how many trials were not run for it. `exams`, where prompts were examined, holds an object for each.
     """
     shown: dict[str, Json] = {
         **summary.as_json(),
@@ -26,6 +29,7 @@ def render_json(view: RunView, summary: Summary, *, here: str, results: str) -> 
         "passed_with_failed_checks": [_trial(trial, here) for trial in view.trials("noted")],
         "omitted": sum(view.omitted(kind) for kind in get_args(Kind)),
         **({"stopped": dict(view.stopped)} if view.stopped else {}),
+        **({"exams": list(exams)} if exams is not None else {}),
     }
     return json.dumps(shown, indent=2)  # ASCII, so that nothing in it steers a terminal
 

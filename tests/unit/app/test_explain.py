@@ -26,7 +26,15 @@ UPDATE = os.environ.get("AGENTV_UPDATE_CASES") == "1"
 
 WITHOUT_EXAMPLE = {
     **dict.fromkeys(
-        ["bad-log", "doctor-findings", "exam-not-passed", "no-evidence", "stale-evidence"],
+        [
+            "bad-log",
+            "doctor-findings",
+            "exam-not-passed",
+            "no-evidence",
+            "stale-evidence",
+            "status-too-low",
+            "unknown-file",
+        ],
         "it is about a prompt of the library, and no eval file",
     ),
     "more-bad-lines": "it takes more than a hundred lines",

@@ -1,0 +1,52 @@
+"""`agentv prompt diff`: what changed since an exam that stands on record."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentv.app.prompts.examining import Examined
+from agentv.app.prompts.library import Prompt
+from agentv.app.sitting import texts_home
+from agentv.model.exam import DESCRIPTION, Sitting, normalised
+from agentv.model.library import Comparison, TextDifference
+from agentv.prompts.evidence import Change, changes, current_digests
+from agentv.prompts.texts import kept
+from agentv.spec.files import repository_root
+
+
+def compare(examined: Examined) -> Comparison:
+    """The texts that differ from those of the most recent sitting that says which texts it was of."""
+    prompt = examined.prompt
+    sitting = next((row for row in reversed(examined.log.rows) if row.files), None)
+    if sitting is None:
+        return Comparison(prompt.id, None)
+    now = examined.now or current_digests(prompt.directory, sitting.files, prompt.meta.description)
+    texts = examined.suite.exam.texts if examined.suite is not None and examined.suite.exam is not None else {}
+    found = (_difference(one, sitting, prompt, texts) for one in changes(sitting.files, now))
+    return Comparison(prompt.id, sitting, tuple(found))
+
+
+def _difference(change: Change, sitting: Sitting, prompt: Prompt, texts: Mapping[str, bytes]) -> TextDifference:
+    before = after = None
+    if change.kind != "added":
+        before = kept(texts_home(prompt.directory), sitting.files[change.path])
+    if change.kind != "removed":
+        after = texts.get(change.path) if change.path in texts else _now(change.path, prompt)
+    lost = before is None and change.kind != "added"
+    return TextDifference(change.path, change.kind, before, after, lost)
+
+
+def _now(path: str, prompt: Prompt) -> bytes | None:
+    """A text of an exam that cannot be loaded as it stands."""
+    if path == DESCRIPTION:
+        return (prompt.meta.description or "").encode()
+    place = os.path.realpath(os.path.join(prompt.directory, path))  # noqa: PTH118  # a log may name anything
+    root = os.path.realpath(repository_root(prompt.directory))
+    if not place.startswith(root + os.sep):
+        return None
+    try:
+        return normalised(Path(place).read_bytes())
+    except OSError:
+        return None

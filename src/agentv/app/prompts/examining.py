@@ -1,0 +1,211 @@
+"""`agentv prompt doctor` and `check`: what is wrong with the prompts of a library, each thing at its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv.app.prompts.files import strange_files
+from agentv.app.prompts.library import Library, Prompt
+from agentv.errors import Diagnostic, StoreError
+from agentv.model.exam import STATUSES, PromptStatus, Sitting
+from agentv.model.span import Span
+from agentv.prompts.evidence import changes, digests, prompt_sha256
+from agentv.prompts.gates import Evidence, Standing, standing
+from agentv.prompts.log import Log, log_diagnostics, log_path, read_log
+from agentv.reports.sittings import when
+from agentv.spec.exam import exam_of
+from agentv.spec.files import shown
+from agentv.spec.ignores import MARK, without_ignored
+from agentv.spec.meta import META
+from agentv.spec.prompt_text import prompt_file_of, read_prompt
+
+if TYPE_CHECKING:
+    from agentv.model.suite import Suite
+    from agentv.spec.request import LoadRequest, Registries
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """One prompt, with its exam and its log read.
+
+    Attributes:
+        suite: its exam; None where it has none, or one that is wrong.
+        log: the rows that can be read.
+        diagnostics: all that is wrong, but for what its status rests on.
+        unfounded: what is wrong with what its status rests on.
+    """
+
+    prompt: Prompt
+    suite: Suite | None
+    log: Log
+    diagnostics: tuple[Diagnostic, ...]
+    unfounded: tuple[Diagnostic, ...] = ()
+
+    @property
+    def now(self) -> Mapping[str, str]:
+        """Path → sha256 of what the exam rests on; empty where it cannot be read."""
+        return _now(self.suite)
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the gates look at."""
+        return Evidence(self.log.rows, self.now, len(self.diagnostics))
+
+
+class Examiner:
+    """Reads prompts with their exams. `library` is where they are looked for."""
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    @cached_property
+    def _registries(self) -> Registries:
+        from agentv.app.wiring import registries
+
+        return registries()
+
+    @cached_property
+    def _request(self) -> LoadRequest:
+        from agentv.spec.request import LoadRequest
+
+        return LoadRequest((), process_env=self._library.env, for_run=False)
+
+    def examine(self, prompt: Prompt) -> Examined:
+        """Everything about one prompt, taken alone."""
+        exam = exam_of(prompt.directory)
+        suite, found = self.load(exam) if exam is not None else (None, ())
+        log, logged = _log(prompt)
+        own = [*prompt.diagnostics, *self._files(prompt, exam, suite), *logged]
+        diagnostics = (*_unsilenced(own), *found)
+        unfounded = tuple(_unfounded(prompt, log.rows, _now(suite))) if suite is not None else ()
+        ordered = sorted(diagnostics, key=lambda one: one.order)
+        return Examined(prompt, suite, log, tuple(dict.fromkeys(ordered)), unfounded)
+
+    def load(self, exam: str) -> tuple[Suite | None, tuple[Diagnostic, ...]]:
+        """An exam, and what is wrong with it."""
+        from agentv.spec.report import Report
+        from agentv.spec.suite import SuiteReader
+
+        reader = SuiteReader(exam, self._request, self._registries, Report())
+        suite = reader.read()
+        return suite, reader.diagnostics
+
+    def _files(self, prompt: Prompt, exam: str | None, suite: Suite | None) -> Iterator[Diagnostic]:
+        """Files that lack, and files that nobody reads."""
+        text = prompt_file_of(prompt.directory)
+        at = _top(str(text)) if text is not None else prompt.meta.path and _top(prompt.meta.path)
+        if prompt.meta.path is None:
+            hint = f"agentv prompt init {prompt.id} writes what is missing"
+            yield Diagnostic("missing-file", f"this prompt has no {META}", at or None, hint=hint)
+        elif "description" not in prompt.meta.places and all(one.severity != "error" for one in prompt.diagnostics):
+            hint = "say what the prompt does, and when it is the right one"
+            yield Diagnostic("missing-key", f"{META} needs 'description'", _top(prompt.meta.path), hint=hint)
+        if exam is None:
+            yield Diagnostic("missing-file", "this prompt has no exam: no eval.yml is beside it", at or None)
+            yield from self._text(prompt)
+        if suite is not None and suite.exam is not None:
+            yield from strange_files(prompt.directory, suite.exam.texts)
+
+    def _text(self, prompt: Prompt) -> Iterator[Diagnostic]:
+        """What is wrong with the text of a prompt; where there is an exam, reading that has told it."""
+        from agentv.spec.prompt_library import library_reading
+
+        reading = library_reading(prompt.directory, self._library.env)
+        if prompt_file_of(prompt.directory) is None:
+            message = "this prompt has no text: no prompt.xml, prompt.md or prompt.txt"
+            yield Diagnostic("missing-file", message, _top(prompt.meta.path or prompt.directory))
+            return
+        read_prompt(prompt.directory, reading)
+        yield from reading.report.diagnostics
+
+
+def findings(prompts: Sequence[Prompt], library: Library) -> Iterator[Diagnostic]:
+    """What is wrong with several prompts, taken together: each thing once, and the ids that collide.
+
+    What files share, such as a mistake in `targets.yaml`, is told with the first of them.
+    """
+    from agentv.foreign.forks import mapped
+
+    examiner = Examiner(library)
+
+    def look(place: int) -> tuple[Diagnostic, ...]:
+        found = examiner.examine(prompts[place])
+        return (*found.diagnostics, *found.unfounded)
+
+    told: set[tuple[object, ...]] = set()
+    first: dict[str, Prompt] = {}
+    for prompt, own in zip(prompts, mapped(look, range(len(prompts))), strict=True):
+        for found in (*own, *_twins(prompt, first)):
+            key = (found.code, found.span, found.message)
+            if key not in told:
+                told.add(key)
+                yield found
+
+
+def below(prompts: Iterable[Prompt], required: PromptStatus) -> Iterator[Diagnostic]:
+    """The prompts that have not come as far as `check --require` asks."""
+    for prompt in prompts:
+        if STATUSES.index(prompt.meta.status) < STATUSES.index(required):
+            message = f"'{prompt.id}' is {prompt.meta.status}, and {required} is required"
+            yield Diagnostic("status-too-low", message, _at_status(prompt))
+
+
+def _twins(prompt: Prompt, first: dict[str, Prompt]) -> Iterator[Diagnostic]:
+    other = first.setdefault(prompt.id, prompt)
+    if other is not prompt:
+        span = prompt.meta.places.get("id") or _top(prompt.meta.path or str(prompt_file_of(prompt.directory)))
+        message = f"two prompts are called '{prompt.id}': the other is {shown(other.directory)}"
+        yield Diagnostic("duplicate-id", message, span, hint=f"give one of them an 'id' of its own in {META}")
+
+
+def _log(prompt: Prompt) -> tuple[Log, tuple[Diagnostic, ...]]:
+    try:
+        log = read_log(prompt.directory)
+    except StoreError as error:
+        return Log(), (Diagnostic("bad-log", str(error), _top(str(log_path(prompt.directory)))),)
+    return log, log_diagnostics(prompt.directory, log)
+
+
+def _now(suite: Suite | None) -> Mapping[str, str]:
+    return digests(suite.exam.texts) if suite is not None and suite.exam is not None else {}
+
+
+def _unfounded(prompt: Prompt, rows: Sequence[Sitting], now: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """What is wrong with the evidence for a status."""
+    status, at = prompt.meta.status, _at_status(prompt)
+    if status == "draft":
+        return
+    found: Standing = standing(prompt.meta, rows, prompt_sha256(now))
+    again = f"agentv prompt eval {prompt.id}"
+    if found.evidence is None:
+        what = "no exam that it passed" if status == "ready" else "no exam of it"
+        hint = f"{again}, or agentv prompt demote {prompt.id}"
+        yield Diagnostic("no-evidence", f"it is {status}, and {what} is on record", at, hint=hint)
+    elif found.edited:
+        message = f"it is {status}, and was changed since its exam of {when(found.evidence)}"
+        notes = tuple(map(str, changes(found.evidence.files, now)))
+        yield Diagnostic("stale-evidence", message, at, hint=again, notes=notes)
+    elif found.failed_since is not None:
+        message = f"it is ready, and did not pass its exam of {when(found.failed_since)}"
+        yield Diagnostic("exam-not-passed", message, at, notes=found.failed_since.failed_cases)
+
+
+def _at_status(prompt: Prompt) -> Span:
+    return prompt.meta.places.get("status") or _top(prompt.meta.path or prompt.directory)
+
+
+def _unsilenced(found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """What no comment in the file that it is about silences; reading the exam has heeded those that it tells itself."""
+    marked = {}
+    for path in {one.span.file for one in found if one.span is not None and one.severity == "warning"}:
+        if path.endswith((".yaml", ".yml")) and MARK in (data := Path(path).read_bytes()):
+            marked[path] = data
+    return without_ignored(found, marked, told_of=()) if marked else tuple(found)
+
+
+def _top(path: str) -> Span:
+    return Span(path, 1, 1, 1, 2)

@@ -1,0 +1,63 @@
+"""`agentv prompt list`: every prompt of a library. No exam is loaded, so that a thousand take no second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from agentv.app.prompts.library import Prompt
+from agentv.errors import StoreError
+from agentv.model.exam import Sitting
+from agentv.model.library import ListedPrompt, TextChange
+from agentv.prompts.evidence import changes, current_digests
+from agentv.prompts.gates import is_whole
+from agentv.prompts.log import last_sitting, read_log
+
+
+def listed_prompts(prompts: Iterable[Prompt]) -> Iterator[ListedPrompt]:
+    """What the list tells of each, in their order."""
+    return map(listed, prompts)
+
+
+def listed(prompt: Prompt) -> ListedPrompt:
+    """What the list tells of a prompt."""
+    wrong = any(one.severity == "error" for one in prompt.diagnostics)
+    last: Sitting | None = None
+    edited = False
+    try:
+        last = last_sitting(prompt.directory)
+        edited = _is_edited(prompt, last)
+    except StoreError:
+        wrong = True
+    return ListedPrompt(
+        id=prompt.id,
+        directory=prompt.directory,
+        status=prompt.meta.status,
+        edited=edited,
+        last=last,
+        changes=_changes(prompt, last) if last is not None else (),
+        compared=last is not None and bool(last.files),
+        wrong=wrong,
+    )
+
+
+def _is_edited(prompt: Prompt, last: Sitting | None) -> bool:
+    """Whether its status rests on another text than there is now. The last row mostly says it, else all are looked at.
+
+    Raises:
+        StoreError: the log cannot be read.
+    """
+    if prompt.meta.status == "draft" or last is None or (_is_evidence(prompt, last) and not _changes(prompt, last)):
+        return False
+    rows = [row for row in read_log(prompt.directory).rows if _is_evidence(prompt, row)]
+    return bool(rows) and all(_changes(prompt, row) for row in reversed(rows))
+
+
+def _is_evidence(prompt: Prompt, row: Sitting) -> bool:
+    return is_whole(row) and (row.all_passed or prompt.meta.status != "ready")
+
+
+def _changes(prompt: Prompt, row: Sitting) -> tuple[TextChange, ...]:
+    if not row.files:
+        return ()
+    now = current_digests(prompt.directory, row.files, prompt.meta.description)
+    return tuple(TextChange(one.path, one.kind) for one in changes(row.files, now))

@@ -1,0 +1,77 @@
+"""`agentv prompt init`: a prompt with its exam, ready to be edited and to be sat."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from agentv.app.prompts.library import Library
+from agentv.errors import UsageError
+from agentv.spec.files import repository_root, shown
+from agentv.spec.prompt_library import LIBRARY, PROMPT_FILES, prompt_directories
+
+PromptFormat = Literal["xml", "md", "txt"]
+
+_SHIPPED = Path(__file__).parent / "new"
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PLACE_OF_ID = "PROMPT_ID"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Absolute paths: the prompt's directory, what was written, and what stood there and was left as it is."""
+
+    directory: str
+    written: tuple[str, ...]
+    kept: tuple[str, ...]
+
+
+def make_prompt(name: str, form: PromptFormat, library: Library) -> Made:
+    """Write the files that are not there yet. Nothing that stands there is changed.
+
+    Raises:
+        LoadError: the project's config is wrong.
+        UsageError: the name is no id, or another prompt has it.
+        OSError: a file cannot be written.
+    """
+    if not _ID.fullmatch(name):
+        raise UsageError(
+            f"'{name}' cannot be the id of a new prompt",
+            "an id is a directory's name: letters, digits, '-', '_' and '.', a letter or a digit first",
+        )
+    place = library.place or str(Path(repository_root(library.working)) / LIBRARY)
+    directory = Path(place) / name
+    _refuse_twins(name, directory, library)
+    written, kept = [], []
+    for path, shipped in _files(directory, form):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = (_SHIPPED / shipped).read_text(encoding="utf-8").replace(_PLACE_OF_ID, name)
+        try:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            kept.append(str(path))
+        else:
+            written.append(str(path))
+    return Made(str(directory), tuple(written), tuple(kept))
+
+
+def _files(directory: Path, form: PromptFormat) -> Iterator[tuple[Path, str]]:
+    """Each file with the one that is shipped for it. A prompt has one text: that of another format stays."""
+    prompt = next((name for name in PROMPT_FILES if (directory / name).exists()), f"prompt.{form}")
+    yield directory / prompt, f"prompt.{form}"
+    yield directory / "meta.yaml", "meta.yaml"
+    exam = directory / "eval.yaml"
+    yield exam if exam.exists() else directory / "eval.yml", "eval.yml"
+    yield directory / "examples" / "happy-path" / "inputs.yml", "inputs.yml"
+
+
+def _refuse_twins(name: str, directory: Path, library: Library) -> None:
+    """Two prompts of one id could not be told apart."""
+    place = library.place
+    for prompt in library.all() if place is not None and prompt_directories(place) else ():
+        if prompt.id == name and prompt.directory != str(directory):
+            raise UsageError(f"a prompt is called '{name}' already: {shown(prompt.directory)}", "choose another id")

@@ -1,0 +1,71 @@
+"""`agentv prompt promote` and `demote`: a status is written where evidence opens the gate, else it is said why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from agentv.app.prompts.examining import Examined
+from agentv.app.prompts.library import Prompt
+from agentv.errors import UsageError
+from agentv.model.exam import STATUSES, PromptStatus
+from agentv.model.library import Gate, Promotion
+from agentv.prompts.gates import next_status, previous_status, refusals
+from agentv.prompts.status import write_status
+from agentv.spec.meta import META
+
+Write = Callable[[Path, PromptStatus], None]
+
+
+def gate_of(examined: Examined, to: PromptStatus | None = None) -> Gate:
+    """Whether a prompt may be promoted: to the next status, or to the one that is named."""
+    status = examined.prompt.meta.status
+    wanted = to or next_status(status)
+    if wanted is None:
+        return Gate(None)
+    found = refusals(status, wanted, examined.evidence)
+    return Gate(wanted, tuple((one.message, one.notes) for one in found))
+
+
+def promote(examined: Examined, to: PromptStatus | None, *, dry_run: bool, write: Write = write_status) -> Promotion:
+    """Write the next status, or the one that is named, if the gate is open.
+
+    Raises:
+        UsageError: the status that is named is not above the prompt's.
+        StoreError: `meta.yaml` cannot be written.
+    """
+    prompt = examined.prompt
+    status = prompt.meta.status
+    if to is not None and STATUSES.index(to) <= STATUSES.index(status):
+        step = "it is" if to == status else "a step back is a demotion:"
+        command = f"agentv prompt demote {prompt.id} --to {to}" if to != status else f"{status} already"
+        raise UsageError(f"'{prompt.id}' cannot be promoted from {status} to {to}", f"{step} {command}")
+    gate = gate_of(examined, to)
+    if gate.open and gate.to is not None and not dry_run:
+        write(_meta_of(prompt), gate.to)
+        return Promotion(prompt.id, prompt.meta.path, status, gate, written=True)
+    return Promotion(prompt.id, prompt.meta.path, status, gate)
+
+
+def demote(prompt: Prompt, to: PromptStatus | None, *, dry_run: bool, write: Write = write_status) -> Promotion:
+    """Write the status before, or the one that is named. It takes no evidence.
+
+    Raises:
+        UsageError: the status that is named is not below the prompt's.
+        StoreError: `meta.yaml` cannot be written.
+    """
+    status = prompt.meta.status
+    wanted = to or previous_status(status)
+    if wanted is None:
+        raise UsageError(f"'{prompt.id}' is a draft, and there is no status below")
+    if STATUSES.index(wanted) >= STATUSES.index(status):
+        raise UsageError(f"'{prompt.id}' cannot be demoted from {status} to {wanted}", "agentv prompt promote goes up")
+    if not dry_run:
+        write(_meta_of(prompt), wanted)
+    return Promotion(prompt.id, prompt.meta.path, status, Gate(wanted), written=not dry_run)
+
+
+def _meta_of(prompt: Prompt) -> Path:
+    if prompt.meta.path is None:
+        raise UsageError(f"'{prompt.id}' has no {META} to write its status into")
+    return Path(prompt.meta.path)

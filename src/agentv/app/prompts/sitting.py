@@ -1,0 +1,56 @@
+"""`agentv prompt eval`: which exams are to be sat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentv.app.prompts.library import Library
+from agentv.errors import UsageError
+from agentv.spec.exam import exam_of
+from agentv.spec.files import shown
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Paths of exams; `without` are the ids of prompts that have none."""
+
+    paths: tuple[str, ...]
+    without: tuple[str, ...] = ()
+
+
+def exams_of(names: Sequence[str], *, everything: bool) -> Chosen:
+    """The exams of the prompts that are named, or of all; a path to a file of another name is that exam.
+
+    Raises:
+        LoadError: the project's config is wrong.
+        UsageError: nobody is named, there is no such prompt, or one that is named has no exam.
+    """
+    if everything and names:
+        raise UsageError("--all and names are given; give one of them")
+    if not everything and not names:
+        raise UsageError("no prompt is named", "name some, or take every one with --all")
+    library = Library.here()
+    if everything:
+        exams = {one.id: exam_of(one.directory) for one in library.all()}
+        return _some(tuple(path for path in exams.values() if path is not None), exams)
+    return Chosen(tuple(dict.fromkeys(_exam(name, library) for name in names)))
+
+
+def _exam(name: str, library: Library) -> str:
+    path = Path(library.working, name)
+    if path.is_file():
+        return str(path)
+    prompt = library.one(name)
+    exam = exam_of(prompt.directory)
+    if exam is None:
+        hint = f"agentv prompt init {prompt.id} writes one"
+        raise UsageError(f"'{prompt.id}' has no exam: no eval.yml in {shown(prompt.directory)}", hint)
+    return exam
+
+
+def _some(paths: tuple[str, ...], exams: dict[str, str | None]) -> Chosen:
+    if not paths:
+        raise UsageError("no prompt of the library has an exam")
+    return Chosen(paths, tuple(name for name, path in exams.items() if path is None))

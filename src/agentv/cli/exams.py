@@ -1,0 +1,57 @@
+"""What a run says of the exams in it: the verdicts, where they are on record, and what they open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agentv.app.sitting import Sat
+from agentv.model.library import ExamReport
+from agentv.model.values import Json
+from agentv.reports.sittings import exam_json, exam_lines, painted
+
+if TYPE_CHECKING:
+    from agentv.reports.triggering import Confusion
+
+
+@dataclass(frozen=True, slots=True)
+class Exams:
+    """The exams of a run; `here` is the directory that paths are shown from."""
+
+    found: Sequence[tuple[Sat, ExamReport]]
+    here: str
+
+    def text(self, *, color: bool) -> str:
+        """A paragraph for each, for people."""
+        return "\n".join(painted(line, color=color) for line in self._lines())
+
+    def as_json(self) -> list[Json]:
+        """An object for each, for programs."""
+        from agentv.reports.triggering import triggering_json
+
+        told = ((report, confusion_of(sat)) for sat, report in self.found)
+        return [exam_json(report, None if one is None else triggering_json(one), self.here) for report, one in told]
+
+    def _lines(self) -> Iterator[str]:
+        from agentv.reports.triggering import triggering_lines
+
+        for sat, report in self.found:
+            confusion = confusion_of(sat)
+            yield from exam_lines(report, triggering_lines(confusion) if confusion is not None else (), self.here)
+
+
+def confusion_of(sat: Sat) -> Confusion | None:
+    """How the queries of an exam came out; None where it has none."""
+    if not sat.exam.queries:
+        return None
+    from agentv.app.triggering import confusion
+
+    return confusion(sat.suite, sat.verdicts)
+
+
+def exams_of(sittings: Sequence[Sat], here: str, *, promotes: bool) -> Exams:
+    """What is to be said of the exams of a run; `promotes`: with the gates as they stand after it."""
+    from agentv.app.prompts.reporting import report_of
+
+    return Exams([(sat, report_of(sat, promotes=promotes)) for sat in sittings], here)

@@ -1,0 +1,45 @@
+"""Groups of commands that are imported when they are asked for: a command pays for what it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+class LazyCommands(click.Group):
+    """A group whose commands are imported when they are asked for.
+
+    Args:
+        places: name → `module:attribute`, in the order in which they are listed.
+        not_yet: names that are known and not built.
+    """
+
+    def __init__(self, *args: Any, places: Mapping[str, str], not_yet: Collection[str] = (), **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.places = places
+        self.not_yet = not_yet
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        """The names, in the order of the table."""
+        return list(self.places)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name.
+
+        Raises:
+            UsageError: there is none, or not yet.
+        """
+        place = self.places.get(cmd_name)
+        if place is not None:
+            module, _, attribute = place.partition(":")
+            found: click.Command = getattr(import_module(module), attribute)
+            return found
+        if cmd_name in self.not_yet:
+            raise click.UsageError(f"'{cmd_name}' is known and not supported yet [not-yet]", ctx)
+        from agentv.spec.nearest import did_you_mean
+
+        hint = did_you_mean(cmd_name, self.places)
+        raise click.UsageError(f"no command '{cmd_name}'" + (f"; {hint}" if hint else ""), ctx)

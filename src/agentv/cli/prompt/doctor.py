@@ -1,0 +1,44 @@
+"""`agentv prompt doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from agentv.cli.formats import Format, chosen_format, format_options, print_as
+from agentv.errors import Diagnostic, ExitStatus
+
+
+@click.command("doctor", epilog="Example: agentv prompt doctor diff-surgeon")
+@click.argument("names", nargs=-1, metavar="[ID]...")
+@format_options("What is wrong as JSON on stdout; the same as --format json.")
+def command(names: tuple[str, ...], **formats: Any) -> int:
+    """Say what is wrong with prompts, each thing at its place; with all of the library where none is named.
+
+    It reads prompts, exams, inputs and logs, and calls nothing. A comment `# agentv: ignore[CODE]` silences a warning.
+
+    Exit status 1 if it finds anything.
+    """
+    from agentv.app.prompts.examining import findings
+    from agentv.app.prompts.library import Library
+
+    form = chosen_format(formats["format_name"], as_json=formats["as_json"])
+    library = Library.here()
+    prompts = library.named(names) if names else library.all()
+    return tell(list(findings(prompts, library)), len(prompts), form)
+
+
+def tell(found: Sequence[Diagnostic], prompts: int, form: Format) -> int:
+    """Print what was found; the exit status.
+
+    Args:
+        found: in any order.
+        prompts: how many were looked at.
+        form: how it is told.
+    """
+    print_as(found, form)
+    if form == "text" and not found:
+        click.echo(f"{prompts} prompt{'' if prompts == 1 else 's'}: nothing is wrong", err=True)
+    return ExitStatus.FAILED if found else ExitStatus.PASSED

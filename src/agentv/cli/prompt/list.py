@@ -1,0 +1,29 @@
+"""`agentv prompt list`."""
+
+from __future__ import annotations
+
+import click
+
+from agentv.errors import ExitStatus
+
+
+@click.command("list", epilog="Example: agentv prompt list --json")
+@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
+def command(*, as_json: bool) -> int:
+    """List the prompts of the library: their status, their last exam, and what changed since.
+
+    `(edited)` behind a status says that it rests on another text than there is now.
+    """
+    from agentv.app.prompts.library import Library
+    from agentv.app.prompts.listing import listed_prompts
+    from agentv.cli.prompt.looks import width_and_color
+    from agentv.reports.prompts import list_json, render_list
+
+    library = Library.here()
+    prompts = list(listed_prompts(library.all()))
+    if as_json:
+        click.echo(list_json(prompts, here=library.working))
+    else:
+        width, color = width_and_color()
+        click.echo(render_list(prompts, width=width, color=color), color=color)
+    return ExitStatus.PASSED

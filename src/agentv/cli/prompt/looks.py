@@ -1,0 +1,17 @@
+"""How wide and how colourful what goes to stdout may be."""
+
+from __future__ import annotations
+
+import os
+import sys
+from shutil import get_terminal_size
+
+PIPED = 200
+"""Columns where nobody looks at a terminal."""
+
+
+def width_and_color() -> tuple[int, bool]:
+    """Columns of the terminal that stdout is, and whether it is painted; wide and plain where it is none."""
+    watched = sys.stdout.isatty()
+    width = get_terminal_size().columns if watched else PIPED
+    return width, watched and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,41 @@
+"""`agentv prompt promote`."""
+
+from __future__ import annotations
+
+import click
+
+from agentv.errors import ExitStatus
+from agentv.model.exam import PromptStatus
+
+
+@click.command("promote", epilog="Example: agentv prompt promote diff-surgeon --to ready")
+@click.argument("names", nargs=-1, required=True, metavar="ID...")
+@click.option("--to", type=click.Choice(("tested", "ready")), help="Which status; the next one if nothing is said.")
+@click.option("--dry-run", is_flag=True, help="Only say whether it would be; nothing is written.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
+def command(names: tuple[str, ...], *, to: PromptStatus | None, dry_run: bool, as_json: bool) -> int:
+    """Promote prompts, draft to tested to ready, where the evidence is on record; or say exactly what is missing.
+
+    To tested: doctor finds nothing wrong, and a whole exam of this very text was sat. To ready: the last exam of this
+    very text was whole, and was passed. The status is written into meta.yaml, of which nothing else changes.
+
+    Exit status 1 if a prompt is not promoted.
+    """
+    from agentv.app.prompts.examining import Examiner
+    from agentv.app.prompts.library import Library
+    from agentv.app.prompts.promoting import promote
+    from agentv.cli.printing import print_diagnostics
+    from agentv.cli.prompt.promotions import tell
+
+    library = Library.here()
+    examiner = Examiner(library)
+    done = []
+    for prompt in library.named(names):
+        examined = examiner.examine(prompt)
+        one = promote(examined, to, dry_run=dry_run)
+        if not one.gate.open:
+            own = examined.unfounded if one.gate.to is None else ()
+            print_diagnostics((*examined.diagnostics, *own))
+        done.append(one)
+    tell(done, as_json=as_json)
+    return ExitStatus.PASSED if all(one.gate.open for one in done) else ExitStatus.FAILED

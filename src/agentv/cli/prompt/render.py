@@ -1,0 +1,38 @@
+"""`agentv prompt render`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from agentv.errors import ExitStatus
+
+
+@click.command("render", epilog="Example: agentv prompt render diff-surgeon --case small-file-happy-path")
+@click.argument("name", metavar="ID")
+@click.option("--case", "case_id", metavar="NAME", help="Which case; needed where the exam has several.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout: the messages with their roles.")
+def command(name: str, *, case_id: str | None, as_json: bool) -> int:
+    """Print what the model would see of a case, and nothing else. Nothing is called.
+
+    One user message is printed as its text alone; several are labelled by their roles.
+    """
+    from agentv.app.prompts.examining import Examiner
+    from agentv.app.prompts.library import Library
+    from agentv.app.prompts.rendering import render
+    from agentv.model.message import prompt_text
+    from agentv.reports.text import safe
+
+    library = Library.here()
+    rendered = render(library.one(name), case_id, Examiner(library))
+    if as_json:
+        messages = [message.as_json() for message in rendered.messages]
+        told = {"prompt": rendered.prompt, "case": rendered.case, "messages": messages}
+        click.echo(json.dumps(told, indent=2))
+    else:
+        text = prompt_text(rendered.messages)
+        import sys
+
+        click.echo(safe(text) if sys.stdout.isatty() else text)
+    return ExitStatus.PASSED

@@ -1,0 +1,462 @@
+"""`agentv prompt`: a prompt is ready when it has passed its exam, and not before (SPEC section 11)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from agentv.testing import ModelServer
+from e2e.command import AGENTV, Project
+from e2e.test_commands import EXAMPLES, in_a_terminal
+
+TARGETS = """\
+targets:
+  - name: pupil
+    provider: mock
+    responses: {greets: Hello Ann, closes: The shop is closed., default: Hello}
+  - {name: other, provider: mock, response: Hello Ann}
+  - {name: strict, provider: mock, response: SCORE=2 REASON=no warmth}
+  - {name: kind, provider: mock, response: SCORE=5 REASON=warm}
+  - {name: doorkeeper, provider: mock, responses: {"trigger: what is the weather": "NO", default: "YES"}}
+defaults: {target: pupil}
+"""
+EXAM = """\
+cases:
+  - name: greets
+    inputs: {name: Ann}
+    assert: [contains: Ann]
+"""
+META = """\
+# what it is for
+description: Greets a person by name   # seen by all
+owner: jane
+status: draft # set by promote
+"""
+
+
+class Library(Project):
+    """A project with one prompt, `greeter`."""
+
+    @classmethod
+    def of(cls, project: Project) -> Library:
+        library = cls(project.path)
+        library.write(".agentv/targets.yaml", TARGETS)
+        library.write_prompt("greeter")
+        return library
+
+    def write_prompt(self, name: str, *, exam: str = EXAM, meta: str = META) -> None:
+        self.write(f"prompts/{name}/prompt.md", "Greet {{ name }}.\n")
+        self.write(f"prompts/{name}/meta.yaml", meta)
+        self.write(f"prompts/{name}/eval.yml", exam)
+
+    def log(self, name: str = "greeter") -> list[dict]:
+        path = self.path / "prompts" / name / ".eval.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def meta(self, name: str = "greeter") -> str:
+        return (self.path / "prompts" / name / "meta.yaml").read_text()
+
+    def ready(self, name: str = "greeter") -> None:
+        """Have it sit its exam and be promoted."""
+        assert self.run("prompt", "eval", name).status == 0
+        ended = self.run("prompt", "promote", name, "--to", "ready")
+        assert ended.status == 0, ended.stderr
+
+
+@pytest.fixture
+def library(project) -> Library:
+    return Library.of(project)
+
+
+def test_from_an_empty_repository_to_a_ready_prompt(project):
+    assert project.run("prompt", "init", "shorten").status == 0
+    assert project.run("prompt", "doctor").status == 0
+    project.write(
+        ".agentv/targets.yaml",
+        "targets: [{name: m, provider: mock, response: We meet Monday; it is closed}]\ndefaults: {target: m}\n",
+    )
+    assert project.run("prompt", "list").stdout.splitlines()[1].split() == ["shorten", "draft", "never"]
+    refused = project.run("prompt", "promote", "shorten")
+    assert (refused.status, "it has never sat its exam" in refused.stderr) == (1, True)
+    sat = project.run("prompt", "eval", "shorten")
+    assert sat.status == 0, sat.stderr
+    assert "exam of shorten: passed, 2 of 2" in sat.stderr
+    assert "may be promoted to tested: agentv prompt promote shorten" in sat.stderr
+    for status in ("tested", "ready"):
+        assert f"→ {status}" in project.run("prompt", "promote", "shorten").stderr
+    assert project.run("prompt", "check", "--require", "ready").status == 0
+
+
+def test_every_form_that_init_writes_loads_and_nothing_is_overwritten(project):
+    for form in ("xml", "md", "txt"):
+        assert project.run("prompt", "init", f"a-{form}", "--format", form).status == 0
+    assert project.run("prompt", "doctor").stderr == "3 prompts: nothing is wrong\n"
+    project.write("prompts/a-md/meta.yaml", "description: mine\n")
+    (project.path / "prompts/a-md/eval.yml").unlink()
+    again = project.run("prompt", "init", "a-md")
+    assert "kept prompts/a-md/prompt.md" in again.stderr
+    assert "wrote prompts/a-md/eval.yml" in again.stderr
+    assert (project.path / "prompts/a-md/meta.yaml").read_text() == "description: mine\n"
+    assert not (project.path / "prompts/a-md/prompt.xml").exists()
+    for wrong in ("../up", "-x", ".hidden", "a b"):
+        assert project.run("prompt", "init", "--", wrong).status == 2
+
+
+def test_a_sitting_is_on_record_with_what_sat(library):
+    assert library.run("prompt", "eval", "greeter").status == 0
+    [row] = library.log()
+    assert list(row)[:5] == ["ts", "all_passed", "total", "passed", "failed_cases"]
+    assert (row["all_passed"], row["total"], row["passed"], row["failed_cases"]) == (True, 1, 1, [])
+    assert (row["model"], row["judge"], row["errored"], row["partial"]) == ("pupil", None, 0, False)
+    assert (library.path / ".agentv" / "results" / row["run_id"]).is_dir()
+    assert row["ts"].endswith("Z")
+    assert set(row["files"]) == {"prompt.md", "eval.yml", "meta.yaml#description"}
+    kept = library.path / ".agentv" / "exams"
+    assert set(row["files"].values()) <= {path.name for path in kept.iterdir()}
+
+
+@pytest.mark.parametrize(
+    "words", [("eval", "prompts"), ("eval", "prompts/greeter/eval.yml"), ("prompt", "eval", "--all")]
+)
+def test_every_way_to_run_an_exam_puts_it_on_record(library, words):
+    assert library.run(*words).status == 0
+    assert [row["all_passed"] for row in library.log()] == [True]
+
+
+@pytest.mark.parametrize("name", ["greeter", "prompts/greeter", "./prompts/greeter/", "prompts/greeter/eval.yml"])
+def test_a_prompt_is_named_by_its_id_or_by_a_path(library, name):
+    assert library.run("prompt", "eval", name).status == 0
+    assert len(library.log()) == 1
+
+
+def test_an_id_of_its_own_wins_over_the_name_of_the_directory(library):
+    library.write_prompt("folder", meta="id: hello\ndescription: says hello\n")
+    assert library.run("prompt", "show", "hello").status == 0
+    missing = library.run("prompt", "show", "greter")
+    assert (missing.status, "did you mean 'greeter'?" in missing.stderr) == (2, True)
+
+
+def test_a_failed_line_fails_the_exam_and_the_gate_stays_shut(library):
+    library.write(
+        "prompts/greeter/eval.yml", EXAM + "  - {name: closes, inputs: {name: Bo}, assert: [contains: open]}\n"
+    )
+    ended = library.run("prompt", "eval", "greeter")
+    assert ended.status == 1
+    assert "exam of greeter: failed, 1 of 2 passed" in ended.stderr
+    assert library.log()[-1]["failed_cases"] == ["closes"]
+    assert library.run("prompt", "promote", "greeter").status == 0  # a whole exam on record is enough for `tested`
+    refused = library.run("prompt", "promote", "greeter")
+    assert refused.status == 1
+    assert "closes" in refused.stderr
+    assert "status: tested # set by promote" in library.meta()
+
+
+def test_an_errored_case_is_no_pass(library):
+    library.write(".agentv/targets.yaml", "targets: [{name: m, provider: mock, error: down}]\ndefaults: {target: m}\n")
+    ended = library.run("prompt", "eval", "greeter")
+    assert ended.status == 3
+    assert "exam of greeter: errored, 0 of 1 passed, 1 errored" in ended.stderr
+    [row] = library.log()
+    assert (row["all_passed"], row["errored"], row["failed_cases"]) == (False, 1, ["greets"])
+    assert library.run("prompt", "promote", "greeter", "--to", "ready").status == 1
+
+
+@pytest.mark.parametrize(
+    "words", [("--filter", "gr*"), ("--target", "other"), ("--tag", "x"), ("--repeat", "1")], ids=lambda words: words[0]
+)
+def test_less_than_the_exam_is_marked_partial_and_opens_no_gate(library, words):
+    library.write(
+        "prompts/greeter/eval.yml",
+        "defaults: {model: pupil}\n"
+        + EXAM.replace("[contains: Ann]", "[contains: Ann]\n    tags: [x]\n    repeat: 3")
+        + "  - {name: closes, inputs: {name: Bo}, assert: [contains: e]}\n",
+    )
+    ended = library.run("prompt", "eval", "greeter", *words)
+    assert ended.status == 0, ended.stderr
+    assert "partial" in ended.stderr
+    assert library.log()[-1]["partial"] is True
+    assert library.run("prompt", "promote", "greeter").status == 1
+    assert library.run("prompt", "eval", "greeter", "--filter", "*").status == 0
+    assert library.log()[-1]["partial"] is False
+
+
+@pytest.mark.parametrize("words", [("--threshold", "0.5"), ("--var", "name=Ann")], ids=lambda words: words[0])
+def test_flags_that_change_an_exam_are_none_of_its_own(library, words):
+    refused = library.run("prompt", "eval", "greeter", *words)
+    assert (refused.status, library.log()) == (2, [])
+    library.run("eval", "prompts", *words)
+    assert [row["partial"] for row in library.log()] == [True]
+
+
+def test_another_judge_than_the_exam_names_is_another_exam(library):
+    exam = EXAM + "    rubric: Is it warm?\n    judge: strict\n"
+    library.write("prompts/greeter/eval.yml", exam)
+    assert library.run("prompt", "eval", "greeter").status == 1
+    assert library.run("prompt", "eval", "greeter", "--judge", "kind").status == 0
+    assert [(row["judge"], row["all_passed"], row["partial"]) for row in library.log()] == [
+        ("strict", False, False),
+        ("kind", True, True),
+    ]
+
+
+def test_an_edit_takes_the_status_its_ground_away(library):
+    library.ready()
+    assert library.run("prompt", "check", "--require", "ready").status == 0
+    library.write("prompts/greeter/prompt.md", "Greet {{ name }} warmly.\n")
+    assert "ready (edited)" in library.run("prompt", "list").stdout
+    doctor = library.run("prompt", "doctor")
+    assert doctor.status == 1
+    assert "prompts/greeter/meta.yaml:4:9: error[stale-evidence]" in doctor.stderr
+    assert "prompt.md: edited" in doctor.stderr
+    assert library.run("prompt", "demote", "greeter", "--to", "draft").status == 0
+    refused = library.run("prompt", "promote", "greeter")
+    assert refused.status == 1
+    assert "prompt.md: edited" in refused.stderr
+    library.write("prompts/greeter/prompt.md", "Greet {{ name }}.\r\n")  # other line ends are no edit
+    assert library.run("prompt", "promote", "greeter", "--to", "ready").status == 0
+
+
+def test_promotion_changes_one_word_of_meta_and_demotion_too(library):
+    library.ready()
+    assert library.meta() == META.replace("draft", "ready")
+    dry = library.run("prompt", "demote", "greeter", "--dry-run")
+    assert (dry.status, library.meta()) == (0, META.replace("draft", "ready"))
+    assert library.run("prompt", "demote", "greeter", "--json").status == 0
+    assert library.meta() == META.replace("draft", "tested")
+    dry = library.run("prompt", "promote", "greeter", "--dry-run")
+    assert (dry.status, library.meta()) == (0, META.replace("draft", "tested"))
+    assert library.run("prompt", "demote", "greeter", "--to", "tested").status == 2
+
+
+def test_diff_shows_what_changed_since_the_exam(library):
+    assert library.run("prompt", "diff", "greeter").status == 0
+    library.ready()
+    assert library.run("prompt", "diff", "greeter").stdout == ""
+    library.write("prompts/greeter/prompt.md", "Greet {{ name }} \x1b[2Jwarmly.")
+    library.write("prompts/greeter/meta.yaml", library.meta().replace("Greets", "Welcomes"))
+    shown = library.run("prompt", "diff", "greeter").stdout
+    assert "-Greet {{ name }}.\n" in shown
+    assert "+Greet {{ name }} \\x1b[2Jwarmly.\n\\ No newline at end of file" in shown
+    assert "-Greets a person by name\n" in shown
+    assert "--- description" in shown
+    for kept in (library.path / ".agentv" / "exams").iterdir():
+        kept.unlink()
+    assert "the text that sat is not kept here" in library.run("prompt", "diff", "greeter").stdout
+    told = json.loads(library.run("prompt", "diff", "greeter", "--json").stdout)
+    assert {one["path"]: one["kept"] for one in told["differences"]} == {"prompt.md": False, "description": False}
+
+
+def test_render_prints_what_the_model_would_see_and_nothing_else(library):
+    assert library.run("prompt", "render", "greeter").stdout == "Greet Ann.\n"
+    library.write(
+        "prompts/greeter/prompt.md", "<system>\nBe {{ '{{' }} kind.\n</system>\n<user>\nGreet {{ name }}.\n</user>\n"
+    )
+    assert library.run("prompt", "render", "greeter").stdout == "system:\nBe {{ kind.\n\nuser:\nGreet Ann.\n"
+    told = json.loads(library.run("prompt", "render", "greeter", "--json").stdout)
+    assert [one["role"] for one in told["messages"]] == ["system", "user"]
+    library.write("prompts/greeter/eval.yml", EXAM + EXAM.removeprefix("cases:\n").replace("greets", "again"))
+    several = library.run("prompt", "render", "greeter")
+    assert (several.status, "there are greets, again" in several.stderr) == (2, True)
+    assert "did you mean 'again'?" in library.run("prompt", "render", "greeter", "--case", "agian").stderr
+
+
+def test_doctor_says_every_thing_at_its_place(library):
+    library.write_prompt("bare")
+    for name in ("meta.yaml", "eval.yml"):
+        (library.path / "prompts" / "bare" / name).unlink()
+    library.write_prompt("silent", meta="status: tested\n")
+    library.write_prompt("twin", meta="id: greeter\ndescription: the same\n")
+    library.write("prompts/greeter/promt.md", "lost\n")
+    library.write("prompts/greeter/examples/old/inputs.yml", "name: Ann\n")
+    library.write("prompts/greeter/.eval.jsonl", "nonsense\n")
+    ended = library.run("prompt", "doctor", "--json")
+    found = {(one["code"], one["file"], one["line"]) for one in json.loads(ended.stdout)}
+    assert ended.status == 1
+    assert found == {
+        ("missing-file", "prompts/bare/prompt.md", 1),
+        ("missing-key", "prompts/silent/meta.yaml", 1),
+        ("no-evidence", "prompts/silent/meta.yaml", 1),
+        ("duplicate-id", "prompts/twin/meta.yaml", 1),
+        ("unknown-file", "prompts/greeter/promt.md", 1),
+        ("unknown-file", "prompts/greeter/examples/old/inputs.yml", 1),
+        ("bad-log", "prompts/greeter/.eval.jsonl", 1),
+    }
+    github = library.run("prompt", "check", "--format", "github")
+    assert (github.status, github.stdout.count("::error")) == (1, 6)
+
+
+def test_check_asks_for_a_status(library):
+    assert library.run("prompt", "check").status == 0
+    too_low = library.run("prompt", "check", "--require", "tested")
+    assert too_low.status == 1
+    assert (
+        "prompts/greeter/meta.yaml:4:9: error[status-too-low]: 'greeter' is draft, and tested is required"
+        in too_low.stderr
+    )
+
+
+def test_the_queries_come_with_their_measures(library):
+    library.write(
+        "prompts/greeter/eval.yml",
+        "defaults: {judge: doorkeeper}\ntriggering:\n  should_trigger: [say hello to Ann]\n"
+        "  should_not_trigger: [what is the weather, sing a song]\n" + EXAM,
+    )
+    ended = library.run("prompt", "eval", "greeter")
+    assert ended.status == 1
+    assert "triggering: 2 of 3 queries right" in ended.stderr
+    [row] = library.log()
+    assert (row["total"], row["failed_cases"], row["judge"]) == (4, ["trigger: sing a song"], "doorkeeper")
+    told = json.loads(library.run("prompt", "eval", "greeter", "--json").stdout)["exams"][0]
+    assert told["triggering"]["false_positives"] == 1
+    assert told["promotion"] == {"to": "tested", "open": True, "reasons": []}
+
+
+def test_a_log_that_cannot_be_written_is_no_success_and_the_results_stay(library):
+    (library.path / "prompts" / "greeter" / ".eval.jsonl").mkdir()
+    ended = library.run("prompt", "eval", "greeter")
+    assert ended.status == 3
+    assert "not on record" in ended.stderr
+    assert "1 passed" in ended.stderr
+
+
+def test_two_sittings_at_once_leave_two_whole_rows(library):
+    running = [library.start("prompt", "eval", "greeter", "--out", f"out-{number}") for number in range(4)]
+    for process in running:
+        _, stderr = process.communicate(timeout=60)
+        assert process.returncode == 0, stderr
+    assert [row["all_passed"] for row in library.log()] == [True] * 4
+    assert len({row["run_id"] for row in library.log()}) == 4
+
+
+SLOW = "import asyncio\nasync def answer(prompt):\n    await asyncio.sleep(0.05)\n    return prompt\n"
+
+
+def test_an_interrupted_exam_is_on_record_as_partial_and_can_be_gone_on_with(library):
+    library.write("agent.py", SLOW)
+    cases = "".join(
+        f"  - {{name: c{number}, inputs: {{name: Ann}}, assert: [contains: Ann]}}\n" for number in range(40)
+    )
+    library.write("prompts/greeter/eval.yml", f"defaults: {{model: 'python:/agent.py:answer'}}\ncases:\n{cases}")
+    eva = str(Path(AGENTV).with_name("eva"))
+    process = subprocess.Popen(
+        [eva, "eval", "greeter", "--workers", "2"],
+        cwd=library.path,
+        env=library.environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    results = library.path / ".agentv" / "results"
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if any(path.read_bytes().count(b"\n") >= 4 for path in results.glob("*/index.jsonl")):
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130, stderr
+    [row] = library.log()
+    assert row["partial"] is True
+    assert row["total"] == 40
+    assert row["passed"] + len(row["failed_cases"]) == 40
+    [line] = [line.strip() for line in stderr.splitlines() if "--resume=" in line]
+    words = line.split()
+    assert words[0] == "eva"
+    resumed = library.run("prompt", *words[1:])
+    assert resumed.status == 0, resumed.stderr
+    assert [(row["passed"], row["partial"]) for row in library.log()][1:] == [(40, False)]
+    assert len({row["run_id"] for row in library.log()}) == 1
+
+
+def test_an_exam_against_a_model(library):
+    library.write("prompts/greeter/eval.yml", "defaults: {model: 'openai:gpt-5-mini'}\n" + EXAM)
+    with ModelServer("Hello Ann") as server:
+        ended = library.run("prompt", "eval", "greeter", env={"OPENAI_BASE_URL": server.openai, "OPENAI_API_KEY": "k"})
+    assert ended.status == 0, ended.stderr
+    assert library.log()[0]["model"] == "openai:gpt-5-mini"
+
+
+def test_what_a_person_sees_fits_a_terminal(library):
+    library.ready()
+    library.write("prompts/greeter/prompt.md", "Greet {{ name }} warmly.\n")
+    for number in range(5):
+        library.write(f"prompts/greeter/examples/a-rather-long-name-{number}/inputs.yml", "name: Ann\n")
+    status, screen, written = in_a_terminal(library, "prompt", "list", columns=80)
+    assert status == 0
+    assert "\x1b[" in written
+    assert max(map(len, screen)) <= 80
+    assert any("ready (edited)" in line and "prompt.md" in line for line in screen)
+    _, screen, _ = in_a_terminal(library, "prompt", "show", "greeter", columns=80)
+    assert max(map(len, screen)) <= 80
+
+
+def test_a_library_is_needed(project):
+    for words in (
+        ("list",),
+        ("doctor",),
+        ("check",),
+        ("show", "x"),
+        ("eval", "x"),
+        ("eval", "--all"),
+        ("promote", "x"),
+    ):
+        ended = project.run("prompt", *words)
+        assert (ended.status, "prompts" in ended.stderr) == (2, True), words
+    assert project.run("prompt", "eval").status == 2
+    assert project.run("prompt", "evla").status == 2
+
+
+def test_help_of_each_command_shows_an_example(project):
+    listed = project.run("prompt", "--help").stdout
+    for command in ("list", "show", "init", "eval", "render", "diff", "doctor", "check", "promote", "demote"):
+        assert f"  {command} " in listed
+        ended = project.run("prompt", command, "--help")
+        assert f"Example: agentv prompt {command}" in ended.stdout
+
+
+@pytest.fixture
+def example(project) -> Library:
+    shutil.copytree(EXAMPLES / "prompts", project.path, dirs_exist_ok=True)
+    return Library(project.path)
+
+
+def test_the_example_library_is_as_its_logs_say(example):
+    assert example.run("prompt", "check").stderr == "3 prompts: nothing is wrong\n"
+    rows = {row["id"]: row for row in json.loads(example.run("prompt", "list", "--json").stdout)}
+    assert {name: row["status"] for name, row in rows.items()} == {
+        "changelog-entry": "ready",
+        "diff-surgeon": "tested",
+        "refund-reply": "draft",
+    }
+    assert not any(row["edited"] or row["changes"] for row in rows.values())
+    for name in rows:
+        assert example.run("prompt", "show", name).status == 0
+    shown = example.run("prompt", "render", "diff-surgeon", "--case", "the-fault-is-elsewhere").stdout
+    assert shown.startswith("system:\nYou mend programs")
+    assert "The timeout of the HTTP client" in shown
+    assert "Constraints: none" in shown
+
+
+def test_the_example_library_sits_its_exams_offline(example):
+    ended = example.run("prompt", "eval", "--all")
+    assert ended.status == 0, ended.stderr
+    assert "triggering: 4 of 4 queries right" in ended.stderr
+    assert not any(example.log(name)[-1]["partial"] for name in ("changelog-entry", "diff-surgeon", "refund-reply"))
+    assert example.run("prompt", "promote", "diff-surgeon").status == 0
+    assert example.run("prompt", "promote", "refund-reply", "--to", "ready").status == 0
+    assert example.run("prompt", "check", "--require", "ready").status == 0
+    example.write(
+        "prompts/refund-reply/prompt.xml",
+        "<system>\nBe kind. {{ policy }}\n</system>\n<user>\n{{ message }}\n</user>\n",
+    )
+    assert "+Be kind. {{ policy }}" in example.run("prompt", "diff", "refund-reply").stdout
+    assert example.run("prompt", "check").status == 1
+    assert example.run("prompt", "demote", "refund-reply", "--to", "draft").status == 0
+    assert example.run("prompt", "check").status == 0
+    assert example.run("prompt", "eval", "refund-reply", "--filter", "kind-*").status == 0
+    assert example.run("prompt", "promote", "refund-reply").status == 1

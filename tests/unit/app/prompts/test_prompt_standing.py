@@ -1,0 +1,312 @@
+"""What the list, doctor and the gates make of a prompt and its log."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from agentv.app.prompts.comparing import compare
+from agentv.app.prompts.examining import Examiner, below, findings
+from agentv.app.prompts.library import Library
+from agentv.app.prompts.listing import listed
+from agentv.app.prompts.promoting import demote, gate_of, promote
+from agentv.app.prompts.showing import shown_prompt
+from agentv.app.sitting import texts_home
+from agentv.errors import UsageError
+from agentv.model.exam import Sitting
+from agentv.model.library import TextChange
+from agentv.prompts.evidence import digests, prompt_sha256
+from agentv.prompts.log import append
+from agentv.prompts.texts import keep
+from doubles.loading import repository
+
+FILES = {
+    "prompts/p/prompt.md": "Greet {{ name }}",
+    "prompts/p/meta.yaml": "description: greets\nstatus: draft\n",
+    "prompts/p/eval.yml": "cases: [{name: a, inputs: {name: Ann}, assert: [contains: Ann]}]\n",
+}
+
+
+class Desk:
+    """One prompt, `p`, and what happens to it."""
+
+    def __init__(self, root) -> None:
+        self.root = repository(root, FILES)
+        self.library = Library(str(root), {})
+
+    @property
+    def prompt(self):
+        return self.library.one("p")
+
+    @property
+    def examined(self):
+        return Examiner(self.library).examine(self.prompt)
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / "prompts" / "p" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def status(self, status: str) -> None:
+        self.write("meta.yaml", f"description: greets\nstatus: {status}\n")
+
+    def sit(self, *, passed=True, partial=False, keeps=True) -> None:
+        exam = self.examined.suite.exam
+        files = digests(exam.texts)
+        if keeps:
+            keep(texts_home(exam.directory), exam.texts)
+        row = Sitting(
+            ts="2026-11-22T08:35:00Z",
+            all_passed=passed,
+            total=1,
+            passed=int(passed),
+            failed_cases=() if passed else ("a",),
+            prompt_sha256=prompt_sha256(files),
+            files=files,
+            partial=partial,
+        )
+        append(exam.directory, row)
+
+    def found(self) -> list[tuple[str, str, int]]:
+        found = findings([self.prompt], self.library)
+        return [(one.code, one.span.file.removeprefix(f"{self.root}/prompts/"), one.span.line) for one in found]
+
+
+@pytest.fixture
+def desk(tmp_path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_a_draft_with_an_exam_has_nothing_wrong(desk):
+    assert desk.found() == []
+    assert (listed(desk.prompt).last, listed(desk.prompt).edited) == (None, False)
+
+
+@pytest.mark.parametrize("status", ["tested", "ready"])
+def test_a_status_needs_evidence(desk, status):
+    desk.status(status)
+    assert desk.found() == [("no-evidence", "p/meta.yaml", 2)]
+    desk.sit(partial=True)
+    assert desk.found() == [("no-evidence", "p/meta.yaml", 2)]
+    desk.sit()
+    assert desk.found() == []
+
+
+def test_a_failed_exam_is_evidence_for_tested_alone(desk):
+    desk.sit(passed=False)
+    desk.status("tested")
+    assert desk.found() == []
+    desk.status("ready")
+    assert desk.found() == [("no-evidence", "p/meta.yaml", 2)]
+    desk.sit()
+    desk.sit(passed=False)
+    assert desk.found() == [("exam-not-passed", "p/meta.yaml", 2)]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "changed"),
+    [
+        ("prompt.md", "Greet {{ name }} warmly", "prompt.md"),
+        ("meta.yaml", "description: welcomes\nstatus: ready\n", "meta.yaml#description"),
+        ("eval.yml", FILES["prompts/p/eval.yml"] + "# again\n", "eval.yml"),
+    ],
+)
+def test_an_edit_of_any_text_shows_everywhere(desk, file, text, changed):
+    desk.sit()
+    desk.status("ready")
+    assert not listed(desk.prompt).edited
+    desk.write(file, text)
+    assert listed(desk.prompt).edited
+    assert listed(desk.prompt).changes == (TextChange(changed, "edited"),)
+    assert desk.found() == [("stale-evidence", "p/meta.yaml", 2)]
+
+
+def test_what_is_no_part_of_the_exam_is_no_edit(desk):
+    desk.sit()
+    desk.write("meta.yaml", "# new\nowner: jane\nstatus: ready\ndescription: greets\n")
+    desk.write("prompt.md", "Greet {{ name }}\r\n".replace("\r\n", ""))
+    assert not listed(desk.prompt).edited
+    assert desk.found() == []
+
+
+def test_an_edit_that_was_undone_stands_on_the_older_row(desk):
+    desk.sit()
+    desk.write("prompt.md", "Hail {{ name }}")
+    desk.sit()
+    desk.status("ready")
+    desk.write("prompt.md", "Greet {{ name }}")
+    one = listed(desk.prompt)
+    assert (one.edited, one.changes) == (False, (TextChange("prompt.md", "edited"),))
+    assert desk.found() == []
+
+
+def test_a_partial_sitting_on_top_hides_no_edit(desk):
+    desk.sit()
+    desk.status("ready")
+    desk.write("prompt.md", "Hail {{ name }}")
+    desk.sit(partial=True)
+    assert listed(desk.prompt).edited
+    assert listed(desk.prompt).changes == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        (".eval.jsonl", "nonsense\n", ("bad-log", "p/.eval.jsonl", 1)),
+        ("promt.md", "x", ("unknown-file", "p/promt.md", 1)),
+        ("examples/old/inputs.yml", "name: Ann\n", ("unknown-file", "p/examples/old/inputs.yml", 1)),
+        ("eval.yml", "cases: []\n", ("no-tests", "p/eval.yml", 1)),
+        ("meta.yaml", "status: draft\n", ("missing-key", "p/meta.yaml", 1)),
+        ("meta.yaml", f"description: {'x' * 1025}\n", ("bad-value", "p/meta.yaml", 1)),
+    ],
+)
+def test_doctor_finds(desk, name, text, found):
+    desk.write(name, text)
+    assert found in desk.found()
+    assert not gate_of(desk.examined).open
+
+
+@pytest.mark.parametrize("name", ["README.md", ".hidden", "_notes.txt", "LICENSE", "data/x.json", "examples/x/more.md"])
+def test_doctor_passes_over(desk, name):
+    desk.write(name, "x")
+    assert desk.found() == []
+
+
+@pytest.mark.parametrize(
+    ("gone", "found"),
+    [
+        ("prompt.md", ("missing-file", "p/eval.yml", 1)),
+        ("meta.yaml", ("missing-file", "p/prompt.md", 1)),
+        ("eval.yml", ("missing-file", "p/prompt.md", 1)),
+    ],
+)
+def test_doctor_misses_each_file(desk, gone, found):
+    (desk.root / "prompts" / "p" / gone).unlink()
+    assert found in desk.found()
+
+
+def test_a_prompt_of_meta_alone_lacks_all_else(desk):
+    for gone in ("prompt.md", "eval.yml"):
+        (desk.root / "prompts" / "p" / gone).unlink()
+    assert desk.found() == [("missing-file", "p/meta.yaml", 1)] * 2
+
+
+def test_an_input_that_lacks_and_one_that_is_not_used_are_told_at_their_places(desk):
+    desk.write("eval.yml", "cases:\n  - name: a\n    inputs: {}\n    assert: [contains: Ann]\n")
+    assert [(file, line) for _, file, line in desk.found()] == [("p/eval.yml", 3)]
+    desk.write(
+        "eval.yml", "cases:\n  - name: a\n    inputs:\n      name: Ann\n      more: x\n    assert: [contains: Ann]\n"
+    )
+    assert [(file, line) for _, file, line in desk.found()] == [("p/eval.yml", 5)]
+
+
+def test_a_comment_silences_a_warning(desk):
+    desk.write("examples/old/inputs.yml", "name: Ann\n")
+    assert [code for code, _, _ in desk.found()] == ["unknown-file"]
+    desk.write("examples/old/inputs.yml", "# agentv: ignore[unknown-file]\nname: Ann\n")
+    assert desk.found() == []
+
+
+def test_two_prompts_of_one_id_are_told_at_the_second(desk, tmp_path):
+    repository(tmp_path, {name.replace("/p/", "/q/"): text for name, text in FILES.items()})
+    (tmp_path / "prompts/q/meta.yaml").write_text("description: greets\nid: p\n")
+    [twin] = findings(desk.library.all(), desk.library)
+    assert (twin.code, twin.span.line) == ("duplicate-id", 2)
+    assert twin.span.file.endswith("/q/meta.yaml")
+
+
+def test_what_prompts_share_is_told_once(desk, tmp_path):
+    repository(tmp_path, {name.replace("/p/", "/q/"): text for name, text in FILES.items()})
+    repository(tmp_path, {".agentv/targets.yaml": "targets: {}\n"})
+    found = list(findings(desk.library.all(), desk.library))
+    assert len(found) == len({(one.code, one.span) for one in found}) == 1
+
+
+def test_a_required_status_is_compared_with_each(desk):
+    assert [one.code for one in below([desk.prompt], "tested")] == ["status-too-low"]
+    desk.status("ready")
+    assert list(below([desk.prompt], "tested")) == []
+
+
+def test_promotion_writes_once_the_gate_is_open_and_never_in_a_dry_run(desk):
+    written = []
+
+    def write(path, to):
+        written.append((path.name, to))
+
+    assert not promote(desk.examined, None, dry_run=False, write=write).written
+    desk.sit()
+    assert not promote(desk.examined, None, dry_run=True, write=write).written
+    assert written == []
+    assert promote(desk.examined, None, dry_run=False, write=write).written
+    assert promote(desk.examined, "ready", dry_run=False, write=write).written
+    assert written == [("meta.yaml", "tested"), ("meta.yaml", "ready")]
+
+
+def test_promotion_only_goes_up_and_demotion_only_down(desk):
+    desk.status("tested")
+    for to in ("tested",):
+        with pytest.raises(UsageError):
+            promote(desk.examined, to, dry_run=True)
+    for to in ("tested", "ready"):
+        with pytest.raises(UsageError):
+            demote(desk.prompt, to, dry_run=True)
+    assert demote(desk.prompt, None, dry_run=False).written
+    with pytest.raises(UsageError):
+        demote(desk.prompt, None, dry_run=True)
+
+
+def test_ready_has_nothing_above(desk):
+    desk.status("ready")
+    gate = promote(desk.examined, None, dry_run=False).gate
+    assert (gate.to, gate.open) == (None, False)
+
+
+def test_a_comparison_holds_both_sides_or_says_that_one_is_lost(desk):
+    assert compare(desk.examined).sitting is None
+    desk.sit()
+    assert compare(desk.examined).differences == ()
+    desk.write("prompt.md", "Hail {{ name }}")
+    [one] = compare(desk.examined).differences
+    assert (one.before, one.after, one.lost) == (b"Greet {{ name }}", b"Hail {{ name }}", False)
+    for kept in (desk.root / ".agentv" / "exams").iterdir():
+        kept.unlink()
+    [one] = compare(desk.examined).differences
+    assert (one.before, one.lost) == (None, True)
+
+
+def test_an_exam_that_cannot_be_read_is_compared_by_its_files(desk):
+    desk.sit()
+    desk.write("eval.yml", "cases: [\n")
+    [one] = compare(desk.examined).differences
+    assert (one.path, one.after) == ("eval.yml", b"cases: [\n")
+
+
+def test_a_log_that_names_files_elsewhere_shows_nothing_of_them(desk, tmp_path):
+    secret = tmp_path.parent / f"{tmp_path.name}-secret"
+    secret.write_text("secret")
+    desk.write("eval.yml", "cases: [\n")
+    path = f"../../../{secret.name}"
+    digest = "0" * 64
+    append(str(desk.root / "prompts/p"), Sitting("t", True, 1, 1, prompt_sha256=digest, files={path: digest}))
+    assert all(one.after is None for one in compare(desk.examined).differences if one.path == path)
+
+
+def test_show_tells_all_of_it(desk):
+    desk.sit(passed=False)
+    desk.write("meta.yaml", "description: greets\nowner: jane\nteam: green\ntags: [a]\n")
+    shown = shown_prompt(desk.examined)
+    assert (shown.owner, shown.tags, dict(shown.others)) == ("jane", ("a",), {"team": "green"})
+    assert (shown.cases, dict(shown.queries), len(shown.sittings)) == (("a",), {}, 1)
+    assert (shown.gate.to, shown.gate.open, shown.findings) == ("tested", True, 0)
+
+
+def test_a_meta_file_that_cannot_be_read_is_told_once_and_hangs_nobody(desk):
+    path = desk.root / "prompts" / "p" / "meta.yaml"
+    path.unlink()
+    path.mkdir()
+    assert desk.found() == [("missing-file", "p/meta.yaml", 1)]
+    path.rmdir()
+    os.mkfifo(path)
+    assert desk.found() == [("missing-file", "p/meta.yaml", 1)]
