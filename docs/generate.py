@@ -25,7 +25,6 @@ from agentv.app.explain import explanation
 from agentv.app.schema import schema_text
 from agentv.app.wiring import registries
 from agentv.cli.main import COMMANDS, cli
-from agentv.cli.prompt import COMMANDS as PROMPT_COMMANDS
 from agentv.codes import FILES, RUNS
 from agentv.reports.explanations import render_markdown
 from agentv.spec.decode import Shape, shape_of
@@ -246,6 +245,16 @@ def explained(meanings: Mapping[str, str]) -> str:
     return paragraphs(f"### {code}\n\n{render_markdown(explanation(code))}" for code in meanings)
 
 
+def commands() -> Iterator[str]:
+    """Every command, and those of each group behind it: `prompt`, `prompt list`, …"""
+    context = click.Context(cli, info_name="agentv")
+    for name in COMMANDS:
+        yield name
+        found = cli.get_command(context, name)
+        if isinstance(found, click.Group):
+            yield from (f"{name} {one}" for one in found.list_commands(context))
+
+
 def command(name: str) -> str:
     """One command of the command line; `prompt list` is one of the group `prompt`."""
     found: click.Command = cli
@@ -311,7 +320,7 @@ def blocks() -> dict[str, str]:
         "triggering keys": declared_keys(AuthoredTriggering),
         "run keys": run_keys(),
         "run keys to come": not_yet(RUN.not_yet),
-        **{f"command {name}": command(name) for name in (*COMMANDS, *(f"prompt {one}" for one in PROMPT_COMMANDS))},
+        **{f"command {name}": command(name) for name in commands()},
         "codes of files": codes(FILES),
         "codes of runs": codes(RUNS),
         "explained codes of files": explained(FILES),
