@@ -246,7 +246,7 @@ def explained(meanings: Mapping[str, str]) -> str:
 
 
 def commands() -> Iterator[str]:
-    """Every command, and those of each group behind it: `prompt`, `prompt list`, …"""
+    """Every command, with those of a group behind it: `prompt`, `prompt list` and so on."""
     context = click.Context(cli, info_name="agentv")
     for name in COMMANDS:
         yield name
