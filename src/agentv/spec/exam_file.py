@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -182,7 +183,7 @@ class ExamReader:
 
     @property
     def _directory(self) -> str:
-        return str(Path(self.path).parent)
+        return os.path.dirname(self.path)  # noqa: PTH120  # asked several times for every exam
 
     def _lowered(self, defaults: MapNode) -> MapNode:
         top = self.root.at

@@ -45,10 +45,10 @@ def texts_of(directory: str, meta: PromptMeta, suite: Suite, read: Mapping[str, 
 
 def _is_set_aside(path: str) -> bool:
     """Whether a file says where things run, and not what is asked and how it is judged."""
-    file = Path(path)
     if checkout_of(path) is not None:
         return True  # the exam names it by its URL
-    return file.name in _SET_ASIDE or (file.name in _OF_PROJECT and file.parent.name == ".agentv")
+    folder, name = os.path.split(path)
+    return name in _SET_ASIDE or (name in _OF_PROJECT and os.path.basename(folder) == ".agentv")  # noqa: PTH119
 
 
 def _behind(entry: AssertionEntry) -> Iterator[str]:

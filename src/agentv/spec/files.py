@@ -47,7 +47,10 @@ class DiskReader:
         edited = self._edits.get(path)
         if edited is None:
             _refuse_endless(path)
-        data = Path(path).read_bytes() if edited is None else edited
+            with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # a Path would add nothing
+                data = file.read()
+        else:
+            data = edited
         self.digests[path] = hashlib.sha256(data).hexdigest()
         if self.kept is not None:
             self.kept[path] = data
