@@ -22,6 +22,7 @@ from agentv.spec.consistency import check_entries
 from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.defaults import CaseDefaults
 from agentv.spec.dependencies import read_dependencies
+from agentv.spec.exam_gates import as_gate
 from agentv.spec.expansion import expands, variants
 from agentv.spec.files import without_home
 from agentv.spec.fingerprints import fingerprint
@@ -210,7 +211,7 @@ class CaseReader:
         several = authored.turns is not None or authored.mode is not None
         turns = self._turns(case, reading) if several else ()
         entries = self._entries(case, criteria, turns, reading)
-        entries = tuple(map(_required, entries)) if self.exam else entries
+        entries = tuple(map(as_gate, entries)) if self.exam else entries
         messages = self._opening(case, reading) if several else self._input(case, reading)
         expected = authored.expected_output
         reference = () if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading)
@@ -454,21 +455,6 @@ class CaseReader:
             at = case.translated.map.keys["criteria"]
             reading.report.warning("criteria-not-judged", at, "nothing judges these criteria: no assertion reads them")
         check_entries(entries, reading.report)
-
-
-def _required(entry: AssertionEntry) -> AssertionEntry:
-    """The entry as a gate, but for one that is only reported, or that says how much it must score.
-
-    A set without a threshold of its own would take the case's, which is 0: it needs all that it holds.
-    """
-    inner: tuple[AssertionEntry, ...] = entry.inner
-    if inner and getattr(entry.assertion, "threshold", None) is None:
-        whole: Any = entry.assertion
-        entry = replace(entry, assertion=replace(whole, assert_=tuple(map(_required, inner))))
-    settings = entry.settings
-    if settings.required or settings.weight == 0:
-        return entry
-    return replace(entry, settings=replace(settings, required=True))
 
 
 def _is_linked(authored: AuthoredCase) -> bool:
