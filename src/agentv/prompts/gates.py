@@ -81,6 +81,8 @@ def refusals(status: PromptStatus, to: PromptStatus, evidence: Evidence) -> tupl
     """
     if STATUSES.index(to) <= STATUSES.index(status):
         return ()
+    if not evidence.now:
+        return (*_unsound(evidence), Refusal(NO_EVIDENCE, "its exam cannot be read, so that no evidence can be of it"))
     found = list(_unsound(evidence)) + list(_not_sat(evidence))
     if to == "ready":
         told = {one.code for one in found}
@@ -89,8 +91,8 @@ def refusals(status: PromptStatus, to: PromptStatus, evidence: Evidence) -> tupl
 
 
 def is_whole(row: Sitting) -> bool:
-    """Whether a row can be evidence: of the whole exam, on the model that it names, with the hash of what sat."""
-    return not row.partial and row.prompt_sha256 is not None and row.total > 0
+    """Whether a row can be evidence: of the whole exam, judged to its end, on its own model, with the hash of what sat."""
+    return not row.partial and row.prompt_sha256 is not None and row.total > 0 and not row.errored
 
 
 def standing(meta: PromptMeta, rows: Sequence[Sitting], now_sha: str) -> Standing:
@@ -160,6 +162,8 @@ def _why_not_whole(row: Sitting) -> str:
         return f"the exam of {row.ts} was of a part of it, or on another model than it names"
     if row.prompt_sha256 is None:
         return f"the row of {row.ts} does not say which text sat: sit the exam again"
+    if row.errored:
+        return f"in the exam of {row.ts}, {row.errored} of {row.total} errored, and nobody judged them"
     return f"the exam of {row.ts} held no case"
 
 

@@ -23,6 +23,7 @@ def row(files=NOW, *, passed=True, **more) -> Sitting:
 PASSED, FAILED = row(), row(passed=False)
 OLD, OLD_FAILED = row(THEN), row(THEN, passed=False)
 PARTIAL = row(partial=True)
+ERRORED = row(passed=False, errored=1)
 EVA = row({}, prompt_sha256=None)
 EMPTY = Sitting("t", True, 0, 0, prompt_sha256=NOW_SHA, files=NOW)
 
@@ -39,6 +40,8 @@ def codes(to, *rows, status="draft", findings=0) -> list[str]:
         ([], ["no-evidence"], ["no-evidence"]),
         ([PARTIAL], ["no-evidence"], ["no-evidence"]),
         ([EVA], ["no-evidence"], ["no-evidence"]),
+        ([ERRORED], ["no-evidence"], ["no-evidence", "exam-not-passed"]),
+        ([PASSED, ERRORED], [], ["no-evidence", "exam-not-passed"]),
         ([EMPTY], ["no-evidence"], ["no-evidence"]),
         ([OLD], ["stale-evidence"], ["stale-evidence"]),
         ([OLD_FAILED], ["stale-evidence"], ["stale-evidence", "exam-not-passed"]),
@@ -63,7 +66,7 @@ def test_doctors_findings_shut_both_gates():
 
 
 def test_only_whole_passed_exams_of_this_text_ever_make_a_prompt_ready():
-    kinds = [PASSED, FAILED, OLD, OLD_FAILED, PARTIAL, EVA, EMPTY]
+    kinds = [PASSED, FAILED, OLD, OLD_FAILED, PARTIAL, EVA, EMPTY, ERRORED]
     for rows in itertools.chain.from_iterable(itertools.product(kinds, repeat=size) for size in range(4)):
         assert (codes("ready", *rows) == []) == (bool(rows) and rows[-1] is PASSED)
         assert (codes("tested", *rows) == []) == (PASSED in rows or FAILED in rows)
@@ -80,11 +83,22 @@ def test_stale_evidence_says_what_changed():
 
 
 def test_an_exam_that_was_not_passed_says_which_cases_were_not():
-    (refusal,) = refusals("tested", "ready", Evidence((row(passed=False, errored=1),), NOW))
-    assert refusal.notes == ("1 of 3 did not pass, 1 of them errored", "b")
+    (refusal,) = refusals("tested", "ready", Evidence((FAILED,), NOW))
+    assert refusal.notes == ("1 of 3 did not pass", "b")
+    errored = refusals("tested", "ready", Evidence((ERRORED,), NOW))[-1]
+    assert errored.notes == ("1 of 3 did not pass, 1 of them errored", "b")
 
 
-@pytest.mark.parametrize(("one", "why"), [(PARTIAL, "a part of it"), (EVA, "which text sat"), (EMPTY, "no case")])
+def test_without_an_exam_that_can_be_read_no_text_is_called_removed():
+    found = refusals("draft", "ready", Evidence((PASSED,), {}, 1))
+    assert [one.code for one in found] == ["doctor-findings", "no-evidence"]
+    assert not any("removed" in note for one in found for note in one.notes)
+
+
+@pytest.mark.parametrize(
+    ("one", "why"),
+    [(PARTIAL, "a part of it"), (EVA, "which text sat"), (EMPTY, "no case"), (ERRORED, "nobody judged them")],
+)
 def test_an_exam_that_does_not_count_says_why(one, why):
     (refusal,) = refusals("draft", "tested", Evidence((one,), NOW))
     assert why in refusal.notes[0]
