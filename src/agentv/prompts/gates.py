@@ -91,7 +91,7 @@ def refusals(status: PromptStatus, to: PromptStatus, evidence: Evidence) -> tupl
 
 
 def is_whole(row: Sitting) -> bool:
-    """Whether a row can be evidence: of the whole exam, judged to its end, on its own model, with a hash of what sat."""
+    """Whether a row can be evidence: of the whole exam, judged to its end, on its own model, with its hash."""
     return not row.partial and row.prompt_sha256 is not None and row.total > 0 and not row.errored
 
 
