@@ -35,7 +35,7 @@ class TargetRequest:
         expected_output: the reference answer as text, for recordings; never shown to the system under test.
         turn: which turn of its case this is, from 1; None for a case without `turns`.
         temperature: what a judge's rubric asks for; None: the target's own setting.
-        suite: whose case it is; two suites may say the same of themselves and sample apart.
+        suite: whose case it is, with a hash of the environment that it sets: two suites may say the same of themselves.
         nonces: texts in the messages that are new for each call, such as a judge's markers.
         schema: JSON Schema that the answer must obey, in the strict form that model APIs take: every object closed,
             every property required. Targets that cannot promise it pass it over.

@@ -8,14 +8,12 @@ import sqlite3
 import pytest
 
 AGENT = """
-import itertools
-
-COUNT = itertools.count(1)
+import os
 
 def answer(prompt, case_id):
     with open("asked.txt", "a") as file:
         file.write(case_id + "\\n")
-    return {"output": f"{prompt} {next(COUNT)}", "cost_usd": 0.5}
+    return {"output": f"{prompt} {os.urandom(4).hex()}", "cost_usd": 0.5}
 """
 SUITE = """
 target: {name: agent, provider: python, function: "agent.py:answer"}

@@ -206,13 +206,13 @@ def test_a_conversation_that_was_interrupted_goes_on_where_it_ended(project):
     assert len(asked(project)) == 12
 
 
-def test_a_killed_trial_with_turns_is_asked_again_from_its_first(project):
+def test_a_killed_trial_with_turns_goes_on_after_the_last_answer_that_was_kept(project):
     project.write("agent.py", RECORDER.replace('"ANSWER_S", "0"', '"ANSWER_S", "0.3"'))
     project.write("a.eval.yaml", TURNS)
     process = project.start("eval", "a.eval.yaml", "--out", "out")
     deadline = time.monotonic() + 20
     journal = project.path / "out" / "journal.jsonl"
-    while not (journal.exists() and b"turn-1" in journal.read_bytes()):
+    while not (journal.exists() and b'"key"' in journal.read_bytes()):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     process.kill()
@@ -220,7 +220,8 @@ def test_a_killed_trial_with_turns_is_asked_again_from_its_first(project):
     before = len(asked(project))
     resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume=out")
     assert resumed.status == 0, resumed.stderr
-    assert [len(messages) for _, messages in asked(project)[before:]] == [1, 3]
+    again = [len(messages) for _, messages in asked(project)[before:]]
+    assert again in ([3], [])  # the second call may have been under way, or not
     assert len(project.rows("out")) == 1
 
 

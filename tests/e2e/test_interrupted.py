@@ -212,3 +212,36 @@ def test_edited_assertions_are_graded_without_asking_again_and_an_edited_input_i
     assert "going on: 8 trials stand, 1 is graded anew from the answers that were kept, 1 is asked" in resumed.stderr
     assert asked(project) == 11
     assert summary(project)["cases"] == {"total": 10, "passed": 9, "failed": 1, "errored": 0, "skipped": 0}
+
+
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(20)
+FILES = {
+    "agent.py": COUNTED,
+    ".agentv/assertions/polite.py": "def polite(ctx, *, words: list = ['please']):\n    return True\n",
+    "shown.png": PICTURE,
+    "a.eval.yaml": (
+        "target: python:agent.py:answer\nenv: {FOO: one}\ntests:\n"
+        "  - id: a\n    input:\n      - {role: user, content: [{type: image, value: ./shown.png}]}\n"
+        "    assert: [{type: polite}]\n"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "stands"),
+    [
+        ("unrelated.txt", "x", 1),
+        ("shown.png", PICTURE + b"x", 0),
+        ("a.eval.yaml", str(FILES["a.eval.yaml"]).replace("FOO: one", "FOO: two"), 0),
+        (".agentv/assertions/polite.py", "def polite(ctx, *, words: list = ['please']):\n    return 1.0\n", 0),
+    ],
+)
+def test_a_trial_stands_as_long_as_all_that_determines_it_does(project, name, text, stands):
+    for file, content in FILES.items():
+        project.write(file, content)
+    assert project.run("eval", "a.eval.yaml", "--out", "out").status == 0
+    project.write(name, text)
+    resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
+    assert resumed.status == 0, resumed.stderr
+    assert f"going on: {stands} trial{'' if stands else 's'} stand{'s' if stands else ''}" in resumed.stderr
+    assert asked(project) == (2 if name.endswith((".png", ".yaml")) else 1)

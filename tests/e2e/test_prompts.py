@@ -460,3 +460,91 @@ def test_the_example_library_sits_its_exams_offline(example):
     assert example.run("prompt", "check").status == 0
     assert example.run("prompt", "eval", "refund-reply", "--filter", "kind-*").status == 0
     assert example.run("prompt", "promote", "refund-reply").status == 1
+
+
+LAUNDERED = {
+    "prompts/p/prompt.md": "Greet {{ name }}.\n",
+    "prompts/p/meta.yaml": "description: Greets.\nstatus: draft\n",
+    "prompts/p/eval.yml": (
+        "defaults: {model: m, judge: j}\ncases:\n"
+        "  - {name: a, inputs: {name: Ann}, assert: [contains: hello]}\n"
+        "  - {name: b, inputs: {name: Bob}, assert: [contains: hello]}\n"
+    ),
+    "agent.py": (
+        "import os, pathlib, time\n"
+        "def answer(prompt, case_id):\n"
+        "    time.sleep(float(os.environ.get('ANSWER_S', '0')))\n"
+        "    good = case_id == 'a' or pathlib.Path('good').exists()\n"
+        "    return 'hello' if good else 'awful'\n"
+    ),
+    ".agentv/targets.yaml": (
+        "targets:\n  - {name: m, provider: python, function: 'agent.py:answer'}\n"
+        "  - {name: j, provider: mock, response: 'SCORE=5 REASON=fine'}\ndefaults: {target: m, judge: j}\n"
+    ),
+}
+
+
+def sat(project) -> list[tuple[int, bool, bool]]:
+    """Of every row of the log: how many passed, and whether it was the whole exam and partial."""
+    lines = (project.path / "prompts" / "p" / ".eval.jsonl").read_text().splitlines()
+    return [(row["passed"], row["all_passed"], row["partial"]) for row in map(json.loads, lines)]
+
+
+@pytest.fixture
+def flaky(project):
+    for name, text in LAUNDERED.items():
+        project.write(name, text)
+    return project
+
+
+@pytest.mark.parametrize(
+    "again", [["--resume"], ["--regrade"], ["--resume", "--replay", "r.jsonl"], ["--regrade", "-o", "o"]]
+)
+def test_a_recording_that_was_edited_never_becomes_evidence(flaky, again):
+    flaky.run("eval", "prompts/p", "--record", "r.jsonl")
+    cassette = flaky.path / "r.jsonl"
+    cassette.write_text(cassette.read_text().replace("awful", "hello"))
+    replayed = flaky.run("eval", "prompts/p", "--replay", "r.jsonl")
+    assert "no evidence for a promotion: answers out of a cassette (--replay)" in replayed.stderr
+    assert flaky.run("eval", "prompts/p", *again).status == 0
+    assert sat(flaky) == [(1, False, False), (2, True, True), (2, True, True)]
+    assert flaky.run("prompt", "promote", "p", "--to", "ready").status == 1
+
+
+def test_what_was_tried_again_until_it_passed_is_no_evidence(flaky):
+    flaky.run("eval", "prompts/p")
+    flaky.write("good", "")
+    assert flaky.run("eval", "prompts/p", "--rerun=failed").status == 0
+    assert flaky.run("eval", "prompts/p", "--resume").status == 0
+    assert sat(flaky) == [(1, False, False), (2, True, True), (2, True, True)]
+    assert flaky.run("prompt", "promote", "p", "--to", "ready").status == 1
+    assert flaky.run("eval", "prompts/p").status == 0
+    assert flaky.run("prompt", "promote", "p", "--to", "ready").status == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "env"),
+    [
+        (["--target", "mock:hello"], {}),
+        (["--judge", "mock:SCORE=5 REASON=x"], {}),
+        ([], {"AGENTV_TARGET": "mock:hello"}),
+        ([], {"AGENTV_JUDGE": "mock:SCORE=5 REASON=x"}),
+    ],
+)
+def test_whoever_stands_in_for_the_projects_own_target_or_judge_is_told(flaky, words, env):
+    exam = LAUNDERED["prompts/p/eval.yml"].replace("defaults: {model: m, judge: j}\n", "")
+    flaky.write("prompts/p/eval.yml", exam.replace("assert: [contains: hello]", "rubric: It greets."))
+    flaky.run("eval", "prompts/p", *words, env=env)
+    assert sat(flaky)[0][2]
+
+
+def test_a_check_that_is_edited_while_the_exam_is_sat_makes_it_no_evidence(flaky):
+    check = "def f(output):\n    return {}\n"
+    flaky.write("prompts/p/checks/c.py", check.format("False"))
+    exam = LAUNDERED["prompts/p/eval.yml"].replace("assert: [contains: hello]", "assert: [python: 'checks/c.py:f']")
+    flaky.write("prompts/p/eval.yml", exam)
+    process = flaky.start("eval", "prompts/p", "--workers", "1", env={"ANSWER_S": "1.0"})
+    time.sleep(1.0)
+    flaky.write("prompts/p/checks/c.py", check.format("True"))
+    process.communicate(timeout=30)
+    assert sat(flaky)[0][2]

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from agentv.app.partial import why_of_run
 from agentv.app.preparation import Prepared, find_run, max_errors_of, root_of, workers_of
-from agentv.app.run_record import record_of
+from agentv.app.run_record import record_of, settings_before
 from agentv.app.shelves import Shelves, shelves_of
 from agentv.app.sitting import Sat, sit
 from agentv.app.unpriced import Unpriced
@@ -118,6 +119,7 @@ class _Evaluation:
         self._held_back: set[tuple[int, str, str]] = set()
         self._left_out = 0
         self._unpriced = Unpriced()
+        self._before = settings_before(directory)
         self.begun = False
 
     async def run(self, *, signals: bool) -> Outcome:
@@ -129,7 +131,7 @@ class _Evaluation:
             if goes_on:
                 self._sink(self._resumed(kept, journal))
             self._tell_regraded(journal, kept)
-            directory.write(RUN, record_of(prepared, directory.run_id))
+            directory.write(RUN, record_of(prepared, directory.run_id, self._before))
             connections = Connections(workers_of(prepared))
             run = Run(
                 directory.run_id,
@@ -239,7 +241,8 @@ class _Evaluation:
         sittings: tuple[Sat, ...] = ()
         if any(suite.exam is not None for suite in prepared.suites):
             rows = read_rows(directory.path / INDEX)
-            sittings = sit(prepared, rows, run_id=directory.run_id, interrupted=interrupted)
+            why = tuple(why_of_run(prepared.settings, self._before, interrupted=interrupted))
+            sittings = sit(prepared, rows, run_id=directory.run_id, why=why)
         told, failed = self._shelves.ended(interrupted=interrupted)
         return Outcome(
             directory.run_id,

@@ -144,7 +144,8 @@ def find_run(named: str, root: Path, out: str | None = None, *, doing: str = "re
     if named == "last":
         if out is not None:
             return Path(out)
-        runs = sorted(path for path in results.iterdir() if (path / RUN).is_file()) if results.is_dir() else []
+        found = (path for path in results.iterdir() if (path / RUN).is_file()) if results.is_dir() else ()
+        runs = sorted(found, key=_begun)
         if not runs:
             raise UsageError(f"there is nothing to {doing}: {shown(str(results))} holds no run")
         return runs[-1]
@@ -152,6 +153,12 @@ def find_run(named: str, root: Path, out: str | None = None, *, doing: str = "re
         if (candidate / RUN).is_file():
             return candidate
     raise UsageError(f"there is nothing to {doing}: no run '{named}' in {shown(str(results))}")
+
+
+def _begun(run: Path) -> tuple[str, int]:
+    """When a run began, to the second by its id; within one by what was written last."""
+    second, _, _ = run.name.partition("-")
+    return second, (run / RUN).stat().st_mtime_ns
 
 
 def root_of(suites: tuple[Suite, ...]) -> str:

@@ -8,12 +8,25 @@ from pathlib import Path
 
 from agentv.app.preparation import Prepared, caches, root_of, workers_of
 from agentv.model.suite import Suite
-from agentv.model.values import Json
+from agentv.model.values import Json, JsonObject
+from agentv.store.directory import RUN, RunDirectory, read_document
 from agentv.version import __version__
 
 
-def record_of(prepared: Prepared, run_id: str) -> dict[str, Json]:
-    """`run.json`: what was run, without secrets."""
+def settings_before(directory: RunDirectory) -> JsonObject:
+    """The settings of the processes that this one goes on with; empty for a run that begins."""
+    found = read_document(directory.path / RUN).get("settings")
+    return found if isinstance(found, dict) else {}
+
+
+def record_of(prepared: Prepared, run_id: str, before: JsonObject) -> dict[str, Json]:
+    """`run.json`: what was run, without secrets.
+
+    Args:
+        prepared: what is run now.
+        run_id: of the run.
+        before: as `settings_before`: where answers came from once, they still come from.
+    """
     cases, trials = prepared.counts
     return {
         "run_id": run_id,
@@ -23,12 +36,12 @@ def record_of(prepared: Prepared, run_id: str) -> dict[str, Json]:
         "platform": platform.platform(),
         "git_commit": _commit(root_of(prepared.suites)),
         "planned": {"cases": cases, "trials": trials},
-        "settings": _settings_record(prepared),
+        "settings": _settings_record(prepared, before),
         "suites": [_suite_record(suite, root_of(prepared.suites)) for suite in prepared.suites],
     }
 
 
-def _settings_record(prepared: Prepared) -> dict[str, Json]:
+def _settings_record(prepared: Prepared, before: JsonObject) -> dict[str, Json]:
     settings, sample = prepared.settings, prepared.plan.settings.sample
     return {
         "paths": list(settings.paths),
@@ -44,8 +57,9 @@ def _settings_record(prepared: Prepared) -> dict[str, Json]:
         "sample": settings.sample,
         "seed": sample.seed if sample else None,
         "limit": settings.limit,
-        "regrade": settings.regrade,
-        "replay": settings.replay,
+        "regrade": settings.regrade or before.get("regrade"),
+        "replay": settings.replay or before.get("replay"),
+        "rerun": "failed" if "failed" in (settings.rerun, before.get("rerun")) else settings.rerun,
         "cache": caches(prepared),
     }
 

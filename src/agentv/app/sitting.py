@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentv.app.partial import asked, why_partial
 from agentv.engine.plan import Plan
 from agentv.errors import StoreError
-from agentv.model.assertion import AssertionEntry
 from agentv.model.cases import Sample, case_verdict
 from agentv.model.exam import Exam, Sitting
 from agentv.model.suite import Suite, TargetSpec
@@ -19,7 +19,6 @@ from agentv.spec.files import is_directory, repository_root, upwards
 
 if TYPE_CHECKING:
     from agentv.app.preparation import Prepared
-    from agentv.app.settings import EvalSettings
     from agentv.store.reading import RowFacts
 
 Append = Callable[[Exam, Sitting], tuple[str, ...]]
@@ -41,6 +40,7 @@ class Sat:
         verdicts: id of a case → what it came to; of a case on several targets the worst.
         notes: what people should know of the log, such as a torn line that was set aside.
         fault: why the row could not be appended; None: it was.
+        partial: why the sitting is no evidence; empty: it was of the whole exam, and as the exam says.
     """
 
     suite: Suite
@@ -49,6 +49,7 @@ class Sat:
     verdicts: Mapping[str, Status]
     notes: tuple[str, ...] = ()
     fault: str | None = None
+    partial: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +60,16 @@ class _Verdict:
     status: Status
 
 
-def sit(prepared: Prepared, rows: Iterable[RowFacts], *, run_id: str, interrupted: bool) -> tuple[Sat, ...]:
+def sit(prepared: Prepared, rows: Iterable[RowFacts], *, run_id: str, why: Sequence[str]) -> tuple[Sat, ...]:
     """The sittings that a run was, each appended to its log. A log that cannot be written is told, and not raised.
 
     Args:
         prepared: what ran.
         rows: of the run, in the order of their file; of several rows of one trial the last counts.
         run_id: of the run.
-        interrupted: it was ended early.
+        why: what makes the whole run no evidence, such as that it was interrupted.
     """
-    given = list(sittings(prepared, rows, run_id=run_id, now=datetime.now(UTC), interrupted=interrupted))
+    given = list(sittings(prepared, rows, run_id=run_id, now=datetime.now(UTC), why=why))
     return tuple(recorded(one, append) for one in given)
 
 
@@ -80,7 +81,7 @@ def recorded(sat: Sat, append: Append) -> Sat:
         notes = append(sat.exam, sat.sitting)
     except StoreError as error:
         fault = str(error)
-    return Sat(sat.suite, sat.exam, sat.sitting, sat.verdicts, notes, fault)
+    return replace(sat, notes=notes, fault=fault)
 
 
 def append(exam: Exam, sitting: Sitting) -> tuple[str, ...]:
@@ -103,7 +104,7 @@ def texts_home(directory: str) -> Path:
 
 
 def sittings(
-    prepared: Prepared, rows: Iterable[RowFacts], *, run_id: str, now: datetime, interrupted: bool
+    prepared: Prepared, rows: Iterable[RowFacts], *, run_id: str, now: datetime, why: Sequence[str] = ()
 ) -> Iterator[Sat]:
     """What each exam among the suites came to, computed from the rows as `sit` gets them; it ended now."""
     plan, settings = prepared.plan, prepared.settings
@@ -114,9 +115,10 @@ def sittings(
         if suite.exam is None:
             continue
         found = [_Verdict(trials[0], _status(trials, by_key)) for trials in planned[id(suite)]]
-        partial = interrupted or _is_part(suite, found, settings)
-        sitting = _sitting(suite.exam, found, run_id=run_id, ts=timestamp(now), partial=partial)
-        yield Sat(suite, suite.exam, sitting, _by_case(found))
+        trials = [(one.trial, one.status) for one in found]
+        partial = tuple(dict.fromkeys((*why, *why_partial(suite, trials, settings))))
+        sitting = _sitting(suite.exam, found, run_id=run_id, ts=timestamp(now), partial=bool(partial))
+        yield Sat(suite, suite.exam, sitting, _by_case(found), partial=partial)
 
 
 def timestamp(moment: datetime) -> str:
@@ -167,52 +169,14 @@ def _sitting(exam: Exam, found: Sequence[_Verdict], *, run_id: str, ts: str, par
     )
 
 
-def _is_part(suite: Suite, found: Sequence[_Verdict], settings: EvalSettings) -> bool:
-    """Whether it was less than the exam that the file describes, or another one.
-
-    What was chosen, what was not run, flags that change what a case asks or how it is judged, another model or judge
-    than the exam names, and a recording in the place of either.
-    """
-    if suite.exam is None or suite.exam.other_model or _is_other_judge(suite):
-        return True
-    if settings.variables or settings.threshold is not None or settings.replay is not None:
-        return True
-    if any(one.status == "skipped" or _is_shortened(suite, one.trial) for one in found):
-        return True
-    sat = {one.trial.case.id for one in found}
-    return any(case.id not in sat for case in suite.cases)
-
-
-def _is_shortened(suite: Suite, trial: Trial) -> bool:
-    return trial.repeat < (trial.case.repeat or suite.run.repeat or 1)
-
-
-def _is_other_judge(suite: Suite) -> bool:
-    """Whether the command line's judge stands in for one that the exam names."""
-    forced = suite.forced_judge
-    if forced is None:
-        return False
-    of_entries = {name for case in suite.cases for name in _asked(case.assertions) if name is not None}
-    named = (suite.judge, *map(suite.judges.get, of_entries), *(case.judge for case in suite.cases))
-    return any(one is not None and one.fingerprint != forced.fingerprint for one in named)
-
-
 def _judges(trial: Trial) -> Iterator[TargetSpec]:
     """Who judged a trial."""
     if trial.case.asks_judge:
         yield trial.target
-    for name in _asked(trial.case.assertions):
+    for name in asked(trial.case.assertions):
         judge = trial.judge_called(name)
         if judge is not None:
             yield judge
-
-
-def _asked(entries: Iterable[AssertionEntry]) -> Iterator[str | None]:
-    """The name that each entry gives its judge, for those that ask one."""
-    for entry in entries:
-        if getattr(entry.assertion, "needs_judge", False):
-            yield getattr(entry.assertion, "judge", None)
-        yield from _asked(entry.inner)
 
 
 def _names(specs: Iterable[TargetSpec]) -> str | None:

@@ -102,6 +102,11 @@ class PythonAssertion:
         """The file that its code is in."""
         return self.type.path
 
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What makes it another assertion, beside what its file holds: nothing that differs from process to process."""
+        return (self.type.name, self.function, self.parameters)
+
     def label(self) -> str:
         """Its parameters."""
         return label_of(self.parameters)

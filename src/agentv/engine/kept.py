@@ -87,7 +87,8 @@ async def kept_or_asked(
 def no_answer(call: Call) -> Failure:
     """Why a trial of a run that grades another's answers has none."""
     del call
-    return Failure("no-kept-answer", "the run to regrade holds no answer to this: the case, or its target, is another")
+    why = "the case, or its target, is another, or the answer held a secret"
+    return Failure("no-kept-answer", f"the run to regrade holds no answer to this that can be used: {why}")
 
 
 class KeptTarget:

@@ -211,6 +211,8 @@ def trial_key(trial: Trial) -> str:
         f"{suite.name}\0{trial.case.sha256}\0{target.name}\0{target.fingerprint}\0{judged_by}"
         f"\0{trial.threshold}\0{trial.repeat}\0{trial.aggregate}"
     )
+    if suite.env_sha256:
+        facts += f"\0{suite.env_sha256}"
     link = suite.links.get(trial.case.id) if suite.links else None
     if link is not None and link.story:
         facts += f"\0{link.story}"

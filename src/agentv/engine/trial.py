@@ -116,7 +116,7 @@ def request_of(trial: Trial, messages: tuple[Message, ...], turn: int | None = N
         timeout_s=trial.timeout_s,
         env={**trial.suite.env, **trial.target.env} if trial.target.env else trial.suite.env,
         turn=turn,
-        suite=trial.suite.name,
+        suite=f"{trial.suite.name}\0{trial.suite.env_sha256}" if trial.suite.env_sha256 else trial.suite.name,
     )
 
 

@@ -158,6 +158,7 @@ class ExamReport:
         fault: why the row could not be appended; None: it was.
         status: of the prompt now.
         gate: None where nobody asked.
+        partial: why the sitting is no evidence.
     """
 
     prompt: str
@@ -167,3 +168,4 @@ class ExamReport:
     fault: str | None = None
     status: PromptStatus = "draft"
     gate: Gate | None = None
+    partial: tuple[str, ...] = ()

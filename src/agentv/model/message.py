@@ -31,10 +31,14 @@ class FileBlock:
 
 @dataclass(frozen=True, slots=True)
 class ImageBlock:
-    """A picture attached to a message: `value` as written, `path` where it lies on disk, else it is a URL."""
+    """A picture attached to a message: `value` as written, `path` where it lies on disk, else it is a URL.
+
+    `digest` is the sha256 of a file's bytes; with it another picture under the same path makes another question.
+    """
 
     value: str
     path: str | None = None
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,7 @@ class Redactor:
             return TextBlock(self.redact(block.value))
         value, path = self.redact(block.value), self._maybe(block.path)
         if isinstance(block, ImageBlock):
-            return ImageBlock(value, path)
+            return replace(block, value=value, path=path)
         if isinstance(block, DocumentBlock):
             return replace(block, value=value, path=path or "")
         return FileBlock(value, path or "", self.redact(block.text))

@@ -200,6 +200,7 @@ class Suite:
         compares: an assertion compares the answers that a case gets from its prompts and targets.
         exam: what makes it the exam of a prompt; None: it is none.
         env: what `{{ env.NAME }}`, targets and scripts of this suite see over the process environment.
+        env_sha256: a hash of what its own `env:` block sets; empty where there is none.
     """
 
     name: str
@@ -217,6 +218,7 @@ class Suite:
     tags: tuple[str, ...] = ()
     run: RunSettings = RunSettings()
     env: Mapping[str, str] = field(default_factory=dict)
+    env_sha256: str = ""
     metadata: JsonObject = field(default=EMPTY)
     secrets: frozenset[str] = frozenset()
     tally: Mapping[tuple[int | None, bool], int] | None = None

@@ -159,7 +159,7 @@ def _stale(row: Sitting, now: Mapping[str, str]) -> Refusal:
 
 def _why_not_whole(row: Sitting) -> str:
     if row.partial:
-        return f"the exam of {row.ts} was of a part of it, or on another model than it names"
+        return f"the exam of {row.ts} was partial: of a part of it, with other flags, or on another model or judge"
     if row.prompt_sha256 is None:
         return f"the row of {row.ts} does not say which text sat: sit the exam again"
     if row.errored:

@@ -68,7 +68,8 @@ def _lines(report: ExamReport, triggering: Iterable[str], here: str) -> Iterator
     sitting = report.sitting
     yield f"{_HEAD}{one_line(report.prompt)}: {verdict(sitting)}"
     if sitting.partial:
-        yield "  partial: a part of the exam, or not as the exam says; no evidence for a promotion"
+        why = "; ".join(map(one_line, report.partial)) or "a part of the exam, or not as the exam says"
+        yield f"  partial, and no evidence for a promotion: {why}"
     for line in triggering:
         yield f"  {line}"
     log = one_line(shown_from(report.log, here))

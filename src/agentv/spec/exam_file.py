@@ -161,8 +161,9 @@ class ExamReader:
             self.reading.report.error("bad-prompt-file", self.root.at, message, hint="keep one of them")
 
     def _named_target(self, head: Head) -> TargetSpec | None:
-        """The model that the exam names, even where another one sits it; what is wrong with it is not told here."""
-        node, book, unheard = self._defaults.model, head.targets.book, Report()
+        """The model that the exam would ask by itself; what is wrong with it is not told here."""
+        book, unheard = head.targets.book, Report()
+        node = self._defaults.model or book.default_target
         if isinstance(node, Scalar) and node.text in book.entries:
             return book.read_alone(node.text, unheard)
         return book.inline(node, head.reading.telling(unheard)) if node is not None else None

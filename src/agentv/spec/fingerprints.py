@@ -27,7 +27,8 @@ def fingerprint(entry: AssertionEntry) -> Any:
     """What determines an entry's grade, without its place in the file."""
     assertion = entry.assertion
     if not hasattr(type(assertion), "assert_"):
-        return (entry.type, assertion, entry.settings, digests_behind(assertion))
+        own = getattr(assertion, "identity", assertion)
+        return (entry.type, own, entry.settings, digests_behind(assertion))
     options = {
         one.name: getattr(assertion, one.name)
         for one in fields(assertion)  # type: ignore[arg-type]  # what holds entries is a declared dataclass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -97,6 +99,7 @@ class HeadReader:
             tags=read_tags(authored.tags, reading),
             run=run,
             env=env,
+            env_sha256=_digest_of(root.get("env"), env),
             metadata={**authored.metadata, **kept, **_facts(authored)} or EMPTY,
             span=span_of(root.at),
         )
@@ -153,6 +156,12 @@ def _threshold(
         return defaults.threshold, defaults.threshold_at
     node = translated.items.get("threshold") or config.nodes.get("threshold")
     return of_suite, node.at if node is not None else None
+
+
+def _digest_of(node: Node | None, env: Mapping[str, str]) -> str:
+    """A hash of the variables that a suite sets, as they hold: another value makes other trials."""
+    own = sorted((name, env.get(name)) for name in node.items) if isinstance(node, MapNode) else []
+    return hashlib.sha256(repr(own).encode(errors="surrogatepass")).hexdigest() if own else ""
 
 
 def _suite_env(node: Node, reading: Reading) -> dict[str, str]:

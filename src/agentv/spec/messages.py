@@ -209,7 +209,7 @@ def _file(node: Node, reading: Reading) -> Block | None:
     if found is None:
         return None
     if found.lower().endswith(_IMAGE):
-        return ImageBlock(node.value, found) if reading.shows(found, node) else None
+        return _picture(node, found, reading)
     is_pdf = found.lower().endswith(_PDF)
     digest = reading.pdf_digest(found) if is_pdf else None
     if digest is not None:
@@ -232,7 +232,11 @@ def _image(node: Node, reading: Reading) -> Block | None:
         reading.report.error("bad-value", node, f"the path or URL of a picture is expected, found {kind_of(node)}")
         return None
     found = reading.find(node, "picture")
-    return None if found is None or not reading.shows(found, node) else ImageBlock(node.value, found)
+    return None if found is None else _picture(node, found, reading)
+
+
+def _picture(node: Scalar, path: str, reading: Reading) -> ImageBlock | None:
+    return ImageBlock(node.value, path, reading.digest_of(path)) if reading.shows(path, node) else None
 
 
 _BLOCKS = {"text": _text, "file": _file, "image": _image}

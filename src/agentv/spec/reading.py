@@ -118,6 +118,7 @@ class Reading:
     checkout: FindCheckout = no_repositories
     _texts: dict[str, str] = field(default_factory=dict)
     _pdfs: dict[str, str | None] = field(default_factory=dict)
+    _digests: dict[str, str] = field(default_factory=dict)
     _pictures: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def within(self, scope: Scope) -> Reading:
@@ -171,6 +172,19 @@ class Reading:
         digest = hashlib.sha256(data).hexdigest() if _PDF in data[:_PDF_WITHIN] else None
         if len(self._pdfs) < KEPT_TEXTS:
             self._pdfs[path] = digest
+        return digest
+
+    def digest_of(self, path: str) -> str:
+        """The sha256 of a picture; empty where it cannot be read, which the call will say."""
+        kept = self._digests.get(path)
+        if kept is not None:
+            return kept
+        try:
+            digest = hashlib.sha256(self.reader.read(path)).hexdigest()
+        except OSError:
+            return ""
+        if len(self._digests) < KEPT_TEXTS:
+            self._digests[path] = digest
         return digest
 
     def shows(self, path: str, node: Scalar) -> bool:

@@ -93,13 +93,19 @@ class Journal:
 
         A line whose checksum does not agree is passed over and counted in `damaged`: its call is made again. A row that
         is not as it was written is set aside: its trial is graded again.
+
+        Raises:
+            StoreError: there are rows, and the journal knows of none.
         """
         if self._recall is not None:
             self._recall.close()
         self._recall = Recall(self._path / JOURNAL)
         self.damaged = self._recall.damaged
         recall = self._recall
-        if recall.vouches and any(not recall.vouches_for(line.rstrip(b"\n")) for _, line in self._lines()):
+        if not recall.vouches and any(True for _ in self._lines()):
+            what = "was removed, emptied or replaced, so that nobody vouches for them"
+            raise StoreError(f"{self._path / INDEX} holds rows, and {JOURNAL} {what}: begin a new run")
+        if any(not recall.vouches_for(line.rstrip(b"\n")) for _, line in self._lines()):
             moved = self._move(lambda row: not recall.vouches_for(row), REJECTED)
             self.mended = (*self.mended, _rejected(moved))
         return len(recall)

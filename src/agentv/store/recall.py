@@ -78,6 +78,8 @@ class Recall:
         if cases is not None:
             self._forgotten.update(dict.fromkeys(map(hash, cases), offset))
             return
+        if is_redacted(line.rstrip(b"\n")):
+            return  # it is not what was answered
         number, case = self._numbers.number(hash(key_in(line))), hash(case_in(line))
         if number == len(self._offsets):
             self._offsets.append(offset)
@@ -95,7 +97,7 @@ class Recall:
             body = unsealed(self._file.readline().rstrip(b"\n"))
         except OSError as error:
             raise store_error("read", self._path, error) from error
-        found = None if body is None or is_redacted(body) else answer_of(body)
+        found = None if body is None else answer_of(body)
         return found[1] if found is not None and found[0] == key else None
 
     @property

@@ -61,6 +61,8 @@ WITHOUT_EXAMPLE = {
     "judge-empty-output": "no file leads to it without a server",
     "no-javascript-runtime": "it depends on the machine",
     "no-output": "it is for grading by hand",
+    "no-kept-answer": "it takes a run to grade anew",
+    "not-recorded": "it takes a cassette",
     "nothing-counts": "it is for suites made by programs",
     "output-too-large": "it takes ten million letters",
     "prompt-too-long": "it takes a hundred thousand letters",

@@ -47,7 +47,7 @@ def rows(prepared, *statuses: str) -> list[RowFacts]:
 
 
 def sat(prepared, found, *, interrupted=False):
-    (one,) = sittings(prepared, found, run_id="r", now=NOW, interrupted=interrupted)
+    (one,) = sittings(prepared, found, run_id="r", now=NOW, why=["it was interrupted"] if interrupted else [])
     return one
 
 
@@ -178,7 +178,7 @@ def test_texts_are_kept_by_the_closest_agentv_else_by_the_root(tmp_path):
 def test_suites_that_are_no_exams_leave_no_row(tmp_path):
     repository(tmp_path, {"a.eval.yaml": "target: echo\ntests: [{id: a, input: x, assert: [contains: x]}]\n"})
     run = prepare(EvalSettings(paths=(str(tmp_path),), process_env={}))
-    assert list(sittings(run, rows(run, "passed"), run_id="r", now=NOW, interrupted=False)) == []
+    assert list(sittings(run, rows(run, "passed"), run_id="r", now=NOW)) == []
 
 
 def test_a_time_is_told_in_utc():

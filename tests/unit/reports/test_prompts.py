@@ -182,7 +182,7 @@ def test_the_lines_of_an_exam():
     ]
     lost = replace(report, fault="the disk is full", gate=None, sitting=replace(PASSED, partial=True))
     assert exam_lines(lost, (), "/repo")[1:3] == [
-        "  partial: a part of the exam, or not as the exam says; no evidence for a promotion",
+        "  partial, and no evidence for a promotion: a part of the exam, or not as the exam says",
         "  not on record: the disk is full",
     ]
     told = exam_json(lost, None, "/repo")

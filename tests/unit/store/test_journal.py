@@ -223,12 +223,14 @@ def test_a_row_of_another_run_is_set_aside(tmp_path, directory):
     assert reopened(directory)[1] == ["a"]
 
 
-def test_rows_whose_journal_vouches_for_none_stand(directory):
+@pytest.mark.parametrize("left", [lambda lines: [], lambda lines: lines[:1], lambda lines: lines[:2]])
+def test_rows_that_nobody_vouches_for_are_refused(directory, left):
     fill(directory, "a", "b")
     path = directory.path / "journal.jsonl"
-    path.write_bytes(b"".join(line for line in path.read_bytes().splitlines(keepends=True) if b'"row":' not in line))
-    keys, rows, journal = reopened(directory)
-    assert (keys, rows, journal.mended) == (["a", "b"], ["a", "b"], ())
+    answers = [line for line in path.read_bytes().splitlines(keepends=True) if b'"row":' not in line]
+    path.write_bytes(b"".join(left(answers)))
+    with pytest.raises(StoreError, match=r"index.jsonl holds rows, and journal.jsonl was removed, emptied or replaced"):
+        reopened(directory)
 
 
 @pytest.mark.parametrize("header", [b"something else\n", b'{"format":"agentv-journal","version":2}\n'])

@@ -24,4 +24,5 @@ def report_of(sat: Sat, *, promotes: bool) -> ExamReport:
         notes=sat.notes,
         fault=sat.fault,
         gate=gate,
+        partial=sat.partial,
     )
