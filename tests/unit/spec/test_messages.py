@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -105,7 +107,7 @@ def test_input_files_are_a_path_or_several(tmp_path):
     blocks = read_files(parsed("[a.md, ./b.png]", str(tmp_path / "s.yaml")), reading)
     assert blocks == [
         FileBlock("a.md", str(tmp_path / "a.md"), "a"),
-        ImageBlock("./b.png", str(tmp_path / "b.png")),
+        ImageBlock("./b.png", str(tmp_path / "b.png"), hashlib.sha256(b"\x89PNG\r\n\x1a\n").hexdigest()),
     ]
     assert read_files(parsed("a.md", str(tmp_path / "s.yaml")), reading) == blocks[:1]
     assert not reading.report.count
