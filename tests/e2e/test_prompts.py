@@ -234,6 +234,20 @@ def test_promotion_changes_one_word_of_meta_and_demotion_too(library):
     assert library.run("prompt", "demote", "greeter", "--to", "tested").status == 2
 
 
+def test_what_is_ready_already_keeps_nobody_from_a_promotion(library):
+    library.write_prompt("second")
+    library.ready()
+    assert library.run("prompt", "eval", "second").status == 0
+    both = library.run("prompt", "promote", "greeter", "second", "--to", "ready")
+    assert both.status == 0
+    assert both.stderr == ("greeter is ready already\nsecond: draft → ready, written to prompts/second/meta.yaml\n")
+    for words in ((), ("--to", "tested")):
+        again = library.run("prompt", "promote", "greeter", *words)
+        assert (again.status, again.stderr) == (0, "greeter is ready already\n")
+    library.write_prompt("third")
+    assert library.run("prompt", "promote", "greeter", "third").status == 1
+
+
 def test_diff_shows_what_changed_since_the_exam(library):
     assert library.run("prompt", "diff", "greeter").status == 0
     library.ready()
