@@ -234,6 +234,32 @@ def test_promotion_changes_one_word_of_meta_and_demotion_too(library):
     assert library.run("prompt", "demote", "greeter", "--to", "tested").status == 2
 
 
+def test_quiet_tells_only_the_exams_that_did_not_go_well(library):
+    for name in ("second", "third"):
+        library.write_prompt(name)
+    library.write("prompts/third/eval.yml", EXAM.replace("contains: Ann", "contains: Bob"))
+    ended = library.run("prompt", "eval", "greeter", "second", "-q")
+    assert (ended.status, "exam of" in ended.stderr) == (0, False)
+    assert ended.stderr.startswith("2 cases: 2 passed")
+    (library.path / "prompts/second/.eval.jsonl").unlink()
+    (library.path / "prompts/second/.eval.jsonl").mkdir()
+    ended = library.run("prompt", "eval", "--all", "-q")
+    assert ended.status == 3  # what is not on record
+    told = [line for line in ended.stderr.splitlines() if line.startswith("exam of")]
+    assert told == ["exam of second: passed, 1 of 1", "exam of third: failed, 0 of 1 passed"]
+    library.write("prompts/greeter/eval.yml", "defaults: {model: pupil}\n" + EXAM)
+    partial = library.run("prompt", "eval", "greeter", "--target", "other", "-q")
+    assert "exam of greeter: passed, 1 of 1\n  partial:" in partial.stderr
+    assert len(json.loads(library.run("prompt", "eval", "greeter", "-q", "--json").stdout)["exams"]) == 1
+
+
+def test_the_note_of_a_torn_log_shows_no_absolute_path(library):
+    library.write("prompts/greeter/.eval.jsonl", '{"ts": "2026')
+    ended = library.run("prompt", "eval", "greeter")
+    assert "  note: the last line of .eval.jsonl breaks off" in ended.stderr
+    assert str(library.path) not in ended.stderr
+
+
 def test_what_is_ready_already_keeps_nobody_from_a_promotion(library):
     library.write_prompt("second")
     library.ready()
