@@ -222,6 +222,25 @@ def test_an_edit_takes_the_status_its_ground_away(library):
     assert library.run("prompt", "promote", "greeter", "--to", "ready").status == 0
 
 
+def test_neither_other_descriptions_nor_the_environment_are_part_of_what_sat(library):
+    library.write_prompt("second")
+    library.write(".env", "REGION=north\n")
+    library.write("prompts/greeter/prompt.md", "Greet {{ name }} of the {{ env.REGION }}.\n")
+    library.write(
+        "prompts/greeter/eval.yml", "triggering: {should_trigger: [greet]}\ndefaults: {judge: yes-man}\n" + EXAM
+    )
+    library.write(
+        ".agentv/targets.yaml",
+        TARGETS.replace("targets:\n", "targets:\n  - {name: yes-man, provider: mock, response: 'YES'}\n"),
+    )
+    library.ready()
+    library.write(".env", "REGION=south\n")
+    library.write("prompts/second/meta.yaml", "description: Greets better.\n")
+    assert "south" in library.run("prompt", "render", "greeter", "--case", "greets").stdout
+    checked = library.run("prompt", "doctor", "greeter")
+    assert checked.status == 0, checked.stderr
+
+
 def test_promotion_changes_one_word_of_meta_and_demotion_too(library):
     library.ready()
     assert library.meta() == META.replace("draft", "ready")
