@@ -57,7 +57,6 @@ NOT_IN_TEMPLATES = {
             "dependency-cycle",
             "missing-input",
             "nearly-a-column",
-            "nearly-an-assertion",
             "no-tests",
             "reference-beside-turns",
             "torn-conversation",
@@ -104,7 +103,7 @@ NOT_IN_LINES = {
         ["bad-key", "bad-merge", "bad-yaml", "several-documents", "too-large", "unknown-tag"], "JSON has no such thing"
     ),
     **dict.fromkeys(["unknown-code", "unused-ignore"], "JSON has no comments"),
-    **dict.fromkeys(["bad-csv", "nearly-a-column", "nearly-an-assertion"], "it is about the text of CSV"),
+    **dict.fromkeys(["bad-csv", "nearly-a-column"], "it is about the text of CSV"),
     **dict.fromkeys(["bad-eval-file", "no-target"], "it is about the sidecar"),
     **dict.fromkeys(["bad-generator", "unchecked-cases"], "it stands where `tests` names the function"),
     **dict.fromkeys(["bad-prompt", "input-not-shown"], "it is about `prompts`, which the sidecar holds"),

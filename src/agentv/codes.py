@@ -71,7 +71,7 @@ FILES: Mapping[str, str] = {
     "missing-value": "A value that must hold something is empty.",
     "more-bad-lines": "More lines, rows or cases are wrong than are shown one by one.",
     "nearly-a-column": "A column of a CSV file is a variable, and its name is nearly that of a special column.",
-    "nearly-an-assertion": "A text that the answer must equal begins nearly as an assertion type does.",
+    "nearly-an-assertion": "A text to be equalled, or a sentence for the judge, begins nearly as an assertion does.",
     "no-api-key": "A target that is to be asked has no API key, neither out of the environment nor of its own.",
     "no-embedder": "An assertion needs a target that embeds texts, and none is named that does.",
     "no-equivalent": "A part of promptfoo's configuration says something for which agentv has no word (`convert`).",

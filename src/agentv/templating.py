@@ -13,12 +13,14 @@ from agentv.model.values import EMPTY, Json
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from jinja2.nodes import Template as TemplateNode
     from jinja2.runtime import Context
     from jinja2.sandbox import SandboxedEnvironment
 
 _OLDER = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _ALONE = re.compile(r"\{\{((?:(?!\}\}|\{\{).)*)\}\}", re.DOTALL)
 _NAMED = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_OTHERS = re.compile(r"include|import|extends")
 _WORDS = ("true", "false", "none", "True", "False", "None", "not", "and", "or", "in", "is", "if", "else", "elif")
 _RESERVED = frozenset((*_WORDS, "self", "super", "loop", "caller", "varargs", "kwargs", "env", "vars"))
 """Names that mean something to Jinja, or to us, whatever a variable of that name holds."""
@@ -138,7 +140,7 @@ def undeclared(text: str) -> frozenset[str]:
     from jinja2 import TemplateError, meta
 
     try:
-        return frozenset(meta.find_undeclared_variables(_environment().parse(_modern(text))))
+        return frozenset(meta.find_undeclared_variables(_tree(_modern(text))))
     except (TemplateError, SyntaxError, *_RAISED) as error:
         raise _syntax(error) from None
 
@@ -265,9 +267,22 @@ def _from_source(source: str) -> Template:
     from jinja2 import TemplateError
 
     try:
-        return _environment().from_string(source)
+        return _environment().from_string(_tree(source))
     except (TemplateError, SyntaxError, *_RAISED) as error:  # Jinja compiles to Python, whose limits are its own
         raise _syntax(error) from None
+
+
+def _tree(source: str) -> TemplateNode:
+    """What a template says. Text from files may not reach for other files, so there are none that it could include."""
+    from jinja2 import nodes
+
+    tree = _environment().parse(source)
+    if _OTHERS.search(source):  # most have no such word, and need not be walked through
+        for tag in tree.find_all((nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)):
+            name = "from" if isinstance(tag, nodes.FromImport) else type(tag).__name__.lower()
+            said = f"a template cannot include others, as '{{% {name} %}}' would"
+            raise RenderError("bad-template", f"{UNREADABLE}: {said}; {LITERAL_HINT}", line=tag.lineno)
+    return tree
 
 
 def _syntax(error: Exception) -> RenderError:

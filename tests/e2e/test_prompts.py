@@ -222,6 +222,25 @@ def test_an_edit_takes_the_status_its_ground_away(library):
     assert library.run("prompt", "promote", "greeter", "--to", "ready").status == 0
 
 
+def test_neither_other_descriptions_nor_the_environment_are_part_of_what_sat(library):
+    library.write_prompt("second")
+    library.write(".env", "REGION=north\n")
+    library.write("prompts/greeter/prompt.md", "Greet {{ name }} of the {{ env.REGION }}.\n")
+    library.write(
+        "prompts/greeter/eval.yml", "triggering: {should_trigger: [greet]}\ndefaults: {judge: yes-man}\n" + EXAM
+    )
+    library.write(
+        ".agentv/targets.yaml",
+        TARGETS.replace("targets:\n", "targets:\n  - {name: yes-man, provider: mock, response: 'YES'}\n"),
+    )
+    library.ready()
+    library.write(".env", "REGION=south\n")
+    library.write("prompts/second/meta.yaml", "description: Greets better.\n")
+    assert "south" in library.run("prompt", "render", "greeter", "--case", "greets").stdout
+    checked = library.run("prompt", "doctor", "greeter")
+    assert checked.status == 0, checked.stderr
+
+
 def test_promotion_changes_one_word_of_meta_and_demotion_too(library):
     library.ready()
     assert library.meta() == META.replace("draft", "ready")
@@ -232,6 +251,46 @@ def test_promotion_changes_one_word_of_meta_and_demotion_too(library):
     dry = library.run("prompt", "promote", "greeter", "--dry-run")
     assert (dry.status, library.meta()) == (0, META.replace("draft", "tested"))
     assert library.run("prompt", "demote", "greeter", "--to", "tested").status == 2
+
+
+def test_quiet_tells_only_the_exams_that_did_not_go_well(library):
+    for name in ("second", "third"):
+        library.write_prompt(name)
+    library.write("prompts/third/eval.yml", EXAM.replace("contains: Ann", "contains: Bob"))
+    ended = library.run("prompt", "eval", "greeter", "second", "-q")
+    assert (ended.status, "exam of" in ended.stderr) == (0, False)
+    assert ended.stderr.startswith("2 cases: 2 passed")
+    (library.path / "prompts/second/.eval.jsonl").unlink()
+    (library.path / "prompts/second/.eval.jsonl").mkdir()
+    ended = library.run("prompt", "eval", "--all", "-q")
+    assert ended.status == 3  # what is not on record
+    told = [line for line in ended.stderr.splitlines() if line.startswith("exam of")]
+    assert told == ["exam of second: passed, 1 of 1", "exam of third: failed, 0 of 1 passed"]
+    library.write("prompts/greeter/eval.yml", "defaults: {model: pupil}\n" + EXAM)
+    partial = library.run("prompt", "eval", "greeter", "--target", "other", "-q")
+    assert "exam of greeter: passed, 1 of 1\n  partial:" in partial.stderr
+    assert len(json.loads(library.run("prompt", "eval", "greeter", "-q", "--json").stdout)["exams"]) == 1
+
+
+def test_the_note_of_a_torn_log_shows_no_absolute_path(library):
+    library.write("prompts/greeter/.eval.jsonl", '{"ts": "2026')
+    ended = library.run("prompt", "eval", "greeter")
+    assert "  note: the last line of .eval.jsonl breaks off" in ended.stderr
+    assert str(library.path) not in ended.stderr
+
+
+def test_what_is_ready_already_keeps_nobody_from_a_promotion(library):
+    library.write_prompt("second")
+    library.ready()
+    assert library.run("prompt", "eval", "second").status == 0
+    both = library.run("prompt", "promote", "greeter", "second", "--to", "ready")
+    assert both.status == 0
+    assert both.stderr == ("greeter is ready already\nsecond: draft → ready, written to prompts/second/meta.yaml\n")
+    for words in ((), ("--to", "tested")):
+        again = library.run("prompt", "promote", "greeter", *words)
+        assert (again.status, again.stderr) == (0, "greeter is ready already\n")
+    library.write_prompt("third")
+    assert library.run("prompt", "promote", "greeter", "third").status == 1
 
 
 def test_diff_shows_what_changed_since_the_exam(library):

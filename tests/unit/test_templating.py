@@ -252,3 +252,27 @@ def test_the_names_that_a_template_reads(text, names):
             undeclared(text)
     else:
         assert undeclared(text) == names
+
+
+@pytest.mark.parametrize(
+    ("tag", "name"),
+    [
+        ("{% include 'x' %}", "include"),
+        ("{%- include 'x' ignore missing %}", "include"),
+        ("{% if no is defined %}{% include ['x', 'y'] %}{% endif %}", "include"),
+        ("{% import 'x' as y %}", "import"),
+        ("{% from 'x' import y %}", "from"),
+        ("{% extends 'x' %}", "extends"),
+    ],
+)
+def test_a_template_cannot_include_others(tag, name):
+    for read in (rendered, undeclared):
+        with pytest.raises(RenderError, match=f"a template cannot include others, as '{{% {name} %}}' would") as caught:
+            read(f"one\n\n{tag}")
+        assert (caught.value.code, caught.value.line) == ("bad-template", 3)
+
+
+def test_words_of_a_text_that_tags_have_too_are_words():
+    assert (
+        rendered("{% if x %}include, import and extends {{ x }}{% endif %}", x="it") == "include, import and extends it"
+    )

@@ -64,7 +64,7 @@ class Finite(click.FloatRange):
 )
 @click.option("--list", "lists", is_flag=True, help="Only show what would run; nothing is called.")
 @format_options("The results as one JSON object on stdout; the same as --format json.")
-@click.option("-q", "--quiet", is_flag=True, help="Only the totals.")
+@click.option("-q", "--quiet", is_flag=True, help="Only the totals, and exams that did not go well.")
 @click.option("--no-progress", is_flag=True, help="No live progress.")
 @click.option("--strict", is_flag=True, help="Warnings of the files fail.")
 def command(paths: tuple[str, ...], **options: Any) -> int:

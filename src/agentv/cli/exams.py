@@ -50,6 +50,11 @@ def confusion_of(sat: Sat) -> Confusion | None:
     return confusion(sat.suite, sat.verdicts)
 
 
+def is_quiet(sat: Sat) -> bool:
+    """Whether there is nothing to say of a sitting but that it was passed: it was whole, and is on record."""
+    return sat.sitting.all_passed and not sat.sitting.partial and sat.fault is None
+
+
 def exams_of(sittings: Sequence[Sat], here: str, *, promotes: bool) -> Exams:
     """What is to be said of the exams of a run; `promotes`: with the gates as they stand after it."""
     from agentv.app.prompts.reporting import report_of

@@ -57,7 +57,7 @@ def follow(settings: EvalSettings, *, form: Format, quiet: bool, no_progress: bo
     Args:
         settings: what to run.
         form: how what was found is told.
-        quiet: only the totals.
+        quiet: only the totals, and the exams that did not go well.
         no_progress: nothing is drawn while it runs.
         promotes: say of every exam whether its prompt may be promoted now.
     """
@@ -82,7 +82,7 @@ def follow(settings: EvalSettings, *, form: Format, quiet: bool, no_progress: bo
         outcome = evaluate(prepared, _sink(view, live, quiet=quiet))
     if form in ANNOTATED:
         print_run_as(form, warnings, view, outcome)
-    exams = _exams(outcome, here, promotes=promotes)
+    exams = _exams(outcome, here, promotes=promotes, quiet=quiet and form != "json")
     _report(view, outcome, exams, here, as_json=form == "json", quiet=quiet or form in ANNOTATED)
     if exams is not None and form != "json":
         click.echo(exams.text(color=for_people() and "NO_COLOR" not in os.environ), err=True)
@@ -166,13 +166,14 @@ def _stopping(event: RunInterrupted) -> str:
     return f"\nstopping: {running}; Ctrl-C again stops now"
 
 
-def _exams(outcome: Outcome, here: str, *, promotes: bool) -> Exams | None:
-    """What became of the exams, for those who read it; None where there was none."""
+def _exams(outcome: Outcome, here: str, *, promotes: bool, quiet: bool) -> Exams | None:
+    """What became of the exams, for those who read it; None where there was none, or quiet, and all went well."""
     if not outcome.sittings:
         return None
-    from agentv.cli.exams import exams_of  # only exams pay for this
+    from agentv.cli.exams import exams_of, is_quiet  # only exams pay for this
 
-    return exams_of(outcome.sittings, here, promotes=promotes)
+    told = [sat for sat in outcome.sittings if not (quiet and is_quiet(sat))]
+    return exams_of(told, here, promotes=promotes) if told else None
 
 
 def _report(view: RunView, outcome: Outcome, exams: Exams | None, here: str, *, as_json: bool, quiet: bool) -> None:

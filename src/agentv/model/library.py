@@ -138,7 +138,7 @@ class Promotion:
 
     Attributes:
         written: the file holds the new status.
-        gate: what was in the way; of a step back nothing is.
+        gate: what was in the way; of a step back nothing is. Its `to` is None where there was nothing to do.
     """
 
     prompt: str
@@ -146,6 +146,11 @@ class Promotion:
     before: PromptStatus
     gate: Gate
     written: bool = False
+
+    @property
+    def refused(self) -> bool:
+        """Whether something was in the way. Nothing is where the prompt had the status, or a later one, already."""
+        return self.gate.to is not None and not self.gate.open
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,8 @@ def append(directory: str, sitting: Sitting, system: Appending = APPENDING) -> t
     """Put a sitting behind the log of a prompt. It is on the disk when this returns.
 
     Returns:
-        What was unusual, a sentence each: a torn line that was set aside, a lock that could not be had.
+        What was unusual, a sentence each: a torn line that was set aside, a lock that could not be had. They call the
+        log by its name alone: whoever tells them says where it is.
 
     Raises:
         StoreError: the system refuses; the log is then as it was, as far as that can be had.
@@ -127,7 +128,7 @@ def _lock(log: _OpenLog, pause: Callable[[float], None]) -> None:
     else:
         why = f"another process has locked it for {LOCK_TRIES * LOCK_PAUSE_S:g} s"
     log.locked = False
-    log.notes.append(f"{log.path}: the row was written without a lock, since {why}")
+    log.notes.append(f"{log.path.name}: the row was written without a lock, since {why}")
 
 
 def _was_replaced(log: _OpenLog) -> bool:
@@ -149,14 +150,14 @@ def _before(log: _OpenLog, size: int) -> bytes:
     if not text.strip() or is_object(text):
         return b"\n"
     if not log.locked:
-        log.notes.append(f"the last line of {log.path} breaks off; it was left there, since the log is not locked")
+        log.notes.append(f"the last line of {log.path.name} breaks off; it was left there, since the log is not locked")
         return b"\n"
     return _set_aside(log, start, tail)
 
 
 def _set_aside(log: _OpenLog, start: int, tail: bytes) -> bytes:
     """Move a torn line out of the log; what stands before the row then."""
-    broken = f"the last line of {log.path} breaks off, since a sitting was stopped while it was written down"
+    broken = f"the last line of {log.path.name} breaks off, since a sitting was stopped while it was written down"
     try:
         _keep(log.disk, log.path.with_name(TORN), tail + b"\n")
         log.disk.truncate(log.descriptor, start)

@@ -15,8 +15,8 @@ def promotion_lines(done: Promotion, *, here: str) -> Iterator[str]:
     """One line where the status was written or would be, else every reason why not."""
     name = one_line(done.prompt)
     if done.gate.to is None:
-        yield f"{name} is ready already"
-    elif not done.gate.open:
+        yield f"{name} is {done.before} already"
+    elif done.refused:
         yield f"{name} stays {done.before}: it may not be {done.gate.to}"
         yield from reason_lines(done.gate)
     elif done.written:

@@ -14,6 +14,7 @@ from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType, Discovered, OpenAssertionType
 from agentv.spec.decode import INVALID, Shape, report_fault, shape_of
 from agentv.spec.files import shown
+from agentv.spec.forgotten_colon import colon_forgotten
 from agentv.spec.includes import Templates
 from agentv.spec.nearest import did_you_mean, nearest
 from agentv.spec.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
@@ -121,14 +122,27 @@ class AssertionReader:
             message = f"an assertion is a sentence or a mapping, found {kind_of(item)}"
             reading.report.error("bad-assertion", item, message)
             return False
-        if not _WORD.fullmatch(item.value.strip()):
-            return True  # no name of a type, so that none is searched for
-        name, _ = type_name(item.value)
-        if self._find(item.value)[0] is not None or name in self.registry.not_yet:
+        if not _WORD.fullmatch(item.value.strip()):  # no name of a type, so that none is searched for
+            self._doubt(item, item.value, reading)
+            return True
+        if self._is_type(item.value):
             message = f"'{item.value}' is the name of an assertion type, not a sentence to judge"
             reading.report.error("bare-type", item, message, hint=f"write 'type: {item.value}'")
             return False
+        self._doubt(item, item.value, reading)
         return True
+
+    def _is_type(self, written: str) -> bool:
+        return self._find(written)[0] is not None or type_name(written)[0] in self.registry.not_yet
+
+    def _doubt(self, item: Scalar, text: str, reading: Reading) -> None:
+        """A sentence that begins as an entry does goes to the judge, which is seldom meant."""
+        found = colon_forgotten(text, self._is_type)
+        if found is None:
+            return
+        name, meant = found
+        message = f"'{name}' is an assertion type, and without its colon this is a sentence for the judge"
+        reading.report.warning("nearly-an-assertion", item, message, hint=f"for the assertion write {meant}")
 
     def _included(self, item: MapNode, reading: Reading) -> tuple[AssertionEntry, ...]:
         for key in item.items:

@@ -13,7 +13,7 @@ from agentv.model.span import Span
 from agentv.model.values import Json
 from agentv.spec.exam_inputs import Inputs
 from agentv.spec.files import shown
-from agentv.spec.nearest import did_you_mean
+from agentv.spec.nearest import nearest
 from agentv.spec.nodes import Filled, ListNode, MapNode, Node, Scalar, children, plain, span_of
 from agentv.spec.prompt_text import PromptText, Section
 from agentv.spec.reading import Reading
@@ -106,7 +106,9 @@ class ExamPrompt:
         spare = [key for key in inputs.values.items if not self.uses(key)]
         where = _shown(placeholder_in(section, name))
         message = f"this case lacks the input '{name}', which the prompt shows at {where}"
-        self.reading.report.error("undefined-variable", inputs.at, message, hint=did_you_mean(name, spare))
+        near = nearest(name, spare)
+        hint = f"'{near}' is there: did you mean '{name}'?" if near else None
+        self.reading.report.error("undefined-variable", inputs.at, message, hint=hint)
 
     def _tell(self, error: RenderError, section: Section, inputs: Inputs) -> None:
         place = placeholder_in(section, error.name)

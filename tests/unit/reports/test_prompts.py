@@ -217,6 +217,7 @@ def test_only_the_verdict_is_painted():
             "p: draft → tested would be written; nothing was (--dry-run)",
         ),
         (Promotion("p", "/repo/m", "ready", Gate(None)), "p is ready already"),
+        (Promotion("p", "/repo/m", "tested", Gate(None)), "p is tested already"),
         (
             Promotion("p", "/repo/m", "draft", Gate("ready", (("why", ()),))),
             "p stays draft: it may not be ready\n  - why",

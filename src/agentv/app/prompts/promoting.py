@@ -28,18 +28,16 @@ def gate_of(examined: Examined, to: PromptStatus | None = None) -> Gate:
 
 
 def promote(examined: Examined, to: PromptStatus | None, *, dry_run: bool, write: Write = write_status) -> Promotion:
-    """Write the next status, or the one that is named, if the gate is open.
+    """Write the next status, or the one that is named, if the gate is open. What has that status already keeps its own.
 
     Raises:
-        UsageError: the status that is named is not above the prompt's.
+        UsageError: there is no `meta.yaml` to write it into.
         StoreError: `meta.yaml` cannot be written.
     """
     prompt = examined.prompt
     status = prompt.meta.status
     if to is not None and STATUSES.index(to) <= STATUSES.index(status):
-        step = "it is" if to == status else "a step back is a demotion:"
-        command = f"agentv prompt demote {prompt.id} --to {to}" if to != status else f"{status} already"
-        raise UsageError(f"'{prompt.id}' cannot be promoted from {status} to {to}", f"{step} {command}")
+        return Promotion(prompt.id, prompt.meta.path, status, Gate(None))
     gate = gate_of(examined, to)
     if gate.open and gate.to is not None and not dry_run:
         write(_meta_of(prompt), gate.to)

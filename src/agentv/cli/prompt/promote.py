@@ -19,7 +19,7 @@ def command(names: tuple[str, ...], *, to: PromptStatus | None, dry_run: bool, a
     To tested: doctor finds nothing wrong, and a whole exam of this very text was sat. To ready: the last exam of this
     very text was whole, and was passed. The status is written into meta.yaml, of which nothing else changes.
 
-    Exit status 1 if a prompt is not promoted.
+    What has the status already, or a later one, keeps it. Exit status 1 if a promotion is refused.
     """
     from agentv.app.prompts.examining import Examiner
     from agentv.app.prompts.library import Library
@@ -38,4 +38,4 @@ def command(names: tuple[str, ...], *, to: PromptStatus | None, dry_run: bool, a
             print_diagnostics((*examined.diagnostics, *own))
         done.append(one)
     tell(done, as_json=as_json)
-    return ExitStatus.PASSED if all(one.gate.open for one in done) else ExitStatus.FAILED
+    return ExitStatus.FAILED if any(one.refused for one in done) else ExitStatus.PASSED

@@ -244,11 +244,8 @@ def test_promotion_writes_once_the_gate_is_open_and_never_in_a_dry_run(desk):
     assert written == [("meta.yaml", "tested"), ("meta.yaml", "ready")]
 
 
-def test_promotion_only_goes_up_and_demotion_only_down(desk):
+def test_demotion_only_goes_down(desk):
     desk.status("tested")
-    for to in ("tested",):
-        with pytest.raises(UsageError):
-            promote(desk.examined, to, dry_run=True)
     for to in ("tested", "ready"):
         with pytest.raises(UsageError):
             demote(desk.prompt, to, dry_run=True)
@@ -257,10 +254,19 @@ def test_promotion_only_goes_up_and_demotion_only_down(desk):
         demote(desk.prompt, None, dry_run=True)
 
 
-def test_ready_has_nothing_above(desk):
-    desk.status("ready")
-    gate = promote(desk.examined, None, dry_run=False).gate
-    assert (gate.to, gate.open) == (None, False)
+@pytest.mark.parametrize(
+    ("status", "to"), [("ready", None), ("ready", "ready"), ("ready", "tested"), ("tested", "tested")]
+)
+def test_what_has_the_status_already_or_a_later_one_keeps_it_and_is_not_refused(desk, status, to):
+    desk.status(status)
+    done = promote(desk.examined, to, dry_run=False)
+    assert (done.before, done.gate.to, done.gate.open, done.refused, done.written) == (
+        status,
+        None,
+        False,
+        False,
+        False,
+    )
 
 
 def test_a_comparison_holds_both_sides_or_says_that_one_is_lost(desk):
