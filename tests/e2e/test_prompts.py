@@ -268,7 +268,7 @@ def test_quiet_tells_only_the_exams_that_did_not_go_well(library):
     assert told == ["exam of second: passed, 1 of 1", "exam of third: failed, 0 of 1 passed"]
     library.write("prompts/greeter/eval.yml", "defaults: {model: pupil}\n" + EXAM)
     partial = library.run("prompt", "eval", "greeter", "--target", "other", "-q")
-    assert "exam of greeter: passed, 1 of 1\n  partial:" in partial.stderr
+    assert "exam of greeter: passed, 1 of 1\n  partial, and no evidence" in partial.stderr
     assert len(json.loads(library.run("prompt", "eval", "greeter", "-q", "--json").stdout)["exams"]) == 1
 
 
