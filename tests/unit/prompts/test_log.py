@@ -24,7 +24,7 @@ from doubles.faulty_disk import CountingDisk, FullDisk, failing, refusing
 
 SHA = "ab" * 32
 ROW = Sitting("2026-11-22T08:00:00Z", True, 2, 2, run_id="r", prompt_sha256=SHA, files={"prompt.md": SHA})
-FAILED = Sitting("2026-11-21T08:00:00Z", False, 3, 1, ("b", "trigger: clean up"), errored=1, partial=True)
+FAILED = Sitting("2026-11-22T09:00:00Z", False, 3, 1, ("b", "trigger: clean up"), errored=1, partial=True)
 EVA = b'{"ts": "yesterday", "all_passed": false, "total": 2, "passed": 1, "failed_cases": ["a"]}\n'
 
 
@@ -143,6 +143,38 @@ def test_a_last_line_that_is_whole_and_no_row_is_not_torn(prompt):
 def test_the_end_of_a_line_that_is_no_row_is_never_taken_for_one(prompt):
     row = line_of(ROW)
     put(prompt, EVA + b"x" + row + b"\n" * ((1 << 16) - len(row)))  # what is read first begins inside the line
+    assert last_sitting(str(prompt)) == read_log(str(prompt)).rows[-1]
+
+
+def at(ts: str, run: str) -> bytes:
+    return line_of(replace(FAILED, ts=ts, run_id=None, model=run))
+
+
+@pytest.mark.parametrize(
+    ("lines", "order"),
+    [
+        ([at("2026-11-22T08:00:00Z", "b"), at("2026-11-21T08:00:00Z", "a")], "ab"),
+        ([at("2026-11-22T08:00:00Z", "a"), at("2026-11-22T08:00:00Z", "b")], "ab"),
+        (
+            [at("2026-11-22T08:00:00+02:00", "a"), at("2026-11-22T05:00:00Z", "_"), at("2026-11-22T07:00:00", "b")],
+            "_ab",
+        ),
+        ([at("2026-11-22T08:00:00Z", "b"), at("later", "c"), at("2026-11-21T08:00:00Z", "a")], "abc"),
+        (
+            [at("first", "a"), at("2026-11-22T08:00:00Z", "c"), at("2026-11-21", "d"), at("1999-01-01 10:00", "b")],
+            "abcd",
+        ),
+        (
+            [at("2026-11-22T08:00:00Z", "b"), at("2026-11-21T08:00:00Z", "a"), at("2027-11-21T08:00:00Z", "x")[:-9]],
+            "ab",
+        ),
+        ([at("2026-11-22T08:00:00Z", "a"), b'{"ts": "2027-11-21T08:00:00Z"}\n'], "a"),
+        ([at("9999-12-31T23:59:59-23:00", "b"), at("0001-01-01T00:00:00+23:00", "a")], "ab"),
+    ],
+)
+def test_the_most_recent_row_is_the_newest_by_its_time_wherever_a_merge_has_put_it(prompt, lines, order):
+    put(prompt, b"".join(lines))
+    assert "".join(row.model for row in read_log(str(prompt)).rows) == order
     assert last_sitting(str(prompt)) == read_log(str(prompt)).rows[-1]
 
 
