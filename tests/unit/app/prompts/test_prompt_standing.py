@@ -304,9 +304,9 @@ def test_a_log_that_names_files_elsewhere_shows_nothing_of_them(desk, tmp_path):
     secret.write_text("secret")
     desk.write("eval.yml", "cases: [\n")
     path = f"../../../{secret.name}"
-    digest = "0" * 64
-    append(str(desk.root / "prompts/p"), Sitting("t", True, 1, 1, prompt_sha256=digest, files={path: digest}))
-    assert all(one.after is None for one in compare(desk.examined).differences if one.path == path)
+    files = {path: "0" * 64}
+    append(str(desk.root / "prompts/p"), Sitting("t", True, 1, 1, prompt_sha256=prompt_sha256(files), files=files))
+    assert [one.after for one in compare(desk.examined).differences if one.path == path] == [None]
 
 
 def test_show_tells_all_of_it(desk):
