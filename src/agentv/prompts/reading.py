@@ -12,6 +12,7 @@ from agentv.errors import Diagnostic, StoreError
 from agentv.model.exam import Sitting
 from agentv.model.span import Span
 from agentv.prompts.disk import refusal
+from agentv.prompts.order import in_time, time_at_begin
 from agentv.prompts.rows import Wrong, is_object, sitting_of
 
 LOG = ".eval.jsonl"
@@ -40,7 +41,7 @@ class LogFault:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The sittings of a prompt, the oldest first, and the lines that tell of none."""
+    """The sittings of a prompt, the oldest first by their times, and the lines that tell of none."""
 
     rows: tuple[Sitting, ...] = ()
     faults: tuple[LogFault, ...] = ()
@@ -66,12 +67,13 @@ def read_log(directory: str) -> Log:
             rows.append(found)
         else:
             faults.append(_fault(found, number, torn=not ended and not is_object(line)))
-    return Log(tuple(rows), tuple(faults))
+    return Log(tuple(in_time(rows)), tuple(faults))
 
 
 def last_sitting(directory: str) -> Sitting | None:
-    """The most recent row, read from the end of the log; None where there is none. What is no row is passed over.
+    """The most recent row by its time, of those at the end of the log; None where there is none.
 
+    What is no row is passed over. A row that a merge has put further up than some fifty others is not seen.
     Its `line` is 0 where the log is too long to be counted.
 
     Raises:
@@ -81,15 +83,27 @@ def last_sitting(directory: str) -> Sitting | None:
     size, data = _END, b""
     while True:
         data, whole = _read_end(path, size)
-        lines = list(_lines(data.removeprefix(BOM) if whole else data))
-        cut = 0 if whole else 1  # the first line lacks its begin
-        for number, line, _ in reversed(lines[cut:]):
-            sitting = sitting_of(line, number if whole else 0)
-            if isinstance(sitting, Sitting):
-                return sitting
-        if whole:
-            return None
+        lines = [
+            (number if whole else 0, line) for number, line, _ in _lines(data.removeprefix(BOM) if whole else data)
+        ]
+        sitting = _newest(lines if whole else lines[1:])  # the first line lacks its begin
+        if sitting is not None or whole:
+            return sitting
         size *= 8
+
+
+def _newest(lines: list[tuple[int, bytes]]) -> Sitting | None:
+    """The newest row. Where all lines begin with their times, few more than that one are read whole."""
+    timed = [(time_at_begin(line), number, line) for number, line in lines]
+    if any(time is None and isinstance(sitting_of(line, number), Sitting) for time, number, line in timed):
+        rows = in_time(row for row in (sitting_of(line, number) for number, line in lines) if isinstance(row, Sitting))
+        return rows[-1] if rows else None
+    known = sorted(((time, number, line) for time, number, line in timed if time is not None), key=lambda one: one[0])
+    for _, number, line in reversed(known):
+        sitting = sitting_of(line, number)
+        if isinstance(sitting, Sitting):
+            return sitting
+    return None
 
 
 def log_diagnostics(directory: str, log: Log) -> tuple[Diagnostic, ...]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from agentv.model.exam import Sitting
 from agentv.model.values import Json
+from agentv.prompts.evidence import prompt_sha256
+from agentv.prompts.order import time_of
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _MERGE_MARKS = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
@@ -62,9 +65,12 @@ def sitting_of(line: bytes, number: int) -> Sitting | Wrong:
         line: without its end.
         number: of the line in the log.
     """
-    row = _json(line)
+    twice: list[str] = []
+    row = _json(line, twice)
     if isinstance(row, Wrong):
         return row
+    if twice:
+        return Wrong(f"'{_cut(twice[0])}' stands twice", _column(line, twice[0], last=True))
     for key, (wanted, holds) in _KEYS.items():
         if key not in row and key in _NEEDED:
             return Wrong(f"a row needs '{key}'")
@@ -73,20 +79,29 @@ def sitting_of(line: bytes, number: int) -> Sitting | Wrong:
     known = {key: row[key] for key in _KEYS if key in row}
     known |= {"failed_cases": tuple(known["failed_cases"]), "files": known.get("files") or {}}
     sitting = Sitting(**known, line=number)
-    wrong = _contradiction(sitting)
-    return sitting if wrong is None else Wrong(wrong, _column(line, "all_passed"))
+    for key, wrong in _contradictions(sitting):
+        return Wrong(wrong, _column(line, key))
+    return sitting
 
 
 def is_object(line: bytes) -> bool:
     """Whether a line is a whole JSON object."""
-    return not isinstance(_json(line), Wrong)
+    return not isinstance(_json(line, []), Wrong)
 
 
-def _json(line: bytes) -> dict[str, Any] | Wrong:
+def _json(line: bytes, twice: list[str]) -> dict[str, Any] | Wrong:
+    """The object of a line; keys that stand more than once in it, or in one inside, are put into `twice`."""
+
+    def paired(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice.extend(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        return found
+
     if line.startswith(_MERGE_MARKS):
         return Wrong("a mark of a merge conflict", hint="keep the rows of both sides, and remove the marks")
     try:
-        found = json.loads(line.decode())
+        found = json.loads(line.decode(), object_pairs_hook=paired)
     except UnicodeDecodeError as error:
         return Wrong(f"not UTF-8 (byte {error.start + 1} of the line)")
     except json.JSONDecodeError as error:
@@ -96,24 +111,30 @@ def _json(line: bytes) -> dict[str, Any] | Wrong:
     return found if isinstance(found, dict) else Wrong(f"a row is a JSON object, found {_shown(found)}")
 
 
-def _contradiction(sitting: Sitting) -> str | None:
-    """What a row says against itself: nothing but an exam that was passed may look like one."""
+def _contradictions(sitting: Sitting) -> Iterator[tuple[str, str]]:
+    """What a row says against itself, by key: nothing but an exam that was passed may look like one."""
     if sitting.passed > sitting.total:
-        return f"{sitting.passed} of {sitting.total} passed"
+        yield "all_passed", f"{sitting.passed} of {sitting.total} passed"
     if sitting.all_passed and (sitting.passed < sitting.total or sitting.errored or sitting.failed_cases):
         failed = sitting.total - sitting.passed or sitting.errored or len(sitting.failed_cases)
-        return f"'all_passed' is true, and {failed} of {sitting.total} did not pass"
-    return None
+        yield "all_passed", f"'all_passed' is true, and {failed} of {sitting.total} did not pass"
+    if sitting.prompt_sha256 is not None and sitting.prompt_sha256 != prompt_sha256(sitting.files):
+        yield "prompt_sha256", "'prompt_sha256' is not that of 'files'"
+    if sitting.run_id is not None and time_of(sitting.ts) is None:
+        yield "ts", f"'ts' must be an ISO 8601 time where there is a 'run_id', found {_shown(sitting.ts)}"
 
 
-def _column(line: bytes, key: str) -> int:
+def _column(line: bytes, key: str, *, last: bool = False) -> int:
     text = line.decode(errors="replace")
-    return text.find(json.dumps(key)) + 1 or 1
+    return (text.rfind if last else text.find)(json.dumps(key)) + 1 or 1
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:39]}…"
 
 
 def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else f"{text[:39]}…"
+    return _cut(json.dumps(value, ensure_ascii=False))
 
 
 def _is_text(value: object) -> bool:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
-import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -15,12 +13,11 @@ from typing import Any
 
 from agentv.model.assertion import AssertionEntry, Transform
 from agentv.registry.fields import Command, Document, FunctionRef, JavaScriptSource, Loaded, PromptCode, PythonSource
+from agentv.spec.code_imports import with_imports
+from agentv.spec.command_files import paths_of_command
 from agentv.spec.decode import hints_of
 
 _BEARERS = (Command, Document, FunctionRef, JavaScriptSource, Loaded, PromptCode, PythonSource, Transform)
-_NOWHERE = re.compile(r"[\x00\n]")
-_WORD = 4096
-"""Characters above which a word of a command is no path."""
 
 
 def fingerprint(entry: AssertionEntry) -> Any:
@@ -43,8 +40,9 @@ def digests_behind(options: object) -> tuple[str, ...]:
 
 
 def files_behind(options: object) -> Iterator[str]:
-    """The paths that an instance of an options class names; not all of them need be files."""
-    return (path for name in _bearing(type(options)) for path in _paths(getattr(options, name)))
+    """The paths that an instance of an options class names, and what they import; not all of them need be files."""
+    named = (path for name in _bearing(type(options)) for path in _paths(getattr(options, name)))
+    return (path for one in named for path in with_imports(one))
 
 
 _known: dict[type, tuple[str, ...]] = {}
@@ -86,22 +84,9 @@ def _paths(value: Any) -> Iterator[str]:
     elif isinstance(value, Transform):
         yield from _paths(value.file)
     elif isinstance(value, Command):
-        yield from _paths_of_command(value)
+        yield from paths_of_command(value)
     elif isinstance(value, Document | FunctionRef | Loaded) and value.path is not None:
         yield value.path
-
-
-def _paths_of_command(command: Command) -> Iterator[str]:
-    """The words of a command that are files, seen from where it runs: `sh grade.sh`, `./agent {PROMPT}`."""
-    words = command.argv
-    if command.shell is not None:
-        try:
-            words = tuple(shlex.split(command.shell, comments=True))
-        except ValueError:
-            words = tuple(command.shell.split())
-    for word in words:
-        if len(word) < _WORD and not _NOWHERE.search(word):
-            yield str(Path(command.cwd) / word)
 
 
 def _digest(path: str) -> str | None:

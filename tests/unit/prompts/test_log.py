@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,15 @@ from agentv.errors import StoreError
 from agentv.model.exam import Sitting
 from agentv.prompts.appending import LOCK_TRIES, Appending
 from agentv.prompts.disk import Disk
+from agentv.prompts.evidence import prompt_sha256
 from agentv.prompts.log import LOG, TORN, append, last_sitting, log_diagnostics, read_log
 from agentv.prompts.rows import line_of, row_of, sitting_of
 from doubles.faulty_disk import CountingDisk, FullDisk, failing, refusing
 
 SHA = "ab" * 32
-ROW = Sitting("2026-11-22T08:00:00Z", True, 2, 2, run_id="r", prompt_sha256=SHA, files={"prompt.md": SHA})
-FAILED = Sitting("2026-11-21T08:00:00Z", False, 3, 1, ("b", "trigger: clean up"), errored=1, partial=True)
+FILES = {"prompt.md": SHA}
+ROW = Sitting("2026-11-22T08:00:00Z", True, 2, 2, run_id="r", prompt_sha256=prompt_sha256(FILES), files=FILES)
+FAILED = Sitting("2026-11-22T09:00:00Z", False, 3, 1, ("b", "trigger: clean up"), errored=1, partial=True)
 EVA = b'{"ts": "yesterday", "all_passed": false, "total": 2, "passed": 1, "failed_cases": ["a"]}\n'
 
 
@@ -109,6 +112,29 @@ WRONG = {
         21,
         "'all_passed' is true, and 1 of 2 did not pass",
     ),
+    EVA.replace(b"}", b', "total": 3}'): (90, "'total' stands twice"),
+    EVA.replace(b"}", b', "ts": "yesterday"}'): (90, "'ts' stands twice"),
+    EVA.replace(b"}", b', "files": {"a.md": "%b", "a.md": "%b"}}' % (SHA.encode(), SHA.encode())): (
+        176,
+        "'a.md' stands twice",
+    ),
+    EVA.replace(b"}", b', "prompt_sha256": "%b", "files": {"a": "%b"}}' % (SHA.encode(), SHA.encode())): (
+        90,
+        "'prompt_sha256' is not that of 'files'",
+    ),
+    EVA.replace(b"}", b', "prompt_sha256": "%b"}' % SHA.encode()): (90, "'prompt_sha256' is not that of 'files'"),
+    EVA.replace(b"}", b', "run_id": "r"}'): (
+        2,
+        "'ts' must be an ISO 8601 time where there is a 'run_id', found \"yesterday\"",
+    ),
+    EVA.replace(b"}", b', "run_id": "r"}').replace(b"yesterday", b""): (
+        2,
+        "'ts' must be an ISO 8601 time where there is a 'run_id', found \"\"",
+    ),
+    EVA.replace(b"}", b', "run_id": "r"}').replace(b"yesterday", b"2026-11-22"): (
+        2,
+        "'ts' must be an ISO 8601 time where there is a 'run_id', found \"2026-11-22\"",
+    ),
 }
 
 
@@ -143,6 +169,38 @@ def test_a_last_line_that_is_whole_and_no_row_is_not_torn(prompt):
 def test_the_end_of_a_line_that_is_no_row_is_never_taken_for_one(prompt):
     row = line_of(ROW)
     put(prompt, EVA + b"x" + row + b"\n" * ((1 << 16) - len(row)))  # what is read first begins inside the line
+    assert last_sitting(str(prompt)) == read_log(str(prompt)).rows[-1]
+
+
+def at(ts: str, run: str) -> bytes:
+    return line_of(replace(FAILED, ts=ts, run_id=None, model=run))
+
+
+@pytest.mark.parametrize(
+    ("lines", "order"),
+    [
+        ([at("2026-11-22T08:00:00Z", "b"), at("2026-11-21T08:00:00Z", "a")], "ab"),
+        ([at("2026-11-22T08:00:00Z", "a"), at("2026-11-22T08:00:00Z", "b")], "ab"),
+        (
+            [at("2026-11-22T08:00:00+02:00", "a"), at("2026-11-22T05:00:00Z", "_"), at("2026-11-22T07:00:00", "b")],
+            "_ab",
+        ),
+        ([at("2026-11-22T08:00:00Z", "b"), at("later", "c"), at("2026-11-21T08:00:00Z", "a")], "abc"),
+        (
+            [at("first", "a"), at("2026-11-22T08:00:00Z", "c"), at("2026-11-21", "d"), at("1999-01-01 10:00", "b")],
+            "abcd",
+        ),
+        (
+            [at("2026-11-22T08:00:00Z", "b"), at("2026-11-21T08:00:00Z", "a"), at("2027-11-21T08:00:00Z", "x")[:-9]],
+            "ab",
+        ),
+        ([at("2026-11-22T08:00:00Z", "a"), b'{"ts": "2027-11-21T08:00:00Z"}\n'], "a"),
+        ([at("9999-12-31T23:59:59-23:00", "b"), at("0001-01-01T00:00:00+23:00", "a")], "ab"),
+    ],
+)
+def test_the_most_recent_row_is_the_newest_by_its_time_wherever_a_merge_has_put_it(prompt, lines, order):
+    put(prompt, b"".join(lines))
+    assert "".join(row.model for row in read_log(str(prompt)).rows) == order
     assert last_sitting(str(prompt)) == read_log(str(prompt)).rows[-1]
 
 
@@ -242,14 +300,21 @@ def test_every_text_can_stand_in_a_row(prompt):
 
 texts = st.text()
 sittings = st.builds(
-    lambda ts, cases, passed, **more: Sitting(
-        ts, not cases and bool(passed), passed + len(cases), passed, tuple(cases), **more
+    lambda ts, cases, passed, *, hashed, files, **more: Sitting(
+        ts,
+        not cases and bool(passed),
+        passed + len(cases),
+        passed,
+        tuple(cases),
+        prompt_sha256=prompt_sha256(files) if hashed else None,
+        files=files,
+        **more,
     ),
-    texts,
+    st.datetimes(timezones=st.just(UTC)).map(str),
     st.lists(texts),
     st.integers(0, 5),
     run_id=st.none() | texts,
-    prompt_sha256=st.none() | st.just(SHA),
+    hashed=st.booleans(),
     files=st.dictionaries(texts, st.just(SHA)),
     model=st.none() | texts,
     partial=st.booleans(),
@@ -394,7 +459,7 @@ from agentv.prompts.log import append
 directory, name, count = sys.argv[1:]
 sys.stdin.readline()
 for number in range(int(count)):
-    assert append(directory, Sitting("t", True, 1, 1, run_id=f"{name}-{number}", model="x" * 3000)) == ()
+    assert append(directory, Sitting("2026-11-22T08:00:00Z", True, 1, 1, run_id=f"{name}-{number}", model="x" * 3000)) == ()
 """
 
 
@@ -432,7 +497,7 @@ class Dying(Disk):
 
 number = 0
 while True:
-    append(directory, Sitting("t", True, 1, 1, run_id=f"{name}-{number}", model="x" * 3000), Appending(Dying()))
+    append(directory, Sitting("2026-11-22T08:00:00Z", True, 1, 1, run_id=f"{name}-{number}", model="x" * 3000), Appending(Dying()))
     print(f"{name}-{number}", flush=True)
     number += 1
 """

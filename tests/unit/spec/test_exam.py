@@ -109,6 +109,23 @@ def test_what_sat_holds_no_secret_and_nothing_that_is_another_file_elsewhere(tmp
     assert set(exam.texts) == {"prompt.md", "eval.yml", "grade.py", DESCRIPTION}
 
 
+def test_what_the_code_of_a_check_imports_is_part_of_what_sat(tmp_path: Path) -> None:
+    text = "defaults: {model: echo}\ncases:\n  - name: a\n    inputs: {file: x}\n    assert:\n"
+    text += "      - {type: script, command: [bash, -c, 'cd checks && python3 grade.py']}\n      - {type: calm}\n"
+    files = {
+        **PROMPT,
+        "prompts/p/checks/grade.py": "import rules\n",
+        "prompts/p/checks/rules.py": "import json\nfrom inner import words\n",
+        "prompts/p/checks/inner/words.py": "",
+        ".agentv/assertions/calm.py": "from agentv import assertion\nimport mood\n\n\n@assertion\n"
+        "def calm(output: str) -> bool:\n    return mood.calm(output)\n",
+        ".agentv/assertions/mood.py": "def calm(output):\n    return True\n",
+    }
+    rest = {"prompt.md", "eval.yml", DESCRIPTION, "../../.agentv/assertions/calm.py"}
+    checks = {"checks/grade.py", "checks/rules.py", "checks/inner/words.py", "../../.agentv/assertions/mood.py"}
+    assert set(exam_of_suite(tmp_path, text, files).texts) == rest | checks
+
+
 def test_a_prompt_has_one_exam(tmp_path: Path) -> None:
     assert found_in(tmp_path, EXAM, {**PROMPT, "prompts/p/eval.yaml": EXAM}) == ["1: bad-prompt-file"]
 

@@ -141,6 +141,22 @@ def test_an_edit_that_was_undone_stands_on_the_older_row(desk):
     assert desk.found() == []
 
 
+def test_a_merge_that_leaves_rows_out_of_order_neither_hides_nor_makes_evidence(desk):
+    desk.sit()
+    desk.sit(passed=False)
+    desk.status("tested")
+    log = desk.root / "prompts/p/.eval.jsonl"
+    passed, failed = log.read_text().splitlines(keepends=True)
+    log.write_text(failed.replace("-22T", "-23T") + passed)
+    assert not gate_of(desk.examined).open
+    assert not listed(desk.prompt).last.all_passed
+    assert [one.all_passed for one in shown_prompt(desk.examined).sittings] == [True, False]
+    desk.status("ready")
+    assert desk.found() == [("exam-not-passed", "p/meta.yaml", 2)]
+    log.write_text(passed.replace("-22T", "-24T") + failed)
+    assert desk.found() == []
+
+
 def test_a_partial_sitting_on_top_hides_no_edit(desk):
     desk.sit()
     desk.status("ready")
@@ -294,9 +310,9 @@ def test_a_log_that_names_files_elsewhere_shows_nothing_of_them(desk, tmp_path):
     secret.write_text("secret")
     desk.write("eval.yml", "cases: [\n")
     path = f"../../../{secret.name}"
-    digest = "0" * 64
-    append(str(desk.root / "prompts/p"), Sitting("t", True, 1, 1, prompt_sha256=digest, files={path: digest}))
-    assert all(one.after is None for one in compare(desk.examined).differences if one.path == path)
+    files = {path: "0" * 64}
+    append(str(desk.root / "prompts/p"), Sitting("t", True, 1, 1, prompt_sha256=prompt_sha256(files), files=files))
+    assert [one.after for one in compare(desk.examined).differences if one.path == path] == [None]
 
 
 def test_show_tells_all_of_it(desk):
