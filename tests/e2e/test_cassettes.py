@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
+from agentv.errors import StoreError
+from agentv.store.cassette_file import check_place
 from agentv.testing import ModelServer
 
 AGENT = """
@@ -138,6 +141,7 @@ def test_a_cassette_that_would_hold_a_secret_is_not_written(project):
     [
         (None, "there is no cassette run.jsonl"),
         ("hello\n", "run.jsonl is no cassette"),
+        ("", "run.jsonl is no cassette"),
         ('{"format":"agentv-cassette","version":2}\n', "was written by a newer agentv (format 2, this one knows 1)"),
         ('{"format":"agentv-cassette","version":1}\n{"key": 1}\n', "run.jsonl:2: this is no call of a cassette"),
     ],
@@ -151,6 +155,41 @@ def test_a_file_that_is_no_cassette_is_refused(project, content, told):
     assert ended.status == 2, ended.stderr
     assert told in ended.stderr
     assert not (project.path / ".agentv" / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        ("a.eval.yaml", "a.eval.yaml is no cassette"),
+        ("agent.py", "agent.py is no cassette"),
+        ("empty.jsonl", "empty.jsonl is no cassette"),
+        (".", ". is a directory"),
+        ("/", "/ is a directory"),
+        ("agent.py/run.jsonl", "agent.py is no directory"),
+        ("/proc/version/run.jsonl", "version is no directory"),
+        ("n" * 253, "name too long"),
+        ("", "--record is given an empty name"),
+        (" ", "--record is given an empty name"),
+    ],
+)
+def test_nothing_is_recorded_over_what_is_no_cassette_nor_where_it_cannot_be_written(project, file, told):
+    for name, text in {"agent.py": AGENT, "a.eval.yaml": SUITE, "empty.jsonl": ""}.items():
+        project.write(name, text)
+    ended = project.run("eval", "a.eval.yaml", "--record", file)
+    assert (ended.status, asked(project), project.ran) == (2, [], False)
+    assert told.lower() in ended.stderr.lower()
+    assert ((project.path / "a.eval.yaml").read_text(), (project.path / "agent.py").read_text()) == (SUITE, AGENT)
+
+
+def test_nobody_is_asked_where_a_cassette_may_not_be_written(monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "access", lambda *_: False)  # who runs the tests may write everywhere
+    with pytest.raises(StoreError, match="nothing may be written in"):
+        check_place(tmp_path / "new" / "run.jsonl")
+
+
+def test_a_cassette_that_is_recorded_anew_says_what_it_replaces(recorded):
+    ended = recorded.run("eval", "a.eval.yaml", "--filter", "b", "--record", "fixtures/run.jsonl")
+    assert "recorded 1 call in fixtures/run.jsonl, in place of 3" in ended.stderr
 
 
 @pytest.mark.parametrize(

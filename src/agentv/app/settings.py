@@ -132,6 +132,9 @@ def check_settings(settings: EvalSettings) -> None:
 
 def _check_reuse(settings: EvalSettings) -> None:
     """Refuse ways to take up earlier answers that contradict each other."""
+    for flag, file in {"--record": settings.record, "--replay": settings.replay}.items():
+        if file is not None and not file.strip():
+            raise UsageError(f"{flag} is given an empty name", "name the file of a cassette, or leave the flag out")
     if settings.regrade is not None and settings.rerun is not None:
         raise UsageError("--regrade asks no target, and --rerun asks anew", "use one of them")
     if settings.record is not None and settings.replay is not None:

@@ -66,7 +66,9 @@ class Shelves:
             more = f" and {plural(len(cassette.refused) - 1, 'other call')}" if len(cassette.refused) > 1 else ""
             what = f"'{target}' for the case '{case}'{more}"
             return f"{cassette.path} is not written, since the call of {what} holds a secret", True
-        return f"recorded {plural(cassette.write(), 'call')} in {cassette.path}", False
+        now, before = cassette.write()
+        instead = f", in place of {before}" if before else ""
+        return f"recorded {plural(now, 'call')} in {cassette.path}{instead}", False
 
 
 @contextmanager
@@ -98,9 +100,13 @@ def _cassette(prepared: Prepared) -> Cassette | None:
     if written is None:
         return None
     from agentv.store.cassette import Cassette
+    from agentv.store.cassette_file import check_place
 
     path, redactor = Path(written), redactor_for(prepared.suites)
-    begins = settings.record is not None or (settings.replay_mode == "new" and not path.exists())
+    adds = settings.replay_mode == "new"
+    if adds or settings.record is not None:
+        check_place(path)
+    begins = settings.record is not None or (adds and not path.exists())
     return Cassette(path, redactor) if begins else Cassette.load(path, redactor)
 
 

@@ -21,11 +21,9 @@ from agentv.model.response import Failure, TargetResponse
 from agentv.model.values import JsonObject
 from agentv.ports import Call, TargetRequest
 from agentv.store.answers import AnswerRow, answer_in, answer_row
+from agentv.store.cassette_file import HEADER, calls_in
 from agentv.store.encoding import to_json
-from agentv.store.lines import read_lines, store_error
-
-VERSION = 1
-HEADER = b'{"format":"agentv-cassette","version":%d}\n' % VERSION
+from agentv.store.lines import store_error
 
 
 class _Recorded(Struct, gc=False):
@@ -79,11 +77,8 @@ class Cassette:
         if not path.is_file():
             raise StoreError(f"there is no cassette {path}")
         made = cls(path, redactor)
-        for number, line in read_lines(path):
-            if number == 1:
-                _check_header(path, line)
-            else:
-                made._take(number, line)
+        for number, line in calls_in(path):
+            made._take(number, line)
         return made
 
     def _take(self, number: int, line: bytes) -> None:
@@ -130,12 +125,13 @@ class Cassette:
             return Failure("not-recorded", f"{self.path.name} holds no answer of {whom} to this; {why}")
         return Failure("not-recorded", f"{self.path.name} holds no answer of {whom}")
 
-    def write(self) -> int:
-        """Write the file, whole or not at all; how many calls it holds.
+    def write(self) -> tuple[int, int]:
+        """Write the file, whole or not at all; how many calls it holds, and how many it held before.
 
         Raises:
-            StoreError: the system refuses.
+            StoreError: the system refuses, or something else than a cassette has come to stand there.
         """
+        before = sum(1 for _ in calls_in(self.path))
         new = self.path.with_name(f".{self.path.name}.new")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -147,21 +143,7 @@ class Cassette:
             new.replace(self.path)
         except OSError as error:
             raise store_error("write", self.path, error) from error
-        return len(self._lines)
-
-
-def _check_header(path: Path, line: bytes) -> None:
-    if line.rstrip(b"\n") == HEADER.rstrip(b"\n"):
-        return
-    try:
-        header = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        header = None
-    if isinstance(header, dict) and header.get("format") == "agentv-cassette":
-        raise StoreError(
-            f"{path} was written by a newer agentv (format {header.get('version')}, this one knows {VERSION})"
-        )
-    raise StoreError(f"{path} is no cassette: its first line is not {HEADER.decode().strip()}")
+        return len(self._lines), before
 
 
 def _asked(message: Message, request: TargetRequest) -> JsonObject:
