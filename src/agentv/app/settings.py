@@ -140,6 +140,10 @@ def _check_reuse(settings: EvalSettings) -> None:
     if settings.record is not None and settings.replay is not None:
         hint = "--replay FILE --replay-mode new adds what a cassette lacks"
         raise UsageError("--record makes a cassette, and --replay takes one that is there", hint)
+    if settings.record is not None and settings.goes_on_with is not None:
+        flag = "--resume" if settings.resume is not None else "--rerun"
+        hint = "record anew; where all runs are given --cache, no call is paid for twice"
+        raise UsageError(f"--record makes a cassette of a whole run, and {flag} asks a part of one", hint)
     if settings.regrade is not None and (settings.record or settings.replay):
         raise UsageError("--regrade takes its answers from a run, so that there is no cassette to record or replay")
     if settings.cache and (settings.regrade or settings.replay or settings.rerun):

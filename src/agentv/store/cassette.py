@@ -8,6 +8,7 @@ case, target and what was asked, so that a new recording differs only where an a
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ class Cassette:
 
     Attributes:
         path: of the file.
+        added: how many calls the run has added to those that were there.
         refused: calls that could not be recorded, since they hold a secret: the target and the case of each.
 
     Args:
@@ -61,6 +63,7 @@ class Cassette:
 
     def __init__(self, path: Path, redactor: Redactor) -> None:
         self.path = path
+        self.added = 0
         self.refused: list[tuple[str, str]] = []
         self._redactor = redactor
         self._answers: dict[str, TargetResponse] = {}
@@ -97,7 +100,9 @@ class Cassette:
         return self._answers.get(call.key)
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Record the answer to a call; one that holds a secret is refused."""
+        """Record the answer to a call that is not recorded yet; one that holds a secret is refused."""
+        if call.key in self._lines:
+            return
         request = call.request
         line = to_json(
             _Recording(
@@ -107,7 +112,7 @@ class Cassette:
                 request.sample if request.sample > 1 else UNSET,
                 request.turn or UNSET,
                 [_asked(message, request) for message in request.messages],
-                answer_row(answer),
+                answer_row(replace(answer, earlier=False)),  # whoever gave it first: it is recorded here
             )
         )
         if self._redactor.found_in(line):
@@ -115,6 +120,7 @@ class Cassette:
             return
         place = (request.case_id, call.target, request.turn or 0, request.sample, call.key)
         self._lines[call.key] = (place, line + b"\n")
+        self.added += 1
 
     def unanswered(self, call: Call) -> Failure:
         """Why a call has no answer here."""
