@@ -204,6 +204,15 @@ def test_a_file_that_is_no_cassette_is_refused(project, content, told):
     assert not (project.path / ".agentv" / "results").exists()
 
 
+def test_a_call_that_stands_twice_is_refused(recorded):
+    file = recorded.path / "fixtures" / "run.jsonl"
+    red = file.read_text().splitlines()[1]
+    file.write_text(file.read_text() + red.replace("It is red", "It is dark red") + "\n")
+    ended = recorded.run("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl")
+    assert ended.status == 2
+    assert "fixtures/run.jsonl:5: the call of line 2 stands here once more" in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("file", "told"),
     [

@@ -75,16 +75,22 @@ class Cassette:
         """The cassette in a file.
 
         Raises:
-            StoreError: there is none, it is no cassette, or a newer agentv wrote it.
+            StoreError: there is none, it is no cassette, a call stands in it twice, or a newer agentv wrote it.
         """
         if not path.is_file():
             raise StoreError(f"there is no cassette {path}")
         made = cls(path, redactor)
+        standing: dict[str, int] = {}
         for number, line in calls_in(path):
-            made._take(number, line)
+            key = made._take(number, line)
+            first = standing.setdefault(key, number)
+            if first != number:
+                why = "as after a merge that kept both sides: delete the line that is not to count"
+                raise StoreError(f"{path}:{number}: the call of line {first} stands here once more, {why}")
         return made
 
-    def _take(self, number: int, line: bytes) -> None:
+    def _take(self, number: int, line: bytes) -> str:
+        """Take up the call of a line; its key."""
         try:
             found = _decode(line)
             answer = answer_in(found.answer)
@@ -94,6 +100,7 @@ class Cassette:
         self._asked.add((found.target, found.case))
         place = (found.case, found.target, found.turn or 0, found.sample, found.key)
         self._lines[found.key] = (place, line if line.endswith(b"\n") else line + b"\n")
+        return found.key
 
     def kept(self, call: Call) -> TargetResponse | None:
         """The recorded answer to a call."""
