@@ -10,9 +10,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from agentv.errors import StoreError
@@ -21,19 +19,11 @@ from agentv.model.redaction import Redactor
 from agentv.model.response import Failure, TargetResponse
 from agentv.model.values import JsonObject
 from agentv.ports import Call, TargetRequest
-from agentv.store.answers import AnswerRow, answer_in, answer_row
+from agentv.store.answers import AnswerRow, answer_row
 from agentv.store.cassette_file import HEADER, calls_in
 from agentv.store.encoding import to_json
 from agentv.store.lines import store_error
-
-
-class _Recorded(Struct, gc=False):
-    key: str
-    case: str
-    target: str
-    answer: dict[str, Any]
-    sample: int = 1
-    turn: int | None = None
+from agentv.store.recorded import call_in
 
 
 class _Recording(Struct, gc=False):
@@ -44,9 +34,6 @@ class _Recording(Struct, gc=False):
     turn: int | UnsetType
     asked: list[JsonObject]
     answer: AnswerRow
-
-
-_decode = msgspec.json.Decoder(_Recorded).decode
 
 
 class Cassette:
@@ -92,14 +79,12 @@ class Cassette:
     def _take(self, number: int, line: bytes) -> str:
         """Take up the call of a line; its key."""
         try:
-            found = _decode(line)
-            answer = answer_in(found.answer)
-        except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError) as error:
+            found, answer = call_in(line)
+        except (ValueError, LookupError, TypeError) as error:
             raise StoreError(f"{self.path}:{number}: this is no call of a cassette: {error}") from error
         self._answers[found.key] = answer
         self._asked.add((found.target, found.case))
-        place = (found.case, found.target, found.turn or 0, found.sample, found.key)
-        self._lines[found.key] = (place, line if line.endswith(b"\n") else line + b"\n")
+        self._lines[found.key] = (found.place, line if line.endswith(b"\n") else line + b"\n")
         return found.key
 
     def kept(self, call: Call) -> TargetResponse | None:
