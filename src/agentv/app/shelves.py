@@ -84,8 +84,7 @@ class Shelves:
             return f"recorded {plural(now, 'call')} in {cassette.path}{instead}"
         if not cassette.added:
             return ""  # a file that stays as it is need not be written
-        now, _ = cassette.write()
-        return f"added {plural(cassette.added, 'call')} to {cassette.path}, which holds {now}"
+        return f"added {plural(cassette.added, 'call')} to {cassette.path}, which holds {cassette.add()}"
 
 
 @contextmanager

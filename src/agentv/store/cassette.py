@@ -7,9 +7,9 @@ case, target and what was asked, so that a new recording differs only where an a
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -20,9 +20,8 @@ from agentv.model.response import Failure, TargetResponse
 from agentv.model.values import JsonObject
 from agentv.ports import Call, TargetRequest
 from agentv.store.answers import AnswerRow, answer_row
-from agentv.store.cassette_file import HEADER, calls_in
+from agentv.store.cassette_file import HEADER, calls_in, replacing
 from agentv.store.encoding import to_json
-from agentv.store.lines import store_error
 from agentv.store.recorded import call_in
 
 
@@ -124,24 +123,31 @@ class Cassette:
         return Failure("not-recorded", f"{self.path.name} holds no answer of {whom}")
 
     def write(self) -> tuple[int, int]:
-        """Write the file, whole or not at all; how many calls it holds, and how many it held before.
+        """Write the file anew, whole or not at all; how many calls it holds, and how many it held before.
 
         Raises:
             StoreError: the system refuses, or something else than a cassette has come to stand there.
         """
-        before = sum(1 for _ in calls_in(self.path))
-        new = self.path.with_name(f".{self.path.name}.new")
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with new.open("wb") as file:
-                file.write(HEADER)
-                file.writelines(line for _, line in sorted(self._lines.values()))
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(self.path)
-        except OSError as error:
-            raise store_error("write", self.path, error) from error
+        with replacing(self.path) as file:
+            before = sum(1 for _ in calls_in(self.path))
+            self._write(file)
         return len(self._lines), before
+
+    def add(self) -> int:
+        """Add what is new to the file, and to what others have added since it was read; how many calls it holds then.
+
+        Raises:
+            StoreError: as `write` and `load`.
+        """
+        with replacing(self.path) as file:
+            for number, line in calls_in(self.path):
+                self._take(number, line)
+            self._write(file)
+        return len(self._lines)
+
+    def _write(self, file: BinaryIO) -> None:
+        file.write(HEADER)
+        file.writelines(line for _, line in sorted(self._lines.values()))
 
 
 def _asked(message: Message, request: TargetRequest) -> JsonObject:

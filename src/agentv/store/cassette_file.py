@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -32,6 +35,48 @@ def calls_in(path: Path) -> Iterator[tuple[int, bytes]]:
 def new_file(path: Path) -> Path:
     """Where a cassette is written before it takes its place."""
     return path.with_name(f".{path.name}.new")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write a cassette to, which takes the old one's place at the end.
+
+    Whoever writes holds a lock on the new file. Its name is gone once it stands in its place: who waited for it begins
+    with a file of their own.
+
+    Raises:
+        StoreError: the system refuses.
+    """
+    new = new_file(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(new) as file, _removed_on_error(new):
+            file.truncate(0)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            new.replace(path)
+    except OSError as error:
+        raise store_error("write", path, error) from error
+
+
+@contextmanager
+def _removed_on_error(new: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def _locked(new: Path) -> BinaryIO:
+    while True:
+        file = new.open("ab")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), new.stat()):
+                return file
+        file.close()  # another process has put it in its place while this one waited
 
 
 def check_place(path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -41,6 +43,18 @@ def cassette(tmp_path):
 
 def test_a_whole_answer_comes_back_as_it_was(cassette):
     assert Cassette.load(cassette, Redactor()).kept(CALL) == FULL
+
+
+def test_two_who_add_at_once_lose_nothing_of_each_other(cassette):
+    both = [Cassette.load(cassette, Redactor()) for _ in range(8)]
+    for number, one in enumerate(both):
+        one.keep(replace(CALL, key=f"k{number}"), FULL)
+        one.keep(replace(CALL, key="same"), replace(FULL, output=str(number)))
+    with ThreadPoolExecutor(8) as pool:
+        counts = list(pool.map(Cassette.add, both))
+    assert sorted(counts) == list(range(3, 11))
+    assert len(cassette.read_bytes().splitlines()) == 1 + 1 + 8 + 1
+    assert [path.name for path in cassette.parent.iterdir()] == ["run.jsonl"]
 
 
 @pytest.mark.parametrize(
