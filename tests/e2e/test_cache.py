@@ -134,6 +134,31 @@ def test_a_cache_of_a_newer_agentv_is_refused(cached):
     assert "was written by a newer agentv" in ended.stderr
 
 
+def test_an_empty_answer_is_not_kept_for_ever(cached):
+    with sqlite3.connect(file(cached)) as database:  # as it was kept by an agentv that kept all
+        (body,) = database.execute("SELECT answer FROM answers WHERE \"case\" = 'a'").fetchone()
+        row = {**json.loads(body), "output": " "}
+        database.execute("UPDATE answers SET answer = ? WHERE \"case\" = 'a'", (json.dumps(row).encode(),))
+    database.close()
+    assert cached.run("eval", "a.eval.yaml", "--cache").status == 0
+    assert asked(cached) == ["a"]
+
+
+def test_an_empty_answer_is_not_kept(project):
+    project.write("agent.py", AGENT.replace('f"{prompt} {next(COUNT)}"', '" "'))
+    project.write("a.eval.yaml", SUITE)
+    assert "empty-output" in project.run("eval", "a.eval.yaml", "--cache").stderr
+    assert "no answers are kept" in project.run("cache", "stats").stdout
+
+
+def test_an_answer_that_only_calls_a_tool_is_kept(project):
+    calls = '[{"role": "assistant", "content": "", "tool_calls": [{"name": "find", "arguments": {}}]}]'
+    project.write("agent.py", AGENT.replace('f"{prompt} {next(COUNT)}"', calls))
+    project.write("a.eval.yaml", SUITE)
+    project.run("eval", "a.eval.yaml", "--cache")
+    assert "2 answers" in project.run("cache", "stats").stdout
+
+
 def test_a_damaged_answer_is_asked_for_again(cached):
     with sqlite3.connect(file(cached)) as database:
         database.execute("UPDATE answers SET answer = X'7B7D' WHERE \"case\" = 'a'")

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 
 import pytest
 
+from agentv.errors import StoreError
+from agentv.store.cassette_file import check_place
 from agentv.testing import ModelServer
 
 AGENT = """
@@ -110,16 +115,61 @@ def test_what_it_lacks_is_asked_and_added_where_that_is_wanted(recorded):
     assert recorded.run(*words).status == 0
 
 
-def test_an_interrupted_recording_goes_on(recorded):
-    words = ["eval", "a.eval.yaml", "--out", "out", "--record", "again.jsonl"]
-    recorded.run(*words)
-    (recorded.path / "out" / "index.jsonl").write_text("")
-    (recorded.path / "again.jsonl").unlink()
-    (recorded.path / "asked.txt").unlink()
-    ended = recorded.run(*words, "--resume")
+INTERRUPTED = SUITE.replace("answer\njudge", "answer\nrun: {workers: 1}\njudge").replace("id: b,", "id: slow,")
+SLOW = AGENT.replace("import json, os", "import asyncio, json, os").replace(
+    'note(f"target {case_id}")',
+    'note(f"target {case_id}"); await asyncio.sleep(float(os.environ["SLOW_S"]) * (case_id == "slow"))',
+)
+
+
+def interrupted(project, *words: str) -> str:
+    """A run of two cases that is stopped in its second one; what it said."""
+    project.write("agent.py", SLOW)
+    first, second = INTERRUPTED.splitlines()[-1], INTERRUPTED.splitlines()[-2]
+    project.write("a.eval.yaml", INTERRUPTED.replace(f"{second}\n{first}", f"{first}\n{second}"))
+    process = project.start("eval", "a.eval.yaml", *words, env={"SLOW_S": "60"})
+    deadline = time.monotonic() + 20
+    while "target slow" not in asked(project) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130, stderr
+    return stderr
+
+
+def test_an_interrupted_recording_is_begun_anew_and_with_a_cache_asks_nobody_twice(project):
+    said = interrupted(project, "--record", "run.jsonl", "--cache")
+    assert "run.jsonl is not written, since the run was interrupted, and a cassette holds a whole run" in said
+    assert "agentv eval a.eval.yaml --cache --resume=" in said  # which would refuse --record
+    assert not (project.path / "run.jsonl").exists()
+    before = asked(project)
+    project.write("a.eval.yaml", SUITE.replace("id: b,", "id: c,"))
+    ended = project.run("eval", "a.eval.yaml", "--record", "run.jsonl", "--cache", env={"SLOW_S": "60"})
+    assert "recorded 3 calls in run.jsonl" in ended.stderr
+    assert sorted(asked(project)) == sorted([*before, "target c"])
+    assert '"earlier"' not in (project.path / "run.jsonl").read_text()
+
+
+def test_an_interrupted_replay_keeps_what_it_added_and_goes_on(project):
+    words = ("--replay", "run.jsonl", "--replay-mode", "new", "--out", "out")
+    assert "added 2 calls to run.jsonl, which holds 2" in interrupted(project, *words)
+    ended = project.run("eval", "a.eval.yaml", *words, "--resume", env={"SLOW_S": "0"})
     assert ended.status == 0, ended.stderr
-    assert asked(recorded) == []
-    assert recorded.run("eval", "a.eval.yaml", "--replay", "again.jsonl").status == 0
+    assert asked(project) == ["judge a", "target a", "target slow", "target slow"]
+    assert "added 1 call to run.jsonl, which holds 3" in ended.stderr
+
+
+def test_a_replay_that_adds_leaves_what_is_there_as_it_is(recorded):
+    file = recorded.path / "fixtures" / "run.jsonl"
+    before = file.read_text()
+    words = ("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl", "--replay-mode", "new")
+    assert "added" not in recorded.run(*words).stderr
+    assert file.read_text() == before
+    recorded.write("a.eval.yaml", SUITE.replace("input: blue", "input: sky blue"))
+    assert "added 1 call to fixtures/run.jsonl, which holds 4" in recorded.run(*words).stderr
+    assert set(before.splitlines()) < set(file.read_text().splitlines())
 
 
 def test_a_cassette_that_would_hold_a_secret_is_not_written(project):
@@ -138,6 +188,7 @@ def test_a_cassette_that_would_hold_a_secret_is_not_written(project):
     [
         (None, "there is no cassette run.jsonl"),
         ("hello\n", "run.jsonl is no cassette"),
+        ("", "run.jsonl is no cassette"),
         ('{"format":"agentv-cassette","version":2}\n', "was written by a newer agentv (format 2, this one knows 1)"),
         ('{"format":"agentv-cassette","version":1}\n{"key": 1}\n', "run.jsonl:2: this is no call of a cassette"),
     ],
@@ -153,12 +204,66 @@ def test_a_file_that_is_no_cassette_is_refused(project, content, told):
     assert not (project.path / ".agentv" / "results").exists()
 
 
+def test_a_call_that_stands_twice_is_refused(recorded):
+    file = recorded.path / "fixtures" / "run.jsonl"
+    red = file.read_text().splitlines()[1]
+    file.write_text(file.read_text() + red.replace("It is red", "It is dark red") + "\n")
+    ended = recorded.run("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl")
+    assert ended.status == 2
+    assert "fixtures/run.jsonl:5: the call of line 2 stands here once more" in ended.stderr
+
+
 @pytest.mark.parametrize(
-    "words", [["--record", "a", "--replay", "b"], ["--replay-mode", "new"], ["--regrade", "--record", "a"]]
+    ("file", "told"),
+    [
+        ("a.eval.yaml", "a.eval.yaml is no cassette"),
+        ("agent.py", "agent.py is no cassette"),
+        ("empty.jsonl", "empty.jsonl is no cassette"),
+        (".", ". is a directory"),
+        ("/", "/ is a directory"),
+        ("agent.py/run.jsonl", "agent.py is no directory"),
+        ("/proc/version/run.jsonl", "version is no directory"),
+        ("n" * 253, "name too long"),
+        ("", "--record is given an empty name"),
+        (" ", "--record is given an empty name"),
+    ],
+)
+def test_nothing_is_recorded_over_what_is_no_cassette_nor_where_it_cannot_be_written(project, file, told):
+    for name, text in {"agent.py": AGENT, "a.eval.yaml": SUITE, "empty.jsonl": ""}.items():
+        project.write(name, text)
+    ended = project.run("eval", "a.eval.yaml", "--record", file)
+    assert (ended.status, asked(project), project.ran) == (2, [], False)
+    assert told.lower() in ended.stderr.lower()
+    assert ((project.path / "a.eval.yaml").read_text(), (project.path / "agent.py").read_text()) == (SUITE, AGENT)
+
+
+def test_nobody_is_asked_where_a_cassette_may_not_be_written(monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "access", lambda *_: False)  # who runs the tests may write everywhere
+    with pytest.raises(StoreError, match="nothing may be written in"):
+        check_place(tmp_path / "new" / "run.jsonl")
+
+
+def test_a_cassette_that_is_recorded_anew_says_what_it_replaces(recorded):
+    ended = recorded.run("eval", "a.eval.yaml", "--filter", "b", "--record", "fixtures/run.jsonl")
+    assert "recorded 1 call in fixtures/run.jsonl, in place of 3" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--record", "a", "--replay", "b"],
+        ["--replay-mode", "new"],
+        ["--regrade", "--record", "a"],
+        ["--resume", "--record", "a"],
+        ["--rerun=failed", "--record", "a"],
+    ],
 )
 def test_flags_that_contradict_each_other_are_refused(project, words):
     project.write("a.eval.yaml", "target: echo\ntests:\n  - {id: a, input: x, assert: [{contains: x}]}\n")
-    assert project.run("eval", "a.eval.yaml", *words).status == 2
+    project.run("eval", "a.eval.yaml")  # so that there is a run to go on with
+    ended = project.run("eval", "a.eval.yaml", *words)
+    assert ended.status == 2
+    assert "--re" in ended.stderr
 
 
 def test_a_model_an_embedder_and_no_key_are_needed_no_more(project):

@@ -132,11 +132,18 @@ def check_settings(settings: EvalSettings) -> None:
 
 def _check_reuse(settings: EvalSettings) -> None:
     """Refuse ways to take up earlier answers that contradict each other."""
+    for flag, file in {"--record": settings.record, "--replay": settings.replay}.items():
+        if file is not None and not file.strip():
+            raise UsageError(f"{flag} is given an empty name", "name the file of a cassette, or leave the flag out")
     if settings.regrade is not None and settings.rerun is not None:
         raise UsageError("--regrade asks no target, and --rerun asks anew", "use one of them")
     if settings.record is not None and settings.replay is not None:
         hint = "--replay FILE --replay-mode new adds what a cassette lacks"
         raise UsageError("--record makes a cassette, and --replay takes one that is there", hint)
+    if settings.record is not None and settings.goes_on_with is not None:
+        flag = "--resume" if settings.resume is not None else "--rerun"
+        hint = "record anew; where all runs are given --cache, no call is paid for twice"
+        raise UsageError(f"--record makes a cassette of a whole run, and {flag} asks a part of one", hint)
     if settings.regrade is not None and (settings.record or settings.replay):
         raise UsageError("--regrade takes its answers from a run, so that there is no cassette to record or replay")
     if settings.cache and (settings.regrade or settings.replay or settings.rerun):

@@ -31,7 +31,8 @@ class Shelves:
         cassette: what is replayed, or recorded.
         cache: the answers of all runs.
         asks: calls that the cassette does not hold are made.
-        records: the cassette is written when the run has ended.
+        records: the cassette is written anew when the whole run has ended.
+        adds: what the cassette lacks is added to it, however the run ends.
     """
 
     earlier: Recall | None = None
@@ -39,6 +40,7 @@ class Shelves:
     cache: AnswerCache | None = None
     asks: bool = True
     records: bool = False
+    adds: bool = False
 
     def answers(self, journal: Store) -> Answers:
         """Where answers are found and kept."""
@@ -57,16 +59,32 @@ class Shelves:
             StoreError: the system refuses.
         """
         cassette = self.cassette
-        if cassette is None or not self.records:
+        if cassette is None or not (self.records or self.adds):
             return "", False
-        if interrupted:
-            return f"{cassette.path} is not written, since the run was interrupted: --resume goes on with it", False
+        if interrupted and self.records:
+            return self._half_recorded(cassette), False
         if cassette.refused:
             target, case = cassette.refused[0]
             more = f" and {plural(len(cassette.refused) - 1, 'other call')}" if len(cassette.refused) > 1 else ""
             what = f"'{target}' for the case '{case}'{more}"
             return f"{cassette.path} is not written, since the call of {what} holds a secret", True
-        return f"recorded {plural(cassette.write(), 'call')} in {cassette.path}", False
+        return self._written(cassette), False
+
+    def _half_recorded(self, cassette: Cassette) -> str:
+        cached = (
+            "the cache holds what was answered" if self.cache is not None else "with --cache, no call is paid twice"
+        )
+        why = "the run was interrupted, and a cassette holds a whole run"
+        return f"{cassette.path} is not written, since {why}: record it anew ({cached})"
+
+    def _written(self, cassette: Cassette) -> str:
+        if self.records:
+            now, before = cassette.write()
+            instead = f", in place of {before}" if before else ""
+            return f"recorded {plural(now, 'call')} in {cassette.path}{instead}"
+        if not cassette.added:
+            return ""  # a file that stays as it is need not be written
+        return f"added {plural(cassette.added, 'call')} to {cassette.path}, which holds {cassette.add()}"
 
 
 @contextmanager
@@ -81,9 +99,10 @@ def shelves_of(prepared: Prepared) -> Iterator[Shelves]:
     with ExitStack() as opened:
         earlier = opened.enter_context(_regraded(prepared)) if settings.regrade is not None else None
         cassette = _cassette(prepared)
-        asks = settings.replay is None or settings.replay_mode == "new"
+        adds = settings.replay_mode == "new"
         cache = opened.enter_context(_cache(prepared)) if caches(prepared) else None
-        yield Shelves(earlier, cassette, cache, asks=asks, records=cassette is not None and asks)
+        records = settings.record is not None
+        yield Shelves(earlier, cassette, cache, asks=settings.replay is None or adds, records=records, adds=adds)
 
 
 def _cache(prepared: Prepared) -> AnswerCache:
@@ -98,9 +117,13 @@ def _cassette(prepared: Prepared) -> Cassette | None:
     if written is None:
         return None
     from agentv.store.cassette import Cassette
+    from agentv.store.cassette_file import check_place
 
     path, redactor = Path(written), redactor_for(prepared.suites)
-    begins = settings.record is not None or (settings.replay_mode == "new" and not path.exists())
+    adds = settings.replay_mode == "new"
+    if adds or settings.record is not None:
+        check_place(path)
+    begins = settings.record is not None or (adds and not path.exists())
     return Cassette(path, redactor) if begins else Cassette.load(path, redactor)
 
 

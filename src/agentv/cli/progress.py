@@ -103,12 +103,12 @@ def _prepared(settings: EvalSettings, form: Format) -> Prepared:
 
 
 def resuming(outcome: Outcome, arguments: list[str]) -> str:
-    """The command line that goes on with an interrupted run."""
+    """The command line that goes on with an interrupted run. It records nothing: a cassette holds a whole run."""
     words = ["eva" if Path(arguments[0]).name == "eva" else "agentv"]
     skip = False
     for word, after in zip(arguments[1:], [*arguments[2:], ""], strict=True):
-        if skip or word.startswith("--resume"):
-            skip = word == "--resume" and after == outcome.run_id
+        if skip or word.startswith(("--resume", "--record")):
+            skip = not skip and (word == "--record" or (word == "--resume" and after == outcome.run_id))
             continue
         words.append(word)
     results = outcome.directory.parent.name == "results"

@@ -165,7 +165,8 @@ def _besides(listing: TargetsListing) -> Iterator[str]:
         yield f"Without being configured, by the keys that are set: {', '.join(usable)}"
     elif usable:
         yield f"By the keys that are set: agentv eval evals/ --target {usable[0]}"
-    if not usable and listing.models:
+    of_targets, of_models = (one.keys for one in listing.targets), (one.keys for one in listing.models)
+    if not usable and listing.models and not any(key.found for keys in (*of_targets, *of_models) for key in keys):
         names = next((key.names[0] for one in listing.models for key in one.keys), None)
         yield f"No key is set. Keys go into the environment or a .env file, such as {names}=…" if names else ""
 

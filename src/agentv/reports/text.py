@@ -21,6 +21,9 @@ CUT = "…"
 
 TAB = "    "
 
+_ROUNDING = 1e-9
+"""What the arithmetic of an interval may be off by: less than any share of the cases of a run."""
+
 
 def safe(text: str) -> str:
     r"""The text with every character that steers a terminal spelled out, as in `\x1b[2J`. Tabs and newlines stay."""
@@ -54,3 +57,13 @@ def apart(score: float, mark: float) -> tuple[str, str]:
     """Both numbers with two decimal places, or with as many as it takes to tell them apart."""
     places = next((places for places in range(2, PLACES) if f"{score:.{places}f}" != f"{mark:.{places}f}"), 2)
     return f"{score:.{places}f}", f"{mark:.{places}f}"
+
+
+def percent(share: float) -> str:
+    """A share of 0..1 with one decimal place, or with as many as it takes to tell it from nothing and from all."""
+    if _ROUNDING < share < 1 - _ROUNDING:
+        ends = ((f"{0:.{places}%}", f"{1:.{places}%}") for places in range(1, PLACES))
+        for places, (nothing, everything) in enumerate(ends, 1):
+            if (said := f"{share:.{places}%}") not in (nothing, everything):
+                return said
+    return f"{share:.1%}"

@@ -7,7 +7,7 @@ from itertools import islice
 
 from agentv.model.response import TokenUsage
 from agentv.model.summary import Counts, Group, Summary
-from agentv.reports.text import one_line
+from agentv.reports.text import one_line, percent
 
 PROMPTS = 20
 """Prompts that are compared below the totals; the summary holds all."""
@@ -55,7 +55,7 @@ def _rate(summary: Summary) -> str:
         return "nothing was judged"
     low, high = summary.pass_rate_interval
     judged = summary.cases.passed + summary.cases.failed
-    return f"pass rate {summary.pass_rate:.1%} of {judged} judged (95% interval {low:.1%} to {high:.1%})"
+    return f"pass rate {percent(summary.pass_rate)} of {judged} judged (95% interval {percent(low)} to {percent(high)})"
 
 
 def _prompts(summary: Summary) -> Iterator[str]:

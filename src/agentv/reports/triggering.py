@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agentv.model.values import Json
+from agentv.reports.text import percent
 from agentv.stats.classification import Classified, Measured
 
 
@@ -55,8 +56,8 @@ def _judged(found: Confusion) -> str:
 def _said(measured: Measured | None, counts: str, why: str) -> str:
     if measured is None:
         return f"undefined: {why}"
-    interval = f"95% interval {measured.low:.1%} to {measured.high:.1%}"
-    return f"{measured.value:.1%} ({counts}; {interval})" if counts else f"{measured.value:.1%} ({interval})"
+    interval = f"95% interval {percent(measured.low)} to {percent(measured.high)}"
+    return f"{percent(measured.value)} ({counts}; {interval})" if counts else f"{percent(measured.value)} ({interval})"
 
 
 def triggering_json(found: Confusion) -> dict[str, Json]:

@@ -92,13 +92,14 @@ class AnswerCache:
         if found is None:
             return None
         try:
-            return answer_in(msgspec.json.decode(found[0]))
+            answer = answer_in(msgspec.json.decode(found[0]))
         except (msgspec.DecodeError, LookupError, TypeError):
             return None  # damaged: it is asked again, and replaced
+        return None if _is_empty(answer) else answer
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Keep the answer to a call, unless it is here already or holds a secret."""
-        if answer.earlier:
+        """Keep the answer to a call, unless it is here already, says nothing or holds a secret."""
+        if answer.earlier or _is_empty(answer):
             return
         body = to_json(answer_row(answer))
         if self._redactor.found_in(body):
@@ -141,6 +142,11 @@ class AnswerCache:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _is_empty(answer: TargetResponse) -> bool:
+    """Whether an answer has neither a text nor a call of a tool: the next one may have, and this one would bar it."""
+    return not (answer.output or "").strip() and not any(message.tool_calls for message in answer.messages)
 
 
 def _opened(path: Path) -> sqlite3.Connection:

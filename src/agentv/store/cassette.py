@@ -7,11 +7,10 @@ case, target and what was asked, so that a new recording differs only where an a
 
 from __future__ import annotations
 
-import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
-import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from agentv.errors import StoreError
@@ -20,21 +19,10 @@ from agentv.model.redaction import Redactor
 from agentv.model.response import Failure, TargetResponse
 from agentv.model.values import JsonObject
 from agentv.ports import Call, TargetRequest
-from agentv.store.answers import AnswerRow, answer_in, answer_row
+from agentv.store.answers import AnswerRow, answer_row
+from agentv.store.cassette_file import HEADER, calls_in, replacing
 from agentv.store.encoding import to_json
-from agentv.store.lines import read_lines, store_error
-
-VERSION = 1
-HEADER = b'{"format":"agentv-cassette","version":%d}\n' % VERSION
-
-
-class _Recorded(Struct, gc=False):
-    key: str
-    case: str
-    target: str
-    answer: dict[str, Any]
-    sample: int = 1
-    turn: int | None = None
+from agentv.store.recorded import call_in
 
 
 class _Recording(Struct, gc=False):
@@ -47,14 +35,12 @@ class _Recording(Struct, gc=False):
     answer: AnswerRow
 
 
-_decode = msgspec.json.Decoder(_Recorded).decode
-
-
 class Cassette:
     """The calls of a cassette, and those that a run adds.
 
     Attributes:
         path: of the file.
+        added: how many calls the run has added to those that were there.
         refused: calls that could not be recorded, since they hold a secret: the target and the case of each.
 
     Args:
@@ -63,6 +49,7 @@ class Cassette:
 
     def __init__(self, path: Path, redactor: Redactor) -> None:
         self.path = path
+        self.added = 0
         self.refused: list[tuple[str, str]] = []
         self._redactor = redactor
         self._answers: dict[str, TargetResponse] = {}
@@ -74,35 +61,39 @@ class Cassette:
         """The cassette in a file.
 
         Raises:
-            StoreError: there is none, it is no cassette, or a newer agentv wrote it.
+            StoreError: there is none, it is no cassette, a call stands in it twice, or a newer agentv wrote it.
         """
         if not path.is_file():
             raise StoreError(f"there is no cassette {path}")
         made = cls(path, redactor)
-        for number, line in read_lines(path):
-            if number == 1:
-                _check_header(path, line)
-            else:
-                made._take(number, line)
+        standing: dict[str, int] = {}
+        for number, line in calls_in(path):
+            key = made._take(number, line)
+            first = standing.setdefault(key, number)
+            if first != number:
+                why = "as after a merge that kept both sides: delete the line that is not to count"
+                raise StoreError(f"{path}:{number}: the call of line {first} stands here once more, {why}")
         return made
 
-    def _take(self, number: int, line: bytes) -> None:
+    def _take(self, number: int, line: bytes) -> str:
+        """Take up the call of a line; its key."""
         try:
-            found = _decode(line)
-            answer = answer_in(found.answer)
-        except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError) as error:
+            found, answer = call_in(line)
+        except (ValueError, LookupError, TypeError) as error:
             raise StoreError(f"{self.path}:{number}: this is no call of a cassette: {error}") from error
         self._answers[found.key] = answer
         self._asked.add((found.target, found.case))
-        place = (found.case, found.target, found.turn or 0, found.sample, found.key)
-        self._lines[found.key] = (place, line if line.endswith(b"\n") else line + b"\n")
+        self._lines[found.key] = (found.place, line if line.endswith(b"\n") else line + b"\n")
+        return found.key
 
     def kept(self, call: Call) -> TargetResponse | None:
         """The recorded answer to a call."""
         return self._answers.get(call.key)
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Record the answer to a call; one that holds a secret is refused."""
+        """Record the answer to a call that is not recorded yet; one that holds a secret is refused."""
+        if call.key in self._lines:
+            return
         request = call.request
         line = to_json(
             _Recording(
@@ -112,7 +103,7 @@ class Cassette:
                 request.sample if request.sample > 1 else UNSET,
                 request.turn or UNSET,
                 [_asked(message, request) for message in request.messages],
-                answer_row(answer),
+                answer_row(replace(answer, earlier=False)),  # whoever gave it first: it is recorded here
             )
         )
         if self._redactor.found_in(line):
@@ -120,6 +111,7 @@ class Cassette:
             return
         place = (request.case_id, call.target, request.turn or 0, request.sample, call.key)
         self._lines[call.key] = (place, line + b"\n")
+        self.added += 1
 
     def unanswered(self, call: Call) -> Failure:
         """Why a call has no answer here."""
@@ -130,38 +122,32 @@ class Cassette:
             return Failure("not-recorded", f"{self.path.name} holds no answer of {whom} to this; {why}")
         return Failure("not-recorded", f"{self.path.name} holds no answer of {whom}")
 
-    def write(self) -> int:
-        """Write the file, whole or not at all; how many calls it holds.
+    def write(self) -> tuple[int, int]:
+        """Write the file anew, whole or not at all; how many calls it holds, and how many it held before.
 
         Raises:
-            StoreError: the system refuses.
+            StoreError: the system refuses, or something else than a cassette has come to stand there.
         """
-        new = self.path.with_name(f".{self.path.name}.new")
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with new.open("wb") as file:
-                file.write(HEADER)
-                file.writelines(line for _, line in sorted(self._lines.values()))
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(self.path)
-        except OSError as error:
-            raise store_error("write", self.path, error) from error
+        with replacing(self.path) as file:
+            before = sum(1 for _ in calls_in(self.path))
+            self._write(file)
+        return len(self._lines), before
+
+    def add(self) -> int:
+        """Add what is new to the file, and to what others have added since it was read; how many calls it holds then.
+
+        Raises:
+            StoreError: as `write` and `load`.
+        """
+        with replacing(self.path) as file:
+            for number, line in calls_in(self.path):
+                self._take(number, line)
+            self._write(file)
         return len(self._lines)
 
-
-def _check_header(path: Path, line: bytes) -> None:
-    if line.rstrip(b"\n") == HEADER.rstrip(b"\n"):
-        return
-    try:
-        header = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        header = None
-    if isinstance(header, dict) and header.get("format") == "agentv-cassette":
-        raise StoreError(
-            f"{path} was written by a newer agentv (format {header.get('version')}, this one knows {VERSION})"
-        )
-    raise StoreError(f"{path} is no cassette: its first line is not {HEADER.decode().strip()}")
+    def _write(self, file: BinaryIO) -> None:
+        file.write(HEADER)
+        file.writelines(line for _, line in sorted(self._lines.values()))
 
 
 def _asked(message: Message, request: TargetRequest) -> JsonObject:

@@ -75,6 +75,13 @@ def test_without_a_key_it_says_where_keys_go():
     assert "No key is set. Keys go into the environment or a .env file, such as OPENAI_API_KEY=…" in page
 
 
+@pytest.mark.parametrize("targets", [(), (replace(MINI, keys=(KeyFact(("MY_KEY",), "MY_KEY"),)),)])
+def test_where_a_key_is_set_nothing_says_that_none_is(targets):
+    halves = (KeyFact(("AZURE_API_KEY",), None if targets else "AZURE_API_KEY"), KeyFact(("AZURE_ENDPOINT",)))
+    page = render_targets(TargetsListing(None, targets, (replace(OPENAI, keys=halves),)), here="/repo")
+    assert "No key is set" not in page
+
+
 def test_json():
     found = json.loads(targets_json(LISTING, here="/repo"))
     assert found["file"] == ".agentv/targets.yaml"

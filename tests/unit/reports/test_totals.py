@@ -145,3 +145,23 @@ def test_very_many_prompts_are_not_all_compared_below_the_totals():
     found = lines(by_prompt={f"p{number}": group for number in range(25)})
     assert sum(line.startswith("with p") for line in found) == 20
     assert "and 5 more prompts, in summary.json" in found
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (1.0, "100.0%"),
+        (0.9999, "99.99%"),
+        (0.999999, "99.9999%"),
+        (0.999, "99.9%"),
+        (0.5, "50.0%"),
+        (0.0001, "0.01%"),
+        (0.0, "0.0%"),
+        (1 - 1e-16, "100.0%"),
+        (1e-17, "0.0%"),
+    ],
+)
+def test_a_rate_is_all_or_nothing_only_where_it_is(share, said):
+    assert f"pass rate {said} of 98 judged (95% interval {said} to {said})" in "\n".join(
+        lines(pass_rate=share, pass_rate_interval=(share, share))
+    )

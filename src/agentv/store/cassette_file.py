@@ -1,0 +1,120 @@
+"""The file of a cassette: its header, and where one may stand."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from agentv.errors import StoreError
+from agentv.store.lines import read_lines, store_error
+
+VERSION = 1
+HEADER = b'{"format":"agentv-cassette","version":%d}\n' % VERSION
+
+
+def calls_in(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a cassette that hold calls, each with its number in the file; none where there is no file.
+
+    Raises:
+        StoreError: it cannot be read, is no cassette, or a newer agentv wrote it.
+    """
+    lines = read_lines(path)
+    first = next(lines, None)
+    if first is None and not path.exists():
+        return
+    _check_header(path, first[1] if first is not None else b"")
+    yield from lines
+
+
+def new_file(path: Path) -> Path:
+    """Where a cassette is written before it takes its place."""
+    return path.with_name(f".{path.name}.new")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write a cassette to, which takes the old one's place at the end.
+
+    Whoever writes holds a lock on the new file. Its name is gone once it stands in its place: who waited for it begins
+    with a file of their own.
+
+    Raises:
+        StoreError: the system refuses.
+    """
+    new = new_file(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(new) as file, _removed_on_error(new):
+            file.truncate(0)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            new.replace(path)
+    except OSError as error:
+        raise store_error("write", path, error) from error
+
+
+@contextmanager
+def _removed_on_error(new: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def _locked(new: Path) -> BinaryIO:
+    while True:
+        file = new.open("ab")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), new.stat()):
+                return file
+        file.close()  # another process has put it in its place while this one waited
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place that is somebody else's, or where nothing can be written: before anybody is asked and paid.
+
+    Raises:
+        StoreError: a file that is no cassette is there, or a directory; or the system would refuse.
+    """
+    try:
+        if path.exists():
+            if not path.is_file():
+                kind = "a directory" if path.is_dir() else "no regular file"
+                raise StoreError(f"{path} is {kind}: a cassette is one file")
+            next(calls_in(path), None)
+        _check_parent(path)
+        new_file(path).exists()  # a name that is too long is refused here
+    except OSError as error:
+        raise store_error("write", path, error) from error
+
+
+def _check_parent(path: Path) -> None:
+    """The nearest directory that is there, in which those that are missing would be made."""
+    there = next(one for one in path.absolute().parents if one.exists())
+    if not there.is_dir():
+        raise StoreError(f"cannot write {path}: {there.name} is no directory")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise StoreError(f"cannot write {path}: nothing may be written in {there}")
+
+
+def _check_header(path: Path, line: bytes) -> None:
+    if line.rstrip(b"\n") == HEADER.rstrip(b"\n"):
+        return
+    try:
+        header = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        header = None
+    if isinstance(header, dict) and header.get("format") == "agentv-cassette":
+        raise StoreError(
+            f"{path} was written by a newer agentv (format {header.get('version')}, this one knows {VERSION})"
+        )
+    raise StoreError(f"{path} is no cassette: its first line is not {HEADER.decode().strip()}")
