@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
@@ -14,14 +15,21 @@ def main() -> None:
         return
     from agentv.cli.main import run
 
-    sys.exit(run(sys.argv[1:]))
+    _leave(run(sys.argv[1:]))
 
 
 def eva() -> None:
     """The command `eva`: the same as `agentv prompt`."""
     from agentv.cli.main import run
 
-    sys.exit(run(["prompt", *sys.argv[1:]]))
+    _leave(run(["prompt", *sys.argv[1:]]))
+
+
+def _leave(status: int) -> None:
+    """Exit as Python does, but for a last search for cycles: it takes 0.4 s where the SDK of a model was loaded."""
+    gc.disable()
+    gc.freeze()
+    sys.exit(status)
 
 
 if __name__ == "__main__":
