@@ -145,7 +145,7 @@ def test_an_empty_answer_is_not_kept_for_ever(cached):
 
 
 def test_an_empty_answer_is_not_kept(project):
-    project.write("agent.py", AGENT.replace('f"{prompt} {next(COUNT)}"', '" "'))
+    project.write("agent.py", AGENT.replace('f"{prompt} {os.urandom(4).hex()}"', '" "'))
     project.write("a.eval.yaml", SUITE)
     assert "empty-output" in project.run("eval", "a.eval.yaml", "--cache").stderr
     assert "no answers are kept" in project.run("cache", "stats").stdout

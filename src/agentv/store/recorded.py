@@ -45,6 +45,7 @@ class _Block(Struct, gc=False, forbid_unknown_fields=True):
     path: str | None = None
     text: str = ""
     sha256: str = ""
+    digest: str = ""
 
 
 class _Message(Struct, gc=False, forbid_unknown_fields=True):
