@@ -607,3 +607,13 @@ def test_a_check_that_is_edited_while_the_exam_is_sat_makes_it_no_evidence(flaky
     flaky.write("prompts/p/checks/c.py", check.format("True"))
     process.communicate(timeout=30)
     assert sat(flaky)[0][2]
+
+
+@pytest.mark.parametrize(("child", "status"), [("zzz", 1), ("hello", 0)])
+@pytest.mark.parametrize("threshold", ["", "threshold: 0, "])
+def test_no_threshold_of_a_set_lets_a_failed_line_of_an_exam_pass(flaky, threshold, child, status):
+    flaky.write("good", "")
+    entry = f"{{type: assert-set, {threshold}assert: [contains: hello, contains: {child}]}}"
+    exam = LAUNDERED["prompts/p/eval.yml"].replace("assert: [contains: hello]", f"assert: [{entry}]")
+    flaky.write("prompts/p/eval.yml", exam)
+    assert flaky.run("eval", "prompts/p").status == status

@@ -12,8 +12,9 @@ from pathlib import Path
 from stat import S_ISREG
 
 from agentv.errors import StoreError
+from agentv.foreign.refusals import store_error
 from agentv.model.exam import Sitting
-from agentv.prompts.disk import DISK, Disk, refusal, sync_directory, sync_file, write_all
+from agentv.prompts.disk import DISK, Disk, sync_directory, sync_file, write_all
 from agentv.prompts.reading import BOM, log_path
 from agentv.prompts.rows import is_object, line_of
 
@@ -59,7 +60,7 @@ def append(directory: str, sitting: Sitting, system: Appending = APPENDING) -> t
                 sync_directory(log.disk, path.parent)
             return tuple(log.notes)
     except OSError as error:
-        raise refusal("write", path, error) from error
+        raise store_error("write", path, error) from error
 
 
 @dataclass(slots=True)
@@ -162,7 +163,7 @@ def _set_aside(log: _OpenLog, start: int, tail: bytes) -> bytes:
         _keep(log.disk, log.path.with_name(TORN), tail + b"\n")
         log.disk.truncate(log.descriptor, start)
     except OSError as error:
-        log.notes.append(f"{broken}; it is left there: {refusal('move it to', log.path.with_name(TORN), error)}")
+        log.notes.append(f"{broken}; it is left there: {store_error('move it to', log.path.with_name(TORN), error)}")
         return b"\n"
     log.notes.append(f"{broken}; it was moved to {TORN}")
     return b""

@@ -5,31 +5,11 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from agentv.errors import StoreError
-
-_REASONS = {
-    errno.ENOSPC: "no space is left on the disk",
-    errno.EFBIG: "files may not grow that large here",
-    errno.EDQUOT: "the disk quota is used up",
-    errno.EROFS: "the file system is read-only",
-    errno.EACCES: "permission denied",
-    errno.EPERM: "permission denied",
-    errno.ENOENT: "it does not exist",
-    errno.ENOTDIR: "a part of its path is a file",
-    errno.EISDIR: "it is a directory",
-}
-
-
 _CANNOT_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
-
-
-def refusal(doing: str, path: Path, error: OSError) -> StoreError:
-    """What the system said, in the words of a user: `cannot write /x/.eval.jsonl: no space is left on the disk`."""
-    reason = _REASONS.get(error.errno or 0, error.strerror or type(error).__name__)
-    return StoreError(f"cannot {doing} {path}: {reason}")
 
 
 class Disk:
@@ -108,6 +88,40 @@ def write_all(disk: Disk, descriptor: int, data: bytes) -> None:
     written = disk.write(descriptor, data)
     while written < len(data):
         written += disk.write(descriptor, data[written:])
+
+
+def put(
+    disk: Disk, path: Path, fill: Callable[[int], None], *, mode: int = 0o666, still: Callable[[], bool] = lambda: True
+) -> bool:
+    """Put a new file into the place of another, whole or not at all; whether that was done.
+
+    Args:
+        disk: writes it, first beside the other.
+        path: of the file that it replaces, or that it becomes.
+        fill: writes what it holds, given a descriptor.
+        mode: its bits as it is made.
+        still: whether it may take its place, asked once it is written.
+
+    Raises:
+        OSError: the system refuses; nothing is left of the new file then.
+    """
+    new = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    descriptor = disk.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        try:
+            fill(descriptor)
+        finally:
+            disk.close(descriptor)
+        done = still()
+        if done:
+            disk.replace(new, path)
+        else:
+            disk.unlink(new)
+    except BaseException:
+        with suppress(OSError):
+            disk.unlink(new)
+        raise
+    return done
 
 
 def sync_file(disk: Disk, descriptor: int) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from agentv.errors import Diagnostic, StoreError
+from agentv.foreign.refusals import store_error
 from agentv.model.exam import Sitting
 from agentv.model.span import Span
-from agentv.prompts.disk import refusal
 from agentv.prompts.order import in_time, time_at_begin
 from agentv.prompts.rows import Wrong, is_object, sitting_of
 
@@ -149,11 +149,11 @@ def _read_end(path: Path, size: int | None) -> tuple[bytes, bool]:
     except FileNotFoundError:
         return b"", True
     except OSError as error:
-        raise refusal("read", path, error) from error
+        raise store_error("read", path, error) from error
     try:
         return _read_open(descriptor, path, size)
     except OSError as error:
-        raise refusal("read", path, error) from error
+        raise store_error("read", path, error) from error
     finally:
         os.close(descriptor)
 

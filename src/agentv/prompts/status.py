@@ -8,8 +8,9 @@ from pathlib import Path
 from stat import S_IMODE, S_ISREG
 
 from agentv.errors import StoreError
+from agentv.foreign.refusals import store_error
 from agentv.model.exam import PromptStatus
-from agentv.prompts.disk import DISK, Disk, refusal, sync_directory, sync_file, write_all
+from agentv.prompts.disk import DISK, Disk, put, sync_directory, sync_file, write_all
 from agentv.prompts.status_text import RewriteError, with_status
 
 _TRIES = 5
@@ -33,7 +34,7 @@ def write_status(path: Path, to: PromptStatus, disk: Disk = DISK) -> None:
             if edited == data or _replace(real, before, edited, disk):
                 return
     except OSError as error:
-        raise refusal("write", path, error) from error
+        raise store_error("write", path, error) from error
     raise StoreError(f"cannot write {path}: other programs keep changing it")
 
 
@@ -60,25 +61,16 @@ def _read(path: Path, disk: Disk) -> tuple[os.stat_result, bytes]:
 
 def _replace(path: Path, before: os.stat_result, data: bytes, disk: Disk) -> bool:
     """Put the new text into the file's place; False where the file was changed in the meantime, and is left alone."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    descriptor = disk.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        try:
-            write_all(disk, descriptor, data)
-            _dress(descriptor, before, disk)
-            sync_file(disk, descriptor)
-        finally:
-            disk.close(descriptor)
-        if _is_changed(before, disk.stat_at(path)):
-            disk.unlink(beside)
-            return False
-        disk.replace(beside, path)
-    except BaseException:
-        with suppress(OSError):
-            disk.unlink(beside)
-        raise
-    sync_directory(disk, path.parent)
-    return True
+
+    def fill(descriptor: int) -> None:
+        write_all(disk, descriptor, data)
+        _dress(descriptor, before, disk)
+        sync_file(disk, descriptor)
+
+    done = put(disk, path, fill, mode=0o600, still=lambda: not _is_changed(before, disk.stat_at(path)))
+    if done:
+        sync_directory(disk, path.parent)
+    return done
 
 
 def _dress(descriptor: int, before: os.stat_result, disk: Disk) -> None:

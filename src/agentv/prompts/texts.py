@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from agentv.prompts.disk import DISK, Disk, refusal, write_all
+from agentv.foreign.refusals import store_error
+from agentv.prompts.disk import DISK, Disk, put, write_all
 
 
 def texts_directory(home: Path) -> Path:
@@ -30,7 +30,7 @@ def keep(home: Path, texts: Mapping[str, bytes], disk: Disk = DISK) -> None:
         for data in texts.values():
             _keep(disk, directory / hashlib.sha256(data).hexdigest(), data)
     except OSError as error:
-        raise refusal("write", directory, error) from error
+        raise store_error("write", directory, error) from error
 
 
 def kept(home: Path, sha256: str) -> bytes | None:
@@ -49,15 +49,4 @@ def _keep(disk: Disk, path: Path, data: bytes) -> None:
     with suppress(FileNotFoundError):
         if disk.stat_at(path).st_size == len(data):
             return
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
-    descriptor = disk.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-    try:
-        try:
-            write_all(disk, descriptor, data)
-        finally:
-            disk.close(descriptor)
-        disk.replace(beside, path)
-    except BaseException:
-        with suppress(OSError):
-            disk.unlink(beside)
-        raise
+    put(disk, path, lambda descriptor: write_all(disk, descriptor, data))

@@ -12,7 +12,8 @@ from typing import BinaryIO
 import msgspec
 
 from agentv.errors import StoreError
-from agentv.store.lines import read_lines, store_error
+from agentv.foreign.refusals import store_error
+from agentv.store.lines import read_lines
 
 VERSION = 1
 HEADER = b'{"format":"agentv-cassette","version":%d}\n' % VERSION

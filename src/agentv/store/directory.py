@@ -14,11 +14,11 @@ from typing import Self
 import msgspec
 
 from agentv.errors import StoreError
+from agentv.foreign.refusals import store_error
 from agentv.model.redaction import Redactor
 from agentv.model.trial import SCHEMA_VERSION
 from agentv.model.values import Json, JsonObject
 from agentv.store.encoding import to_document
-from agentv.store.lines import store_error
 
 RUN, INDEX, JOURNAL, SUMMARY = "run.json", "index.jsonl", "journal.jsonl", "summary.json"
 HISTORY = "history.jsonl"

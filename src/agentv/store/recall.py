@@ -9,11 +9,11 @@ from array import array
 from pathlib import Path
 from zlib import crc32
 
+from agentv.foreign.refusals import store_error
 from agentv.model.response import TargetResponse
 from agentv.ports import Call
 from agentv.store.answers import HEADER, anew_in, answer_of, case_in, is_redacted, key_in, seal_in, unsealed
 from agentv.store.hashes import NumberedHashes
-from agentv.store.lines import store_error
 from agentv.store.reading import key_of_row
 
 
