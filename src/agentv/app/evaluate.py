@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agentv.app.partial import why_of_run
-from agentv.app.preparation import Prepared, find_run, max_errors_of, root_of, workers_of
+from agentv.app.preparation import Prepared, max_errors_of, root_of, workers_of
+from agentv.app.results.finding import find_run
 from agentv.app.run_record import record_of, settings_before
 from agentv.app.shelves import Shelves, shelves_of
 from agentv.app.sitting import Sat, sit

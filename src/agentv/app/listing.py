@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentv.app.preparation import Prepared, find_run, root_of
+from agentv.app.preparation import Prepared, root_of
 from agentv.app.prices import Prices
+from agentv.app.results.finding import find_run
 from agentv.model.assertion import AssertionEntry
 from agentv.model.listing import ListedCase, ListedTotals
 from agentv.model.suite import Case, Suite, TargetSpec

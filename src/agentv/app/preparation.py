@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentv.app.results.finding import find_run
 from agentv.app.settings import EvalSettings, check_settings
 from agentv.app.wiring import registries
 from agentv.engine.plan import Plan, PlanSettings, everyone
@@ -14,9 +15,9 @@ from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.suite import DEFAULT_WORKERS, Case, Suite
 from agentv.model.verdict import ZERO_HINT, excludes_nothing
 from agentv.reports.totals import plural
-from agentv.spec.files import repository_root, shown
+from agentv.spec.files import repository_root
 from agentv.spec.load import LoadRequest, load
-from agentv.store.directory import RUN, results_directory
+from agentv.store.directory import RUN
 
 if TYPE_CHECKING:
     from agentv.engine.sample import Sample
@@ -132,33 +133,6 @@ def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageE
         tags = {tag for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False) for tag in case.tags}
         hint = f"there are the tags {', '.join(sorted(tags)[:20])}" if tags else "no case has a tag"
     return UsageError(f"{asked} selects no case", hint)
-
-
-def find_run(named: str, root: Path, out: str | None = None, *, doing: str = "resume") -> Path:
-    """The directory of a run: an id, a directory, or `last`.
-
-    Raises:
-        UsageError: there is none.
-    """
-    results = results_directory(root)
-    if named == "last":
-        if out is not None:
-            return Path(out)
-        found = (path for path in results.iterdir() if (path / RUN).is_file()) if results.is_dir() else ()
-        runs = sorted(found, key=_begun)
-        if not runs:
-            raise UsageError(f"there is nothing to {doing}: {shown(str(results))} holds no run")
-        return runs[-1]
-    for candidate in (results / named, Path(named)):
-        if (candidate / RUN).is_file():
-            return candidate
-    raise UsageError(f"there is nothing to {doing}: no run '{named}' in {shown(str(results))}")
-
-
-def _begun(run: Path) -> tuple[str, int]:
-    """When a run began, to the second by its id; within one by what was written last."""
-    second, _, _ = run.name.partition("-")
-    return second, (run / RUN).stat().st_mtime_ns
 
 
 def root_of(suites: tuple[Suite, ...]) -> str:

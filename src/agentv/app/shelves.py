@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentv.app.preparation import Prepared, caches, find_run, root_of
+from agentv.app.preparation import Prepared, caches, root_of
+from agentv.app.results.finding import find_run
 from agentv.app.wiring import Answers, SystemClock, redactor_for
 from agentv.engine.kept import call_key, no_answer
 from agentv.errors import UsageError

@@ -62,6 +62,24 @@ def read_document(path: Path) -> dict[str, Json]:
     return found
 
 
+def is_being_written(path: Path) -> bool:
+    """Whether a process holds the lock of a run directory.
+
+    Raises:
+        StoreError: the system refuses.
+    """
+    if not (path / JOURNAL).exists():
+        return False
+    try:
+        with (path / JOURNAL).open("rb") as file:
+            fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        raise store_error("lock", path / JOURNAL, error) from error
+    return False
+
+
 class RunDirectory:
     """The directory of one run, locked until `close`. A context manager.
 

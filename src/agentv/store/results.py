@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from agentv.store.reading import not_a_row
 Row = Mapping[str, Any]
 
 
-def read_results(path: Path, root: str) -> Iterator[TrialResult]:
+def read_results(path: Path, root: str, without: Container[int] = ()) -> Iterator[TrialResult]:
     """The finished trials of an `index.jsonl`, in the order of their rows.
 
     They hold what rows hold: names, scores, checks and where assertions stand, but no options, secrets or settings,
@@ -33,11 +33,14 @@ def read_results(path: Path, root: str) -> Iterator[TrialResult]:
     Args:
         path: of the file; one that is missing holds nothing.
         root: absolute path of the repository root, which paths in rows are relative to.
+        without: numbers of lines, from 1, that are passed over.
 
     Raises:
         StoreError: a line is no row; the text names it.
     """
     for number, line in read_lines(path):
+        if number in without:
+            continue
         try:
             yield _result(msgspec.json.decode(line, type=dict[str, Any]), root)
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:

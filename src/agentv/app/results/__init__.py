@@ -1,0 +1,1 @@
+"""Runs that are over, or were: found, opened, listed, shown."""

@@ -1,0 +1,36 @@
+"""Which run a person means: an id, a directory, or `last`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentv.errors import UsageError
+from agentv.spec.files import shown
+from agentv.store.directory import RUN, results_directory
+
+
+def find_run(named: str, root: Path, out: str | None = None, *, doing: str = "resume") -> Path:
+    """The directory of a run: an id, a directory, or `last`.
+
+    Raises:
+        UsageError: there is none.
+    """
+    results = results_directory(root)
+    if named == "last":
+        if out is not None:
+            return Path(out)
+        found = (path for path in results.iterdir() if (path / RUN).is_file()) if results.is_dir() else ()
+        runs = sorted(found, key=_begun)
+        if not runs:
+            raise UsageError(f"there is nothing to {doing}: {shown(str(results))} holds no run")
+        return runs[-1]
+    for candidate in (results / named, Path(named)):
+        if (candidate / RUN).is_file():
+            return candidate
+    raise UsageError(f"there is nothing to {doing}: no run '{named}' in {shown(str(results))}")
+
+
+def _begun(run: Path) -> tuple[str, int]:
+    """When a run began, to the second by its id; within one by what was written last."""
+    second, _, _ = run.name.partition("-")
+    return second, (run / RUN).stat().st_mtime_ns
