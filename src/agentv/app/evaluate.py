@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentv.app.partial import why_of_run
 from agentv.app.preparation import Prepared, max_errors_of, root_of, workers_of
@@ -35,6 +36,9 @@ from agentv.store.directory import HISTORY, INDEX, RUN, RunDirectory
 from agentv.store.journal import Journal
 from agentv.store.reading import read_rows
 from agentv.store.summary import Planned, summarize, write_summary
+
+if TYPE_CHECKING:
+    from agentv.engine.demand import Demand
 
 GRACE_S = 10.0
 """Seconds that running trials get after the first Ctrl-C."""
@@ -92,14 +96,27 @@ def evaluate(prepared: Prepared, sink: Sink) -> Outcome:
     return asyncio.run(evaluate_async(prepared, sink, signals=True))
 
 
-async def evaluate_async(prepared: Prepared, sink: Sink, *, signals: bool = False) -> Outcome:
-    """As `evaluate`, in a loop that runs already. `signals`: SIGINT and SIGTERM end the run in good order.
+async def evaluate_async(
+    prepared: Prepared, sink: Sink, *, signals: bool = False, demand: Callable[[Demand], None] | None = None
+) -> Outcome:
+    """As `evaluate`, in a loop that runs already.
+
+    Args:
+        prepared: what is to be run.
+        sink: gets every event, from this thread.
+        signals: SIGINT and SIGTERM end the run in good order.
+        demand: gets, when the run begins, what its trials are asked for with; of the plan only those are run.
 
     Raises:
         StoreError: as `evaluate`.
     """
     with shelves_of(prepared) as shelves, _directory(prepared) as directory:
         evaluation = _Evaluation(prepared, directory, sink, shelves)
+        if demand is not None:
+            from agentv.engine.demand import Demand  # only a test runner asks for one trial after the other
+
+            evaluation.asked = Demand(prepared.plan)
+            demand(evaluation.asked)
         try:
             return await evaluation.run(signals=signals)
         except StoreError as error:
@@ -122,6 +139,7 @@ class _Evaluation:
         self._unpriced = Unpriced()
         self._before = settings_before(directory)
         self.begun = False
+        self.asked: Demand | None = None
 
     async def run(self, *, signals: bool) -> Outcome:
         """Run the trials that have no row yet."""
@@ -194,6 +212,8 @@ class _Evaluation:
     def _trials(self, kept: Mapping[str, TrialResult | None]) -> Iterable[Trial] | Order:
         """What is to do, in order where cases hang on each other."""
         plan = self._prepared.plan
+        if self.asked is not None:
+            return self.asked
         to_do = without(plan, kept)
         if not any(suite.links for suite in self._prepared.suites):
             return to_do
@@ -227,7 +247,7 @@ class _Evaluation:
 
     def _outcome(self, finished: RunFinished, mended: tuple[str, ...]) -> Outcome:
         directory, prepared = self._directory, self._prepared
-        cases, trials = prepared.counts
+        cases, trials = prepared.counts if self.asked is None else self.asked.counts
         resumed = prepared.settings.goes_on_with is not None
         summary = summarize(
             read_rows(directory.path / INDEX),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import Literal, get_args
 
-from agentv.model.cases import Gate, Sample, case_verdict
+from agentv.model.cases import Sample, case_verdict
 from agentv.model.grade import Grade, reaches
 from agentv.model.response import Failure
 from agentv.model.suite import Aggregate
@@ -98,8 +98,7 @@ class _Samples:
     ended: list[Sample] = field(default_factory=list)
 
     def add(self, result: TrialResult) -> None:
-        gates = (Gate.of(one.entry.settings.required, one.grade.score, one.grade.passed) for one in result.scores)
-        self.ended.append(Sample(result.status, result.score, tuple(gate for gate in gates if gate is not None)))
+        self.ended.append(Sample.of(result))
 
     def passed(self) -> PassedCase | None:
         """How the case passed; None where it did not, or not yet."""
