@@ -6,12 +6,12 @@ A format is known by the suffix of the file. What it looks like is decided in `r
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.app.results.stored import StoredRun
-from agentv.errors import UsageError
+from agentv.errors import StoreError, UsageError
 from agentv.model.trial import TrialResult
 from agentv.store.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY
 from agentv.store.whole_file import check_place, write_whole
@@ -127,10 +127,13 @@ EXPORTS: Mapping[str, Renderer] = {
 NOT_YET = (".html",)
 """Formats that are known, and refused."""
 
+FORMATS = (*EXPORTS, *NOT_YET)
+"""The suffixes of all of them."""
+
 
 def is_export(path: str) -> bool:
     """Whether a value of `--out` asks for an export rather than for a run directory."""
-    return Path(path).suffix.lower() in (*EXPORTS, *NOT_YET)
+    return Path(path).suffix.lower() in FORMATS and not path.endswith("/")
 
 
 def write_export(run: StoredRun, path: Path, chosen: Choice = everything) -> None:
@@ -147,6 +150,40 @@ def write_export(run: StoredRun, path: Path, chosen: Choice = everything) -> Non
     """
     check_export(path, run.path)
     write_whole(path, _renderer(path)(Exported(run, chosen)))
+
+
+def write_exports(run: StoredRun, paths: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Write a run to several files; those that were written, and why the others were not.
+
+    The run is over and kept, so that an export that fails takes neither it nor the other exports along.
+    """
+    written: list[str] = []
+    faults: list[str] = []
+    for path in paths:
+        try:
+            write_export(run, Path(path))
+        except (StoreError, UsageError) as error:
+            faults.append(str(error))
+        else:
+            written.append(path)
+    return tuple(written), tuple(faults)
+
+
+def check_exports(paths: Sequence[str], run: str | None, read: Container[str]) -> None:
+    """Refuse what cannot be written when a run has ended, before it begins.
+
+    Args:
+        paths: of the exports.
+        run: its directory, where that was named.
+        read: absolute paths of the files that the run reads.
+
+    Raises:
+        UsageError, StoreError: as `write_export`.
+    """
+    for path in paths:
+        check_export(Path(path), None if run is None else Path(run))
+        if os.path.realpath(path) in read:
+            raise UsageError(f"{path} is a file that this run reads", "give the export another name")
 
 
 def check_export(path: Path, run: Path | None) -> None:
