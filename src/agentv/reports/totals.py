@@ -89,6 +89,14 @@ def _cost(summary: Summary) -> str:
     return f"{said}{of_judges}" + (f": no price is known for {plural(unpriced, 'trial')}" if unpriced else "")
 
 
+def cost_of(summary: Summary) -> str:
+    """What targets and judges took: `$0.0123`, `≥ $0.0123` where a part of it has no price; empty where nobody said."""
+    if summary.cost_usd is None and summary.judge_cost_usd is None:
+        return ""
+    least = "≥ " if summary.unpriced_trials or summary.judge_unpriced_trials else ""
+    return least + money((summary.cost_usd or 0.0) + (summary.judge_cost_usd or 0.0))
+
+
 def _tokens(summary: Summary) -> str:
     """`tokens: 1,200 in (800 cached), 300 out; judges 900 in, 120 out`; nothing where nobody counted."""
     targets, judges = summary.token_usage, summary.judge_token_usage

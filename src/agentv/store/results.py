@@ -12,7 +12,7 @@ import msgspec
 from agentv.model.assertion import AssertionEntry, AssertionSettings
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Check, Grade
-from agentv.model.message import messages_from_json
+from agentv.model.message import Message, messages_from_json
 from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse, TokenUsage
 from agentv.model.span import Span
 from agentv.model.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
@@ -111,6 +111,7 @@ def _trial(row: Row, root: str) -> Trial:
         row["test_id"],
         messages_from_json(row.get("input", ())),
         (),
+        expected_output=_reference(row.get("expected_output")),
         tags=tuple(row.get("tags", ())),
         metadata=row.get("metadata", {}),
         prompt_id=row.get("prompt_id"),
@@ -128,6 +129,11 @@ def _trial(row: Row, root: str) -> Trial:
         repeat=row.get("repeat", 1),
         aggregate=row.get("aggregate", "mean"),
     )
+
+
+def _reference(text: str | None) -> tuple[Message, ...]:
+    """The reference answer: one message, whatever it was written as."""
+    return (Message("assistant", text),) if text else ()
 
 
 def _score(row: Row, root: str) -> Score:

@@ -1,0 +1,27 @@
+"""`agentv results …`: the runs that lie on disk (SPEC section 12)."""
+
+from __future__ import annotations
+
+import click
+
+from agentv.cli.lazy import LazyCommands
+
+COMMANDS = {
+    "list": "agentv.cli.results.list:command",
+}
+
+NOT_YET = ("show", "export", "report", "delete")
+
+
+@click.group(
+    "results",
+    cls=LazyCommands,
+    places=COMMANDS,
+    not_yet=NOT_YET,
+    epilog="Example: agentv results list",
+)
+def group() -> None:
+    """Look at runs that were: list and show them, write them as other files, delete them.
+
+    RUN is the id of a run, its directory, or `last`.
+    """
