@@ -12,6 +12,7 @@ from pathlib import Path
 
 from agentv.app.results.stored import StoredRun
 from agentv.errors import StoreError, UsageError
+from agentv.model.summary import Summary
 from agentv.model.trial import TrialResult
 from agentv.store.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY
 from agentv.store.whole_file import check_place, write_whole
@@ -43,6 +44,12 @@ class Exported:
     def results(self) -> Iterator[TrialResult]:
         """The chosen trials, in the order in which they ended."""
         return (one for one in self.run.results() if self.chosen(one))
+
+    def totals(self) -> Summary:
+        """The totals of the whole run, of which the chosen trials are a part."""
+        from agentv.app.results.listing import totals_of
+
+        return totals_of(self.run.path, self.run.record)[0]
 
     def rows(self) -> Iterator[str]:
         """The rows of the chosen trials as they lie on disk, so that keys which only others know stay in them."""
@@ -81,11 +88,9 @@ def _jsonl(exported: Exported) -> Iterator[str]:
 
 
 def _json(exported: Exported) -> Iterator[str]:
-    from agentv.app.results.totals import totals_of
     from agentv.reports.json_document import render_document
 
-    run = exported.run
-    return render_document(run.record, run.summary or totals_of(run).as_json(), exported.rows())
+    return render_document(exported.run.record, exported.totals().as_json(), exported.rows())
 
 
 def _csv(exported: Exported) -> Iterator[str]:
@@ -95,16 +100,14 @@ def _csv(exported: Exported) -> Iterator[str]:
 
 
 def _junit(exported: Exported) -> Iterator[str]:
-    from agentv.app.results.totals import totals_of
     from agentv.reports.junit import JUnitRun, render_junit
 
     run = exported.run
-    not_run = totals_of(run).trials.skipped if exported.whole else 0
+    not_run = exported.totals().trials.skipped if exported.whole else 0
     return render_junit(exported.results(), JUnitRun(run.run_id, run.root, not_run))
 
 
 def _markdown(exported: Exported) -> Iterator[str]:
-    from agentv.app.results.totals import totals_of
     from agentv.reports.markdown import render_markdown
     from agentv.reports.paths import shown_from
     from agentv.reports.view import RunView
@@ -112,7 +115,7 @@ def _markdown(exported: Exported) -> Iterator[str]:
     run, view = exported.run, RunView(0)
     for result in exported.results():
         view.add(result)
-    yield render_markdown(view, totals_of(run), here=run.root, results=shown_from(str(run.path), run.root))
+    yield render_markdown(view, exported.totals(), here=run.root, results=shown_from(str(run.path), run.root))
 
 
 EXPORTS: Mapping[str, Renderer] = {
@@ -136,20 +139,31 @@ def is_export(path: str) -> bool:
     return Path(path).suffix.lower() in FORMATS and not path.endswith("/")
 
 
-def write_export(run: StoredRun, path: Path, chosen: Choice = everything) -> None:
-    """Write a run to a file, in the format that its suffix names. It is there as a whole, or not at all.
+def write_export(run: StoredRun, path: Path, chosen: Choice = everything, *, suffix: str | None = None) -> None:
+    """Write a run to a file. It is there as a whole, or not at all.
 
     Args:
         run: which must have ended, or be taken as far as it is.
         path: of the file; one that is there is replaced.
         chosen: which of its trials.
+        suffix: the key of the format in `EXPORTS`; None: that of the path.
 
     Raises:
         UsageError: the suffix names no format, or the path is no place for an export.
         StoreError: the run cannot be read, or the system refuses to write.
     """
-    check_export(path, run.path)
-    write_whole(path, _renderer(path)(Exported(run, chosen)))
+    check_export(path, run.path, suffix=suffix)
+    write_whole(path, export_text(run, suffix or path.suffix, chosen))
+
+
+def export_text(run: StoredRun, suffix: str, chosen: Choice = everything) -> Iterator[str]:
+    """The text of an export, piece by piece, in the format that a suffix names.
+
+    Raises:
+        UsageError: it names none.
+        StoreError: as the pieces are taken: the run cannot be read.
+    """
+    return _renderer(suffix)(Exported(run, chosen))
 
 
 def write_exports(run: StoredRun, paths: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -186,17 +200,18 @@ def check_exports(paths: Sequence[str], run: str | None, read: Container[str]) -
             raise UsageError(f"{path} is a file that this run reads", "give the export another name")
 
 
-def check_export(path: Path, run: Path | None) -> None:
+def check_export(path: Path, run: Path | None, *, suffix: str | None = None) -> None:
     """Refuse what an export cannot be written to, before anything is run or paid for.
 
     Args:
         path: of the export.
         run: directory of the run, which may be yet to make; None: one below `.agentv/results`.
+        suffix: as for `write_export`.
 
     Raises:
         UsageError, StoreError: as `write_export`.
     """
-    _renderer(path)
+    _renderer(suffix or path.suffix, path)
     inside = run is not None and os.path.realpath(path.parent) == os.path.realpath(run)
     if path.name in _OWN and (inside or (path.parent / RUN).is_file()):
         raise UsageError(f"{path} belongs to the run itself", "give the export another name")
@@ -207,12 +222,10 @@ def check_export(path: Path, run: Path | None) -> None:
     check_place(path)
 
 
-def _renderer(path: Path) -> Renderer:
-    suffix = path.suffix.lower()
-    if suffix in NOT_YET:
-        raise UsageError(f"exports such as {path} are known and not supported yet [not-yet]")
-    found = EXPORTS.get(suffix)
-    if found is None:
-        known = ", ".join(EXPORTS)
-        raise UsageError(f"{path} has no suffix of an export", f"the suffix names the format: {known}")
-    return found
+def _renderer(suffix: str, path: Path | str = "it") -> Renderer:
+    found = EXPORTS.get(suffix.lower())
+    if found is not None:
+        return found
+    if suffix.lower() in NOT_YET:
+        raise UsageError(f"exports in {suffix} are known and not supported yet [not-yet]")
+    raise UsageError(f"cannot export to {path}: its suffix names no format", f"known are {', '.join(FORMATS)}")

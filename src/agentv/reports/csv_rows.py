@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from agentv.model.message import prompt_text
+from agentv.model.message import prompt_text, reference_text
 from agentv.model.response import TokenUsage
 from agentv.model.trial import Score, TrialResult
 from agentv.model.values import Json
@@ -117,7 +117,7 @@ COLUMNS: Mapping[str, Callable[[TrialResult, str], Cell]] = {
     "threshold": lambda result, _: result.trial.threshold,
     "input": lambda result, _: prompt_text(result.input),
     "output": lambda result, _: result.output,
-    "expected_output": lambda result, _: "\n\n".join(one.text for one in result.trial.case.expected_output),
+    "expected_output": lambda result, _: reference_text(result.trial.case.expected_output),
     "scores": lambda result, _: _scores(result),
     "failed_checks": lambda result, _: _failed_checks(result),
     "reasons": lambda result, _: _reasons(result),
