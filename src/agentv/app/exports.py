@@ -14,6 +14,7 @@ from agentv.app.results.stored import StoredRun
 from agentv.errors import StoreError, UsageError
 from agentv.model.summary import Summary
 from agentv.model.trial import TrialResult
+from agentv.spec.files import is_directory
 from agentv.store.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY
 from agentv.store.whole_file import check_place, write_whole
 
@@ -213,11 +214,12 @@ def check_export(path: Path, run: Path | None, *, suffix: str | None = None) -> 
     """
     _renderer(suffix or path.suffix, path)
     inside = run is not None and os.path.realpath(path.parent) == os.path.realpath(run)
-    if path.name in _OWN and (inside or (path.parent / RUN).is_file()):
+    there = is_directory(str(path.parent))
+    if path.name in _OWN and (inside or (there and (path.parent / RUN).is_file())):
         raise UsageError(f"{path} belongs to the run itself", "give the export another name")
-    if inside and not path.parent.exists():
+    if inside and not there:
         return  # the run makes it
-    if not path.parent.exists():
+    if not there:
         raise UsageError(f"cannot write {path}: there is no directory {path.parent}", f"mkdir -p {path.parent}")
     check_place(path)
 
