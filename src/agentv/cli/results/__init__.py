@@ -8,9 +8,10 @@ from agentv.cli.lazy import LazyCommands
 
 COMMANDS = {
     "list": "agentv.cli.results.list:command",
+    "report": "agentv.cli.results.report:command",
 }
 
-NOT_YET = ("show", "export", "report", "delete")
+NOT_YET = ("show", "export", "delete")
 
 
 @click.group(
