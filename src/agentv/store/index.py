@@ -8,6 +8,7 @@ read-only, it is built for the moment.
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -57,6 +58,8 @@ PRAGMA user_version = {VERSION};
 _INDICES = "CREATE INDEX trials_by_status ON trials (status)"
 _BATCH = 1000
 _SPECIAL = frozenset("*?[")
+_ALIKE = re.compile(r"(?:[^\[]|\[!?(?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9_.])+\])*")
+"""Patterns that SQLite reads as a shell does, but for how it writes `[!a]`."""
 
 Summing = Callable[[Iterator[RowFacts]], Summary]
 
@@ -127,8 +130,8 @@ class RowIndex:
             values.append(_as_json(self._groups(selection)))
         if selection.cases:
             patterns = [_clause(pattern) for pattern in selection.cases]
-            clauses.append(f"({' OR '.join(patterns)})")
-            values += selection.cases
+            clauses.append(f"({' OR '.join(clause for clause, _ in patterns)})")
+            values += [value for _, added in patterns for value in added]
         return (f" WHERE {' AND '.join(clauses)}" if clauses else ""), tuple(values)
 
     def _groups(self, selection: Selection) -> list[int]:
@@ -161,11 +164,13 @@ class RowIndex:
         self.close()
 
 
-def _clause(pattern: str) -> str:
-    """How SQLite matches a pattern; where its own way is another than the shell's, it asks us, which takes longer."""
-    if "[" in pattern or "\0" in pattern:
-        return "matches(test_id, ?)"
-    return "test_id GLOB ?" if _SPECIAL & set(pattern) else "test_id = ?"
+def _clause(pattern: str) -> tuple[str, tuple[str, ...]]:
+    """How SQLite matches a pattern, and with what. Where its way is not the shell's it asks us, at five times the time."""
+    if not _SPECIAL & set(pattern):
+        return "test_id = ?", (pattern,)
+    if _ALIKE.fullmatch(pattern):
+        return "test_id GLOB ? OR test_id = ?", (pattern.replace("[!", "[^"), pattern)
+    return "matches(test_id, ?)", (pattern,)
 
 
 def _matches(name: str, pattern: str) -> bool:
