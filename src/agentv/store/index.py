@@ -165,7 +165,7 @@ class RowIndex:
 
 
 def _clause(pattern: str) -> tuple[str, tuple[str, ...]]:
-    """How SQLite matches a pattern, and with what. Where its way is not the shell's it asks us, at five times the time."""
+    """How SQLite matches a pattern, and with what. Where its way is not the shell's it asks us: five times the time."""
     if not _SPECIAL & set(pattern):
         return "test_id = ?", (pattern,)
     if _ALIKE.fullmatch(pattern):
