@@ -40,7 +40,7 @@ class Exported:
     @property
     def whole(self) -> bool:
         """Whether it is of all trials."""
-        return self.chosen is everything
+        return self.chosen is everything and self.run.places is None
 
     def results(self) -> Iterator[TrialResult]:
         """The chosen trials, in the order in which they ended."""
@@ -55,9 +55,12 @@ class Exported:
     def rows(self) -> Iterator[str]:
         """The rows of the chosen trials as they lie on disk, so that keys which only others know stay in them."""
         from agentv.store.current import replaced_lines
-        from agentv.store.lines import read_lines
+        from agentv.store.lines import lines_at, read_lines
         from agentv.store.results import read_results
 
+        if self.run.places is not None:
+            yield from (_checked(self.run, place, line) for place, line in lines_at(self.run.index, self.run.places))
+            return
         replaced = replaced_lines(self.run.index)
         lines = ((number, line) for number, line in read_lines(self.run.index) if number not in replaced)
         if self.whole:

@@ -59,7 +59,7 @@ def _row(run: ListedRun) -> dict[str, Cell]:
     row = dict.fromkeys(("RUN", "STATE", "CASES PASSED", "RATE", "95% INTERVAL", "COST", "TIME", "WHAT"), _UNKNOWN)
     row["RUN"] = (one_line(run.run_id, 40), None)
     row["STATE"] = (run.state, _STYLES.get(run.state))
-    row["WHAT"] = (run.problem and one_line(run.problem, 300), "wrong") if run.problem else (_what(run), None)
+    row["WHAT"] = (run.problem and one_line(run.problem, 300), "wrong") if run.problem else (what_of(run), None)
     if run.state == "being written":
         of = "" if run.planned is None else f" of {run.planned}"
         row["CASES PASSED"] = (f"{run.done}{of} trials done", "tested")
@@ -78,7 +78,7 @@ def _row(run: ListedRun) -> dict[str, Cell]:
     return row
 
 
-def _what(run: ListedRun) -> str:
+def what_of(run: ListedRun) -> str:
     """`refunds, orders on gpt`."""
     suites, targets = _named(run.suites), _named(run.targets)
     return f"{suites} on {targets}" if targets else suites

@@ -34,7 +34,8 @@ def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
         yield f"{plural(noted, f'passed {what}')} with a check that did not pass"
     yield ", ".join([_rate(summary), *_mean(summary)])
     yield from _prompts(summary)
-    yield f"{_cost(summary)}, {duration(summary.duration_ms)}"
+    # nobody timed a run that was killed
+    yield f"{_cost(summary)}, {duration(summary.duration_ms)}" if summary.duration_ms else _cost(summary)
     yield _tokens(summary)
     yield f"results: {one_line(results)}"
 

@@ -9,13 +9,18 @@ from pathlib import Path
 from agentv.app.results.finding import runs_in
 from agentv.errors import StoreError
 from agentv.model.runs import ListedRun, RunState
+from agentv.model.selection import Selection
 from agentv.model.summary import Summary
 from agentv.model.values import Json, JsonObject
 from agentv.spec.files import repository_root
 from agentv.store.directory import HISTORY, INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
+from agentv.store.index import RowIndex
 from agentv.store.lines import count_lines
-from agentv.store.reading import read_rows
+from agentv.store.reading import RowFacts, read_rows
 from agentv.store.summary import Planned, read_summary, summarize
+
+_LARGE = 8_000_000
+"""Bytes of rows that are not read at every look: their totals are kept in their index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ def _listed(path: Path) -> ListedRun:
         return replace(began, done=count_lines(path / INDEX))
     summary, timed = totals_of(path, record)
     # rows are counted only where the totals say that some trials did not end: the others have one each
-    done = count_lines(path / INDEX) if summary.trials.skipped else summary.trials.total
+    done = _rows(path) if summary.trials.skipped else summary.trials.total
     whole = planned is not None and done >= planned
     timing = summary.duration_ms if timed else None
     state: RunState = "finished" if whole else "interrupted"
@@ -75,8 +80,24 @@ def totals_of(path: Path, record: JsonObject) -> tuple[Summary, bool]:
     if _is_current(path):
         return read_summary(path / SUMMARY), True
     planned = Planned(cases=_number(record, "cases") or 0, trials=_number(record, "trials") or 0)
-    rows, replaced = read_rows(path / INDEX), read_rows(path / HISTORY)
-    return summarize(rows, run_id=path.name, planned=planned, duration_ms=0.0, replaced=replaced), False
+
+    def summing(rows: Iterator[RowFacts]) -> Summary:
+        replaced = read_rows(path / HISTORY)
+        return summarize(rows, run_id=path.name, planned=planned, duration_ms=0.0, replaced=replaced)
+
+    if not (path / INDEX).exists() or (path / INDEX).stat().st_size < _LARGE:
+        return summing(read_rows(path / INDEX)), False
+    with RowIndex.of(path, summing=summing, keep=not is_being_written(path)) as index:
+        return index.totals() or summing(read_rows(path / INDEX)), False
+
+
+def _rows(path: Path) -> int:
+    """How many trials of a run have a row."""
+    index = RowIndex.there(path)
+    if index is None:
+        return count_lines(path / INDEX)
+    with index:
+        return index.counts(Selection()).total
 
 
 def _is_current(path: Path) -> bool:

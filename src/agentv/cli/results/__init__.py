@@ -8,10 +8,12 @@ from agentv.cli.lazy import LazyCommands
 
 COMMANDS = {
     "list": "agentv.cli.results.list:command",
+    "show": "agentv.cli.results.show:command",
+    "export": "agentv.cli.results.export:command",
     "report": "agentv.cli.results.report:command",
 }
 
-NOT_YET = ("show", "export", "delete")
+NOT_YET = ("delete",)
 
 
 @click.group(
