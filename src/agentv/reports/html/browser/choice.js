@@ -7,10 +7,10 @@ const ORDERS = {
   slowest: "Slowest first",
   costliest: "Costliest first",
 };
-const CHOICES = ["status", "suite", "target", "prompt", "tag", "assertion", "change", "q", "order"];
+const CHOICES = ["status", "suite", "target", "prompt", "tag", "assertion", "why", "change", "q", "order"];
 
 function emptyChoice() {
-  return { status: "", suite: "", target: "", prompt: "", tag: "", assertion: "", change: "", q: "", order: "worst" };
+  return { status: "", suite: "", target: "", prompt: "", tag: "", assertion: "", why: "", change: "", q: "", order: "worst" };
 }
 
 function choiceFrom(parameters) {
@@ -59,10 +59,28 @@ function chosenCases(run, choice) {
       (!choice.target || one.target === choice.target) &&
       (!choice.prompt || one.prompt === choice.prompt) &&
       (!choice.tag || one.tags.includes(choice.tag)) &&
+      (!choice.why || whyOf(one) === choice.why) &&
       (!choice.change || one.change === choice.change) &&
       asserted(one),
   );
   return ordered(found, choice.order);
+}
+
+// Why a case did not pass; null of one that did, or was never begun.
+function whyOf(one) {
+  return one.status === "failed" || one.status === "errored" ? one.teaser : null;
+}
+
+// The reasons why cases did not pass, the most frequent first.
+function reasons(run) {
+  const found = new Map();
+  for (const one of run.cases) {
+    const why = whyOf(one);
+    if (why === null) continue;
+    if (!found.has(why)) found.set(why, []);
+    found.get(why).push(one);
+  }
+  return [...found].map(([why, cases]) => ({ why, cases })).sort((first, second) => second.cases.length - first.cases.length);
 }
 
 const SEVERITY = { failed: 0, errored: 1, skipped: 2, passed: 3 };

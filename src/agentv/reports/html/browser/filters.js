@@ -54,10 +54,12 @@ class Filters {
       prompts.length > 1 ? this.select("prompt", "All prompts", plain(prompts)) : null,
       tags.length ? this.select("tag", "All tags", plain(tags)) : null,
       this.run.tables.assertions.length ? this.select("assertion", "All assertions", assertionChoices(this.run)) : null,
+      this.select("why", "Any reason", reasonChoices(this.run)),
     ];
   }
 
   select(name, all, choices) {
+    if (!choices.length) return null;
     const options = choices.map(([value, label]) => element("option", { value }, shortened(label)));
     if (name !== "order") options.unshift(element("option", { value: "" }, all));
     const made = element("select", { "aria-label": all, "data-name": name, change: () => this.changed({ ...this.choice, [name]: made.value }) }, options);
@@ -93,6 +95,10 @@ class Filters {
     const rate = interval ? ` · ${percent(counts.passed / judged)} passed (${percent(interval[0])} to ${percent(interval[1])})` : "";
     this.told.textContent = searching ? `${some}, searching…` : some + rate;
   }
+}
+
+function reasonChoices(run) {
+  return reasons(run).slice(0, MOST_NAMES).filter(({ cases }) => cases.length > 1).map(({ why, cases }) => [why, `${cases.length} × ${plainly(why)}`]);
 }
 
 function shortened(label) {

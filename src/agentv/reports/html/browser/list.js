@@ -9,7 +9,7 @@ class CaseList {
     this.cases = [];
     this.selected = -1;
     this.rows = element("div", { class: "rows", role: "list", "aria-label": "Cases" });
-    this.element = element("div", { class: "list", tabindex: 0, scroll: () => this.later() }, this.rows);
+    this.element = element("div", { class: "list", tabindex: 0, role: "group", "aria-label": "List of cases", scroll: () => this.later() }, this.rows);
     new ResizeObserver(() => this.later()).observe(this.element);
   }
 

@@ -11,8 +11,8 @@ function overview(state) {
     verdict(state),
     base ? since(state) : null,
     needsLook(state),
-    groupTables(state),
     byAssertion(state),
+    groupTables(state),
     run.cases.length > 1 ? section("Scores", element("div", { class: "panel" }, scoresDrawing(run.cases), scoresAxis())) : null,
     about(run),
   );
@@ -66,14 +66,30 @@ function scoresAxis() {
   return element("div", { class: "scale", "aria-hidden": "true" }, ["0", "0.25", "0.5", "0.75", "1"].map((tick) => element("span", {}, tick)));
 }
 
+// Reasons that several cases share; where each has its own, the cases that did worst.
 function needsLook(state) {
-  const bad = ordered(state.run.cases.filter((one) => one.status === "failed" || one.status === "errored"), "worst");
-  if (!bad.length) return null;
-  const rest = bad.length - LOOKS;
-  return section(
-    "Worst first",
-    element("ol", { class: "panel looks" }, bad.slice(0, LOOKS).map((one) => element("li", {}, lookLink(state, one)))),
-    rest > 0 ? element("p", { class: "after" }, element("a", { href: state.chosen({ status: "failed errored" }) }, `and ${count(rest, "more case")}`)) : null,
+  const found = reasons(state.run);
+  if (!found.length) return null;
+  if (found[0].cases.length > 1)
+    return section("What went wrong", element("ol", { class: "panel looks" }, found.slice(0, LOOKS).map((one) => element("li", {}, reasonLink(state, one)))), after(state, found.slice(LOOKS)));
+  const bad = ordered(found.map(({ cases }) => cases[0]), "worst");
+  return section("Worst first", element("ol", { class: "panel looks" }, bad.slice(0, LOOKS).map((one) => element("li", {}, lookLink(state, one)))), after(state, found.slice(LOOKS)));
+}
+
+function after(state, rest) {
+  const number = rest.reduce((cases, one) => cases + one.cases.length, 0);
+  return number ? element("p", { class: "after" }, element("a", { href: state.chosen({ status: "failed errored" }) }, `and ${count(number, "more case")}`)) : null;
+}
+
+function reasonLink(state, { why, cases }) {
+  const examples = cases.slice(0, 4).map((one, number) => [number ? ", " : null, inline(one.id)]);
+  return element(
+    "a",
+    { class: "look", href: cases.length > 1 ? state.chosen({ why }) : state.address(cases[0]) },
+    statusIcon(cases[0].status),
+    element("span", { class: "id" }, inline(why)),
+    element("span", { class: "score" }, count(cases.length, "case")),
+    element("span", { class: "why" }, examples, cases.length > 4 ? ", …" : null),
   );
 }
 

@@ -65,11 +65,12 @@ class Page {
     const parameters = new URLSearchParams(query);
     const choice = choiceFrom(parameters);
     const one = path.startsWith("#/case/") ? (this.routes.get(path.slice(7)) ?? null) : null;
-    const samePage = path === this.path && Number(parameters.get("sample")) === this.sample;
-    if (!this.found.length || choiceText(choice) !== choiceText(this.choice)) this.search(choice, one);
+    const samePage = this.drawn && path === this.path && Number(parameters.get("sample")) === this.sample;
+    const sameChoice = this.path !== undefined && choiceText(choice) === choiceText(this.choice);
     this.path = path;
     this.sample = Number(parameters.get("sample"));
     this.opened = one;
+    if (!sameChoice) this.search(choice);
     document.body.dataset.page = one ? "case" : path === "#/cases" ? "cases" : "overview";
     this.mark();
     this.list.select(one ? this.found.indexOf(one) : this.list.selected);
@@ -92,21 +93,22 @@ class Page {
 
   mark() {
     for (const link of document.querySelectorAll("nav [data-page]")) {
-      const here = link.dataset.page === (document.body.dataset.page === "case" ? "cases" : document.body.dataset.page);
-      link.toggleAttribute("aria-current", here);
+      const here = PHONE.matches ? document.body.dataset.page : this.opened ? "case" : "overview";
+      if (link.dataset.page === here) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
       link.setAttribute("href", this.withChoice(link.dataset.page === "cases" ? "#/cases" : "#/"));
     }
   }
 
   // Cases by the filters at once, by text as they are found.
-  search(choice, opened) {
+  search(choice) {
     this.stop?.();
     this.choice = choice;
     this.filters.show(choice);
     const cases = chosenCases(this.run, choice);
     const show = (found, ended) => {
       this.found = found;
-      this.list.show(found, found.indexOf(this.opened ?? opened));
+      this.list.show(found, found.indexOf(this.opened));
       this.filters.tell(found, !ended);
     };
     this.list.element.scrollTop = 0;

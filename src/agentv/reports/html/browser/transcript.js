@@ -2,6 +2,8 @@
 
 const ROLE_WORDS = { system: "System", user: "User", assistant: "Assistant", tool: "Tool" };
 const SHORT = 1500;
+const MANY = 4;
+const LAST = 2;
 
 function messageOf(message) {
   const calls = (message.calls ?? []).map(callOf);
@@ -45,8 +47,12 @@ function answerText(told) {
 function inputOf(told) {
   const messages = told.input ?? [];
   if (!messages.length) return null;
-  const several = messages.length > 1;
-  return section(several ? `Input: ${messages.length} messages` : "Input", element("div", { class: "panel messages" }, messages.map(messageOf)));
+  const early = messages.length > MANY ? messages.slice(0, -LAST) : [];
+  const late = messages.slice(early.length);
+  return section(
+    messages.length > 1 ? `Input: ${messages.length} messages` : "Input",
+    element("div", { class: "panel messages" }, early.length ? folded(count(early.length, "earlier message"), () => element("div", { class: "messages" }, early.map(messageOf))) : null, late.map(messageOf)),
+  );
 }
 
 function turnsOf(told) {
