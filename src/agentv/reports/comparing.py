@@ -14,7 +14,8 @@ LARGEST = 200_000
 def compared(reference: str, answer: str) -> list[str] | None:
     """What differs, `-` before lines of the reference and `+` before those of the answer, and what stands around it.
 
-    None where the texts are the same but for white space around them. Every line is safe to be shown. Of texts that are too long to be compared only that is said.
+    None where the texts are the same but for white space around them. Every line is safe to be shown. Of texts that
+    are too long to be compared only that is said.
     """
     before, after = reference.strip(), answer.strip()
     if before == after:
