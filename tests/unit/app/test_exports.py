@@ -9,7 +9,7 @@ from pathlib import Path
 import junitparser
 import pytest
 
-from agentv.app.exports import EXPORTS, NOT_YET, check_exports, export_text, write_export, write_exports
+from agentv.app.exports import EXPORTS, Exported, check_exports, export_text, write_as, write_export, write_exports
 from agentv.app.results.stored import open_run
 from agentv.app.settings import outs_of
 from agentv.errors import StoreError, UsageError
@@ -77,6 +77,15 @@ def test_only_what_is_chosen_is_in_the_other_formats(run):
     assert "anna" in text(run, ".md")
 
 
+def test_a_page_is_of_trials(run):
+    page = text(run, ".html")
+    assert page.startswith("<!doctype html>")
+    assert "anna" in page
+    assert "hello anna" not in text(run, ".html", chosen=passed)
+    with pytest.raises(UsageError, match="nothing to report"):
+        export_text(run, ".html", lambda _: False)
+
+
 def test_trials_without_a_row_are_told_as_not_run(run):
     run.index.write_text("".join(run.index.read_text().splitlines(keepends=True)[1:]))
     (run.path / "summary.json").unlink()
@@ -98,7 +107,7 @@ def test_a_line_that_is_no_row_is_told_and_leaves_no_half_file(run, tmp_path):
 def test_the_suffix_names_the_format_unless_another_is_asked_for(run, tmp_path):
     write_export(run, tmp_path / "A.JSONL")
     assert (tmp_path / "A.JSONL").read_text() == run.index.read_text()
-    write_export(run, tmp_path / "rows.txt", suffix=".jsonl")
+    write_as(".jsonl", Exported(run), tmp_path / "rows.txt")
     assert (tmp_path / "rows.txt").read_text() == run.index.read_text()
     with pytest.raises(UsageError, match="names no format"):
         write_export(run, tmp_path / "rows.txt")
@@ -153,4 +162,4 @@ def test_a_slip_in_a_suffix_makes_no_directory(tmp_path, monkeypatch, slip, mean
 
 
 def test_every_format_of_the_specification_is_known():
-    assert {*EXPORTS, *NOT_YET} == {".jsonl", ".json", ".csv", ".xml", ".html", ".md"}
+    assert set(EXPORTS) == {".jsonl", ".json", ".csv", ".xml", ".html", ".md"}
