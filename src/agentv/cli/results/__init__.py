@@ -11,16 +11,14 @@ COMMANDS = {
     "show": "agentv.cli.results.show:command",
     "export": "agentv.cli.results.export:command",
     "report": "agentv.cli.results.report:command",
+    "delete": "agentv.cli.results.delete:command",
 }
-
-NOT_YET = ("delete",)
 
 
 @click.group(
     "results",
     cls=LazyCommands,
     places=COMMANDS,
-    not_yet=NOT_YET,
     epilog="Example: agentv results list",
 )
 def group() -> None:
