@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
-from agentv.app.exports import EXPORTS, is_export
+from agentv.app.export_formats import EXPORTS
+from agentv.app.exports import is_export
 from agentv.errors import UsageError
 from agentv.model.suite import Case, TargetSpec
 from agentv.model.values import Json

@@ -9,7 +9,8 @@ from pathlib import Path
 import junitparser
 import pytest
 
-from agentv.app.exports import EXPORTS, Exported, check_exports, export_text, write_as, write_export, write_exports
+from agentv.app.export_formats import EXPORTS, Exported
+from agentv.app.exports import check_exports, export_text, write_as, write_export, write_exports
 from agentv.app.results.stored import open_run
 from agentv.app.settings import outs_of
 from agentv.errors import StoreError, UsageError

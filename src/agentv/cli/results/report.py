@@ -10,7 +10,7 @@ import click
 from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
-    from agentv.app.exports import Exported
+    from agentv.app.export_formats import Exported
 
 _SUFFIXES = {"html": ".html", "md": ".md", "junit": ".xml"}
 """Option → the format that it asks for."""
@@ -28,7 +28,8 @@ def command(run: str, against: str | None, *, partial: bool, **files: str | None
 
     FILE may be - for stdout.
     """
-    from agentv.app.exports import Exported, write_as
+    from agentv.app.export_formats import Exported
+    from agentv.app.exports import write_as
     from agentv.app.results.stored import open_run
     from agentv.reports.text import one_line
 
