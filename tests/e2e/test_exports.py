@@ -105,11 +105,26 @@ def test_reports_of_a_run_that_was(suite):
     assert cases_in(suite.path / "report.txt") == 2
 
 
+def test_a_page_of_a_run_and_of_what_changed_since_another(suite):
+    suite.run("eval", "a.eval.yaml", "-q", "-o", "before")
+    suite.write("a.eval.yaml", SUITE.replace("target: echo", "target: mock:changed"))
+    assert suite.run("eval", "a.eval.yaml", "-q", "-o", "after", "-o", "alone.html").status == 1
+    ended = suite.run("results", "report", "after", "--html", "both.html", "--against", "before")
+    assert (ended.status, ended.stderr) == (0, "wrote both.html\n")
+    alone, both = ((suite.path / name).read_text() for name in ("alone.html", "both.html"))
+    assert alone.startswith("<!doctype html>")
+    ids = [json.loads((suite.path / name / "run.json").read_text())["run_id"] for name in ("before", "after")]
+    assert [one in alone for one in ids] == [False, True]
+    assert [one in both for one in ids] == [True, True]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         ((), "no report is asked for"),
         (("--md", "a", "--junit", "a"), "two reports are asked for in one file"),
+        (("--md", "a", "--against", "last"), "--against is shown in a page alone"),
+        (("out", "--html", "a", "--against", "empty"), "nothing to report: the run empty"),
         (("other", "--md", "a"), "no run 'other'"),
         (("out", "--md", "none/a.md"), "there is no directory none"),
         (("empty", "--md", "a.md"), "no trial of the run empty has ended"),
