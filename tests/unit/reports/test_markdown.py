@@ -5,10 +5,11 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from agentv.model.response import Failure
 from agentv.model.summary import Counts, Group
 from agentv.reports.markdown import GROUPS, LONGEST_COMMENT, render_markdown
 from agentv.reports.view import RunView
@@ -123,10 +124,15 @@ HOSTILE = st.lists(st.sampled_from(BITS), max_size=12).map("".join)
 
 
 @given(HOSTILE, HOSTILE, HOSTILE)
+@example("````\n<script>\n![y](z)", "</code><script>", "</code><script>")
 def test_no_text_is_read_as_markdown_or_html(output, said, name):
     score = scored(False, text=said, evidence=said, name=name or "x")
     subject = trial(name, target=said, suite=name, prompt_id=said)
-    results = [finished("failed", trial=subject, output=output, scores=[score]), finished("errored", trial=subject)]
+    error = Failure("target-failed", said)
+    results = [
+        finished("failed", trial=subject, output=output, scores=[score]),
+        finished("errored", trial=subject, error=error),
+    ]
     summary = replace(SUMMARY, by_suite={name: GROUP, f"{name}1": GROUP})
     page = page_of(*results, summary=summary)
     assert set(page.elements) <= OURS
