@@ -173,7 +173,7 @@ def outs_of(outs: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
 def _check_suffix(directory: str) -> None:
     """Refuse `report.htm`, of which a directory would be made."""
     suffix = Path(directory).suffix.lower()
-    if not suffix or directory.endswith("/") or Path(directory).is_dir():
+    if len(suffix) < len(".xml") or directory.endswith("/") or Path(directory).is_dir():  # `out.d` is no slip
         return
     from agentv.spec.nearest import nearest
 

@@ -147,6 +147,7 @@ def test_places_are_checked_before_a_run(run, tmp_path):
 def test_outs_are_a_directory_and_exports():
     assert outs_of(("a.csv", "out", "b.MD", "a.csv")) == ("out", ("a.csv", "b.MD"))
     assert outs_of(("results-1.2", "x.xml")) == ("results-1.2", ("x.xml",))
+    assert outs_of(("out.d",)) == ("out.d", ())
     assert outs_of(("odd.md/",)) == ("odd.md/", ())
     with pytest.raises(UsageError, match="two run directories: a and b"):
         outs_of(("a", "b"))
