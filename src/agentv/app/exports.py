@@ -9,13 +9,18 @@ import os
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentv.app.results.stored import StoredRun
 from agentv.errors import StoreError, UsageError
 from agentv.model.summary import Summary
 from agentv.model.trial import TrialResult
+from agentv.spec.files import is_directory
 from agentv.store.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY
 from agentv.store.whole_file import check_place, write_whole
+
+if TYPE_CHECKING:
+    from agentv.reports.html import HtmlReport
 
 Choice = Callable[[TrialResult], bool]
 """Whether a trial is in an export."""
@@ -31,10 +36,11 @@ def everything(_: TrialResult) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What an export is of: a run, and those of its trials that were chosen."""
+    """What an export is of: a run, those of its trials that were chosen, and the run that it is compared with."""
 
     run: StoredRun
-    chosen: Choice
+    chosen: Choice = everything
+    against: StoredRun | None = None
 
     @property
     def whole(self) -> bool:
@@ -121,52 +127,85 @@ def _markdown(exported: Exported) -> Iterator[str]:
     yield render_markdown(view, exported.totals(), here=run.root, results=shown_from(str(run.path), run.root))
 
 
+def _html(exported: Exported) -> Iterator[str]:
+    from agentv.reports.html import render
+
+    against = exported.against
+    return render(_report(exported), None if against is None else _report(Exported(against)))
+
+
+def _report(exported: Exported) -> HtmlReport:
+    """A run as the page wants it.
+
+    Raises:
+        UsageError: nothing is in it.
+    """
+    from agentv.reports.html import HtmlReport
+
+    run = exported.run
+    if next(exported.results(), None) is None:
+        raise UsageError(f"there is nothing to report: the run {run.run_id} holds no such trial")
+    return HtmlReport.of(run.run_id, run.record, exported.totals(), exported.results(), run.root)
+
+
 EXPORTS: Mapping[str, Renderer] = {
     ".jsonl": _jsonl,
     ".json": _json,
     ".csv": _csv,
     ".xml": _junit,
+    ".html": _html,
     ".md": _markdown,
 }
 """By the suffix of the file, in small letters."""
 
-NOT_YET = (".html",)
-"""Formats that are known, and refused."""
-
-FORMATS = (*EXPORTS, *NOT_YET)
-"""The suffixes of all of them."""
-
 
 def is_export(path: str) -> bool:
     """Whether a value of `--out` asks for an export rather than for a run directory."""
-    return Path(path).suffix.lower() in FORMATS and not path.endswith("/")
+    return Path(path).suffix.lower() in EXPORTS and not path.endswith("/")
 
 
-def write_export(run: StoredRun, path: Path, chosen: Choice = everything, *, suffix: str | None = None) -> None:
-    """Write a run to a file. It is there as a whole, or not at all.
+def write_export(run: StoredRun, path: Path, chosen: Choice = everything) -> None:
+    """Write a run to a file, in the format that its suffix names. It is there as a whole, or not at all.
 
     Args:
         run: which must have ended, or be taken as far as it is.
         path: of the file; one that is there is replaced.
         chosen: which of its trials.
-        suffix: the key of the format in `EXPORTS`; None: that of the path.
 
     Raises:
         UsageError: the suffix names no format, or the path is no place for an export.
         StoreError: the run cannot be read, or the system refuses to write.
     """
-    check_export(path, run.path, suffix=suffix)
-    write_whole(path, export_text(run, suffix or path.suffix, chosen))
+    write_as(path.suffix, Exported(run, chosen), path)
+
+
+def write_as(suffix: str, exported: Exported, path: Path) -> None:
+    """Write a file as `write_export` does, in the format of a suffix that need not be its own.
+
+    Raises:
+        UsageError, StoreError: as `write_export`.
+    """
+    check_export(path, exported.run.path, suffix=suffix)
+    write_whole(path, rendered(suffix, exported))
 
 
 def export_text(run: StoredRun, suffix: str, chosen: Choice = everything) -> Iterator[str]:
+    """What `write_export` writes, piece by piece.
+
+    Raises:
+        UsageError, StoreError: as `rendered`.
+    """
+    return rendered(suffix, Exported(run, chosen))
+
+
+def rendered(suffix: str, exported: Exported) -> Iterator[str]:
     """The text of an export, piece by piece, in the format that a suffix names.
 
     Raises:
-        UsageError: it names none.
+        UsageError: it names none, or there is nothing to report.
         StoreError: as the pieces are taken: the run cannot be read.
     """
-    return _renderer(suffix)(Exported(run, chosen))
+    return _renderer(suffix)(exported)
 
 
 def write_exports(run: StoredRun, paths: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -216,11 +255,12 @@ def check_export(path: Path, run: Path | None, *, suffix: str | None = None) -> 
     """
     _renderer(suffix or path.suffix, path)
     inside = run is not None and os.path.realpath(path.parent) == os.path.realpath(run)
-    if path.name in _OWN and (inside or (path.parent / RUN).is_file()):
+    there = is_directory(str(path.parent))
+    if path.name in _OWN and (inside or (there and (path.parent / RUN).is_file())):
         raise UsageError(f"{path} belongs to the run itself", "give the export another name")
-    if inside and not path.parent.exists():
+    if inside and not there:
         return  # the run makes it
-    if not path.parent.exists():
+    if not there:
         raise UsageError(f"cannot write {path}: there is no directory {path.parent}", f"mkdir -p {path.parent}")
     check_place(path)
 
@@ -229,6 +269,4 @@ def _renderer(suffix: str, path: Path | str = "it") -> Renderer:
     found = EXPORTS.get(suffix.lower())
     if found is not None:
         return found
-    if suffix.lower() in NOT_YET:
-        raise UsageError(f"exports in {suffix} are known and not supported yet [not-yet]")
-    raise UsageError(f"cannot export to {path}: its suffix names no format", f"known are {', '.join(FORMATS)}")
+    raise UsageError(f"cannot export to {path}: its suffix names no format", f"known are {', '.join(EXPORTS)}")

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
-from agentv.app.exports import FORMATS, is_export
+from agentv.app.exports import EXPORTS, is_export
 from agentv.errors import UsageError
 from agentv.model.suite import Case, TargetSpec
 from agentv.model.values import Json
@@ -176,7 +176,7 @@ def _check_suffix(directory: str) -> None:
         return
     from agentv.spec.nearest import nearest
 
-    meant = nearest(suffix, FORMATS)
+    meant = nearest(suffix, EXPORTS)
     if meant is not None:
         hint = f"did you mean '{meant}'? To name a run directory so, end it with a '/'"
         raise UsageError(f"--out {directory}: there is no export with the suffix '{suffix}'", hint)

@@ -33,6 +33,8 @@ GROUPS = 20
 _NAME, _WHY = 80, 200
 """Characters of a name, and of what failed, in a table."""
 
+_VERDICTS: dict[Kind, str] = {"failed": "Failed", "errored": "Errored", "skipped": "Not run", "noted": "Passed"}
+
 _LISTED: tuple[Kind, ...] = ("failed", "errored", "skipped")
 
 _BACKTICKS = re.compile("`+")
@@ -49,7 +51,7 @@ def render_markdown(view: RunView, summary: Summary, *, here: str, results: str)
     """
     page = _Page(LONGEST_COMMENT - _CLOSING)
     page.add(f"### agentv: {plural(summary.cases.total, 'case')}: {outcomes(summary.cases)}\n\n{_said(summary)}\n")
-    page.add("\n" + "".join(_totals(summary)))
+    page.add("".join(_totals(summary)))
     trials = [trial for kind in _LISTED for trial in view.trials(kind)]
     several = view.several_targets
     if trials:
@@ -110,13 +112,15 @@ def _said(summary: Summary) -> str:
 
 
 def _totals(summary: Summary) -> Iterator[str]:
-    """A table: all cases, and where there are several suites, targets or prompts each of them."""
-    yield "| | cases | passed | failed | errored | not run | pass rate | 95% interval | mean score |\n"
+    """A table of the suites, the targets and the prompts, where there are several; else there is no more to say."""
+    groups = [*_groups("suite", summary.by_suite), *_groups("target", summary.by_target)]
+    groups += _groups("prompt", summary.by_prompt)
+    if not groups:
+        return
+    yield "\n| | cases | passed | failed | errored | not run | pass rate | 95% interval | mean score |\n"
     yield "| --- | --: | --: | --: | --: | --: | --: | --: | --: |\n"
     yield _group("all", Group(summary.cases, summary.pass_rate, summary.mean_score))
-    yield from _groups("suite", summary.by_suite)
-    yield from _groups("target", summary.by_target)
-    yield from _groups("prompt", summary.by_prompt)
+    yield from groups
 
 
 def _groups(what: str, groups: Mapping[str, Group]) -> Iterator[str]:
@@ -143,19 +147,21 @@ def _row(trial: TrialView, several: bool) -> str:
     found = "" if first is None else _cell(check(first), _WHY)
     more = len(trial.findings) - 1
     checks = f"{found} and {more} more" if more > 0 else found
-    return f"| {_cell(label(trial, targets=several), _NAME)} | {_cell(reason(trial), _WHY)} | {checks} |\n"
+    happened = f"{_VERDICTS[trial.kind]}: {_cell(reason(trial), _WHY)}"
+    return f"| {_cell(label(trial, targets=several), _NAME)} | {happened} | {checks} |\n"
 
 
 def _details(trial: TrialView, here: str, several: bool) -> str:
     """A trial folded away: its checks, then its answer. A line of HTML is raw up to the next empty line."""
     name, why = label(trial, targets=several), reason(trial)
     summary = f"<code>{escape(one_line(name, LONGEST))}</code>: <code>{escape(one_line(why, LONGEST))}</code>"
-    lines = [f"<details><summary>{trial.kind} {summary}</summary>", ""]
-    lines += [_finding(finding, here) for finding in trial.findings]
+    parts = [f"<details><summary>{_VERDICTS[trial.kind]}: {summary}</summary>"]
+    if trial.findings:
+        parts.append("\n".join(_finding(finding, here) for finding in trial.findings))
     if trial.output is not None:
         cut = " (its beginning)" if len(trial.output) >= OUTPUT_KEPT else ""
-        lines += ["", f"Answer{cut}:", "", *_fenced(trial.output)]
-    return "\n".join([*lines, "", "</details>", ""])
+        parts.append(f"Answer{cut}:\n\n{_fenced(trial.output)}")
+    return "\n\n".join([*parts, "</details>\n"])
 
 
 def _finding(finding: Finding, here: str) -> str:
@@ -165,12 +171,10 @@ def _finding(finding: Finding, here: str) -> str:
     return f"- {finding.state}: {code(check(finding), LONGEST)}{evidence}{at}"
 
 
-def _fenced(text: str) -> Iterator[str]:
+def _fenced(text: str) -> str:
     """The text between fences longer than any that stands in it."""
     fence = "`" * max(3, _longest_run(text) + 1)
-    yield f"{fence}text"
-    yield safe(text)
-    yield fence
+    return f"{fence}text\n{safe(text)}\n{fence}"
 
 
 def code(text: str, longest: int) -> str:

@@ -38,11 +38,11 @@ def check_place(path: Path) -> None:
     Raises:
         StoreError: something that is no file is there, or the system refuses.
     """
-    if path.is_dir():
-        raise StoreError(f"cannot write {path}: it is a directory")
-    if path.exists() and not path.is_file():
-        raise StoreError(f"cannot write {path}: it is no regular file")
     with _refusals(path):
+        if path.is_dir():
+            raise StoreError(f"cannot write {path}: it is a directory")
+        if path.exists() and not path.is_file():
+            raise StoreError(f"cannot write {path}: it is no regular file")
         new = _beside(path.resolve())
         new.touch()
         new.unlink()
