@@ -102,3 +102,20 @@ def test_reading_a_run_imports_nothing_heavy(ran):
 
     assert imported(ran, "results", "show") == (0, set())
     assert imported(ran, "results", "list") == (0, set())
+
+
+def test_a_run_whose_last_row_was_cut_off_is_shown_and_exported_without_it(ran):
+    index = next((ran.path / ".agentv" / "results").glob("*/index.jsonl"))
+    index.write_bytes(index.read_bytes()[:-100])
+    (run,) = json.loads(ran.run("results", "list", "--json").stdout)
+    assert (run["state"], run["done"], run["trials"]["skipped"]) == ("interrupted", 1, 1)
+    assert len(json.loads(ran.run("results", "show", "--json").stdout)["rows"]) == 1
+    assert ran.run("results", "export", "-o", "rows.jsonl", "-o", "rows.csv").status == 0
+    assert len((ran.path / "rows.jsonl").read_text().splitlines()) == 1
+
+
+def test_a_run_of_which_no_trial_ended_is_not_exported(ran):
+    next((ran.path / ".agentv" / "results").glob("*/index.jsonl")).write_bytes(b"")
+    ended = ran.run("results", "export", "-o", "rows.jsonl")
+    assert (ended.status, "there is nothing to export" in ended.stderr) == (2, True)
+    assert not (ran.path / "rows.jsonl").exists()
