@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
 
 import pytest
+
+from e2e.command import AGENTV
 
 SUITE = """
 name: support
@@ -40,6 +45,26 @@ def test_a_run_is_deleted_only_where_somebody_says_so(ran):
     assert len(json.loads(ran.run("results", "list", "--json").stdout)) == 1
     assert ran.run("results", "delete", "last", "--yes").stdout == "deleted 1 run\n"
     assert ran.run("results", "list", "--json").stdout == "[]\n"
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y\n", 0), ("n\n", 1), ("\n", 1)])
+def test_a_person_is_asked(ran, answer, left):
+    ours, theirs = pty.openpty()
+    os.write(ours, answer.encode())
+    process = subprocess.run(
+        [AGENTV, "results", "delete", "last"],
+        cwd=ran.path,
+        env=ran.environment,
+        stdin=theirs,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    os.close(ours)
+    os.close(theirs)
+    assert b"1 of 2" in process.stdout
+    assert b"delete 1 run, 0.0 MB? [y/N]" in process.stderr
+    assert len(json.loads(ran.run("results", "list", "--json").stdout)) == left
 
 
 @pytest.mark.parametrize("words", [(), ("last", "--keep", "1"), ("--older-than", "3 moons"), ("--keep", "-1")])
