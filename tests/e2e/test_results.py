@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
 
 import pytest
+
+from e2e.command import AGENTV
 
 SUITE = """
 name: support
@@ -40,6 +45,26 @@ def test_a_run_is_deleted_only_where_somebody_says_so(ran):
     assert len(json.loads(ran.run("results", "list", "--json").stdout)) == 1
     assert ran.run("results", "delete", "last", "--yes").stdout == "deleted 1 run\n"
     assert ran.run("results", "list", "--json").stdout == "[]\n"
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y\n", 0), ("n\n", 1), ("\n", 1)])
+def test_a_person_is_asked(ran, answer, left):
+    ours, theirs = pty.openpty()
+    os.write(ours, answer.encode())
+    process = subprocess.run(
+        [AGENTV, "results", "delete", "last"],
+        cwd=ran.path,
+        env=ran.environment,
+        stdin=theirs,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    os.close(ours)
+    os.close(theirs)
+    assert b"1 of 2" in process.stdout
+    assert b"delete 1 run, 0.0 MB? [y/N]" in process.stderr
+    assert len(json.loads(ran.run("results", "list", "--json").stdout)) == left
 
 
 @pytest.mark.parametrize("words", [(), ("last", "--keep", "1"), ("--older-than", "3 moons"), ("--keep", "-1")])
@@ -102,3 +127,20 @@ def test_reading_a_run_imports_nothing_heavy(ran):
 
     assert imported(ran, "results", "show") == (0, set())
     assert imported(ran, "results", "list") == (0, set())
+
+
+def test_a_run_whose_last_row_was_cut_off_is_shown_and_exported_without_it(ran):
+    index = next((ran.path / ".agentv" / "results").glob("*/index.jsonl"))
+    index.write_bytes(index.read_bytes()[:-100])
+    (run,) = json.loads(ran.run("results", "list", "--json").stdout)
+    assert (run["state"], run["done"], run["trials"]["skipped"]) == ("interrupted", 1, 1)
+    assert len(json.loads(ran.run("results", "show", "--json").stdout)["rows"]) == 1
+    assert ran.run("results", "export", "-o", "rows.jsonl", "-o", "rows.csv").status == 0
+    assert len((ran.path / "rows.jsonl").read_text().splitlines()) == 1
+
+
+def test_a_run_of_which_no_trial_ended_is_not_exported(ran):
+    next((ran.path / ".agentv" / "results").glob("*/index.jsonl")).write_bytes(b"")
+    ended = ran.run("results", "export", "-o", "rows.jsonl")
+    assert (ended.status, "there is nothing to export" in ended.stderr) == (2, True)
+    assert not (ran.path / "rows.jsonl").exists()

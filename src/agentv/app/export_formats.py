@@ -5,7 +5,7 @@ What a format looks like is decided in `reports`, from trials and totals alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -56,24 +56,26 @@ class Exported:
         from agentv.store.results import read_results
 
         if self.run.places is not None:
-            yield from (_checked(self.run, place, line) for place, line in lines_at(self.run.index, self.run.places))
+            yield from _checked(self.run, lines_at(self.run.index, self.run.places))
             return
         replaced = replaced_lines(self.run.index)
         lines = ((number, line) for number, line in read_lines(self.run.index) if number not in replaced)
         if self.whole:
-            yield from (_checked(self.run, number, line) for number, line in lines)
+            yield from _checked(self.run, lines)
             return
         for (_, line), result in zip(lines, read_results(self.run.index, self.run.root, replaced), strict=False):
             if self.chosen(result):
                 yield _text(line)
 
 
-def _checked(run: StoredRun, number: int, line: bytes) -> str:
-    from agentv.store.reading import key_of_row, not_a_row
+def _checked(run: StoredRun, lines: Iterable[tuple[int, bytes]]) -> Iterator[str]:
+    from agentv.store.reading import is_torn, key_of_row, not_a_row
 
-    if key_of_row(line) is None:
-        raise not_a_row(run.index, number, ValueError("it has no key"))
-    return _text(line)
+    for number, line in lines:
+        if key_of_row(line) is not None:
+            yield _text(line)
+        elif not is_torn(line):
+            raise not_a_row(run.index, number, ValueError("it has no key"))
 
 
 def _text(line: bytes) -> str:

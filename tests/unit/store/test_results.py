@@ -11,7 +11,7 @@ from agentv.model.message import Message, ToolCall
 from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse, TokenUsage
 from agentv.reports.view import RunView
 from agentv.store.encoding import to_json
-from agentv.store.results import read_results
+from agentv.store.results import read_results, read_results_at
 from agentv.store.rows import Places, row_of
 from doubles.trials import ROOT, errored_score, finished, graded, scored, trial
 
@@ -111,3 +111,17 @@ def test_an_answer_to_turns_is_held_against_the_reference_of_the_last(tmp_path):
     result = finished(trial=held_against(trial("t"), turns=turns))
     (again,) = read_results(written(tmp_path / "index.jsonl", [result]), ROOT)
     assert again.trial.case.expected_output == (Message("assistant", "two"),)
+
+
+def test_a_last_line_that_was_cut_off_is_passed_over(tmp_path):
+    path = written(tmp_path / "index.jsonl", RESULTS[:2])
+    path.write_bytes(path.read_bytes()[:-30])
+    assert [result.trial.case.id for result in read_results(path, ROOT)] == ["r"]
+
+
+def test_rows_are_read_where_they_begin(tmp_path):
+    path = written(tmp_path / "index.jsonl", RESULTS)
+    place = path.read_bytes().index(b"\n") + 1
+    assert [result.trial.case.id for result in read_results_at(path, ROOT, [place, 0])] == ["a", "r"]
+    with pytest.raises(StoreError, match="no row of a run begins at byte 5"):
+        list(read_results_at(path, ROOT, [5]))

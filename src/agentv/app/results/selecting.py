@@ -43,6 +43,15 @@ def choose(run: StoredRun, selection: Selection, limit: int | None = None) -> Ch
     return Chosen(replace(run, places=places), counts, len(places))
 
 
+def bytes_to_index(run: StoredRun) -> int:
+    """How much `choose` has to read before it can choose; nothing where that was read before."""
+    index = RowIndex.there(run.path)
+    if index is None:
+        return run.index.stat().st_size if run.index.exists() else 0
+    index.close()
+    return 0
+
+
 def _names(selection: Selection) -> list[str]:
     """What was asked for by name, as a person types it."""
     asked = {

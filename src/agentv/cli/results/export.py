@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from agentv.cli.results.choosing import choosing, selection_of
+from agentv.cli.results.choosing import choosing, chosen_of, selection_of
 from agentv.errors import ExitStatus, UsageError
 
 
@@ -23,7 +23,6 @@ def command(run: str, out: tuple[str, ...], limit: int | None, *, partial: bool,
     FILE ends in .jsonl, .json, .csv, .xml (JUnit), .md or .html. Totals in it are those of the whole run.
     """
     from agentv.app.exports import check_export, write_export
-    from agentv.app.results.selecting import choose
     from agentv.app.results.stored import open_run
     from agentv.model.selection import Selection
     from agentv.reports.text import one_line
@@ -34,9 +33,11 @@ def command(run: str, out: tuple[str, ...], limit: int | None, *, partial: bool,
     found = open_run(run, doing="export", partial=partial)
     for file in out:
         check_export(Path(file), found.path)
+    if not found.index.exists() or not found.index.stat().st_size:
+        raise UsageError(f"there is nothing to export: no trial of the run {found.run_id} has ended")
     selection, number = selection_of(chosen), None
     if limit is not None or selection != Selection():
-        picked = choose(found, selection, limit)
+        picked = chosen_of(found, selection, limit)
         found, number = picked.run, picked.wanted
     for file in out:
         write_export(found, Path(file))

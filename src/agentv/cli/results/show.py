@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from agentv.cli.results.choosing import choosing, selection_of
+from agentv.cli.results.choosing import choosing, chosen_of, selection_of
 from agentv.errors import ExitStatus
 
 SHOWN = 20
@@ -29,12 +29,11 @@ def command(run: str, limit: int | None, *, full: bool, partial: bool, as_json: 
     Of several options of one kind any is enough, of several kinds each must hold.
     """
     from agentv.app.results.listing import listed_run
-    from agentv.app.results.selecting import choose
     from agentv.app.results.stored import open_run
 
     found = open_run(run, doing="show", partial=partial)
     wanted = limit if limit is not None or as_json else SHOWN
-    picked = choose(found, selection_of(chosen), wanted)
+    picked = chosen_of(found, selection_of(chosen), wanted)
     if as_json:
         from agentv.app.exports import export_text
 
