@@ -12,9 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentv.app.exports import write_exports
 from agentv.app.partial import why_of_run
 from agentv.app.preparation import Prepared, max_errors_of, root_of, workers_of
 from agentv.app.results.finding import find_run
+from agentv.app.results.stored import StoredRun
 from agentv.app.run_record import record_of, settings_before
 from agentv.app.shelves import Shelves, shelves_of
 from agentv.app.sitting import Sat, sit
@@ -32,7 +34,7 @@ from agentv.model.events import Event, RunFinished, RunRegrades, RunResumed, Tar
 from agentv.model.suite import Suite
 from agentv.model.summary import Summary
 from agentv.model.trial import Trial, TrialResult
-from agentv.store.directory import HISTORY, INDEX, RUN, RunDirectory
+from agentv.store.directory import HISTORY, INDEX, RUN, SUMMARY, RunDirectory, read_document
 from agentv.store.journal import Journal
 from agentv.store.reading import read_rows
 from agentv.store.summary import Planned, summarize, write_summary
@@ -56,8 +58,9 @@ class Outcome:
         notes: what people should know of the directory, such as a torn line that was cut.
         held_back: cases that were not run because of what became of those that they hang on.
         fail_fast: the run was to stop at the first trial that does not pass, so that cases not run are no surprise.
-        problem: what could not be done beside the run, such as a cassette that must not be written.
+        problem: what could not be done beside the run, such as a cassette or an export that is not written.
         sittings: of the exams among the suites, each with its row in the log of its prompt.
+        exports: the files that the run was written to.
     """
 
     run_id: str
@@ -69,6 +72,7 @@ class Outcome:
     fail_fast: bool = False
     problem: str | None = None
     sittings: tuple[Sat, ...] = ()
+    exports: tuple[str, ...] = ()
 
     @property
     def status(self) -> ExitStatus:
@@ -265,6 +269,7 @@ class _Evaluation:
             why = tuple(why_of_run(prepared.settings, self._before, interrupted=interrupted))
             sittings = sit(prepared, rows, run_id=directory.run_id, why=why)
         told, failed = self._shelves.ended(interrupted=interrupted)
+        exports, faults = write_exports(self._stored(), prepared.settings.exports)
         return Outcome(
             directory.run_id,
             directory.path,
@@ -273,9 +278,16 @@ class _Evaluation:
             notes=(*mended, told) if told and not failed else mended,
             held_back=held_back,
             fail_fast=prepared.settings.fail_fast,
-            problem=told if failed else None,
+            problem="; ".join((*([told] if failed else []), *faults)) or None,
             sittings=sittings,
+            exports=exports,
         )
+
+    def _stored(self) -> StoredRun:
+        """The run as it lies on disk now."""
+        path = self._directory.path
+        record, summary = read_document(path / RUN), read_document(path / SUMMARY)
+        return StoredRun(path, self._root, self._directory.run_id, record, summary)
 
 
 def _damage(lines: int) -> Iterator[str]:
