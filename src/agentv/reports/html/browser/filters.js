@@ -13,7 +13,7 @@ class Filters {
     this.chips = this.outcomes();
     this.selects = this.choices(base);
     this.told = element("p", { class: "told", role: "status" });
-    this.clear = button("Clear", () => this.changed(emptyChoice()), { class: "quiet" });
+    this.clear = button("Clear", () => this.changed(cleared(this.choice)), { class: "quiet" });
     this.order = this.select("order", "Order", Object.entries(ORDERS));
     this.element = element(
       "div",

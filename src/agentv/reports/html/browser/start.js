@@ -52,7 +52,7 @@ class Page {
   }
 
   chosen(changes) {
-    return this.withChoice("#/cases", { ...emptyChoice(), ...changes });
+    return this.withChoice("#/cases", { ...cleared(this.choice), ...changes });
   }
 
   choose(choice) {
@@ -141,7 +141,7 @@ class Page {
     const active = document.activeElement;
     if (active?.matches("input, select")) active.blur();
     else if (this.opened) location.hash = PHONE.matches ? this.withChoice("#/cases") : this.home();
-    else if (isChosen(this.choice)) this.choose(emptyChoice());
+    else if (isChosen(this.choice)) this.choose(cleared(this.choice));
     else location.hash = "#/";
   }
 
