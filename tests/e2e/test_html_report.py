@@ -89,6 +89,12 @@ def test_the_overview_says_what_the_run_came_to_and_how_sure_that_is(opened):
     assert "$0.0163 ($0.0040 of it judges)" in tab.inner_text(".pairs")
 
 
+def test_a_page_that_holds_a_part_of_the_run_says_so(opened):
+    told = "These are the totals of the whole run; the page holds 1 trial of it."
+    assert told in opened([finished("failed")], summary=SUMMARY).inner_text(".verdict")
+    assert "the page holds" not in opened(everything(), summary=SUMMARY).inner_text(".verdict")
+
+
 def test_a_run_without_a_summary_is_counted_in_the_page(opened):
     tab = opened(everything())
     assert tab.locator(".tile strong").all_inner_texts() == ["3", "4", "2"]

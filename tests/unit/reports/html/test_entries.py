@@ -60,7 +60,7 @@ def test_a_case_with_one_sample_is_in_no_group():
         (finished("errored"), "timeout: no answer after 3 s"),
         (finished("failed"), "output lacks '30 days'"),
         (finished("failed", scores=[graded(0.3, False, name="tone")]), "tone"),
-        (finished(output="\n You may.\nYes."), "You may.\\nYes."),
+        (finished(output="\n You may.\nYes."), "You may. Yes."),
         (finished(output=None), ""),
         (finished(output="x\u202e" * 1000), ("x\\u202e" * 30)[: TEASER - 1] + "…"),
     ],

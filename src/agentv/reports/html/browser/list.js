@@ -2,6 +2,7 @@
 
 const ROW_HEIGHT = 58;
 const BEYOND = 8;
+const WHERE = 26;
 
 class CaseList {
   constructor(address) {
@@ -55,7 +56,7 @@ class CaseList {
       statusIcon(one.status),
       element("span", { class: "id" }, inline(one.id)),
       element("span", { class: "score" }, one.trials.length > 1 ? `${passedSamples(one)}/${one.trials.length}` : score(one.score)),
-      element("span", { class: "under" }, marks(one), inline(underneath(one))),
+      element("span", { class: "under" }, marks(one), inline(underneath(one, WHERE))),
     );
     const row = element("div", { role: "listitem", "aria-setsize": this.cases.length, "aria-posinset": number + 1 }, link);
     row.style.transform = `translateY(${number * ROW_HEIGHT}px)`;
@@ -71,13 +72,13 @@ function marks(one) {
   return found;
 }
 
-function underneath(one) {
+// Where a case belongs, as far as that tells it from others, and why it ended as it did.
+function underneath(one, most) {
   const tables = one.trials[0].run.tables;
   const where = [
     tables.suites.length > 1 ? one.suite : null,
     tables.prompts.length > 1 ? one.prompt : null,
     tables.targets.length > 1 ? one.target : null,
-    one.teaser,
   ];
-  return where.filter(Boolean).join(" · ");
+  return [...where.map((name) => name && shortened(name, most)), one.teaser].filter(Boolean).join(" · ");
 }

@@ -93,7 +93,8 @@ class Page {
 
   mark() {
     for (const link of document.querySelectorAll("nav [data-page]")) {
-      const here = PHONE.matches ? document.body.dataset.page : this.opened ? "case" : "overview";
+      const { page } = document.body.dataset;
+      const here = PHONE.matches && page !== "overview" ? "cases" : this.opened ? "case" : "overview";
       if (link.dataset.page === here) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
       link.setAttribute("href", this.withChoice(link.dataset.page === "cases" ? "#/cases" : "#/"));
