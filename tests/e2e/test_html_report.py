@@ -185,7 +185,7 @@ def suite_of(number):
             "passed" if passed else "failed",
             trial=subject,
             scores=checks,
-            output=f"The <answer> {one}" + (" zebra's" if one % 10 == 4 else ""),
+            output="so " * 60 + f"the <answer> {one}" + (" zebra's" if one % 10 == 4 else ""),
         )
 
 
@@ -268,6 +268,14 @@ def test_only_what_can_be_seen_of_a_long_list_is_there(opened):
     tab.wait_for_selector(".row.chosen:has-text('case-1500')")
 
 
+def test_the_tab_key_leads_through_the_whole_list(opened):
+    tab = opened(suite_of(100), at="#/cases?order=run")
+    tab.focus(".row >> nth=0")
+    for _ in range(40):
+        tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.querySelector('.id').textContent") == "case-40"
+
+
 def test_two_runs_stand_side_by_side(opened):
     before = [*(finished(trial=trial(name)) for name in ("a", "b", "c", "gone")), finished("failed", trial=trial("d"))]
     edited = trial("c")
@@ -307,8 +315,8 @@ def test_a_target_of_another_name_is_the_same_case_where_each_run_has_one(opened
 def test_on_paper_everything_is_unfolded(opened):
     tab = opened(everything(), at="#/case/refunds/fine/gpt")
     assert tab.locator(".grade[open]").count() == 0
-    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert "output contains '30 days'" in tab.inner_text(".grade")
+    unfolded = "() => { dispatchEvent(new Event('beforeprint')); return document.querySelector('.grade').innerText }"
+    assert "output contains '30 days'" in tab.evaluate(unfolded)  # at once: paper does not wait
     tab.evaluate("dispatchEvent(new Event('afterprint'))")
     assert tab.locator(".grade[open]").count() == 0
 

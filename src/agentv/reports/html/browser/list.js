@@ -9,6 +9,7 @@ class CaseList {
     this.address = address;
     this.cases = [];
     this.selected = -1;
+    this.drawn = new Map();
     this.rows = element("div", { class: "rows", role: "list", "aria-label": "Cases" });
     this.element = element("div", { class: "list", tabindex: 0, role: "group", "aria-label": "List of cases", scroll: () => this.later() }, this.rows);
     new ResizeObserver(() => this.later()).observe(this.element);
@@ -18,6 +19,8 @@ class CaseList {
     this.cases = cases;
     this.selected = selected;
     this.rows.style.height = `${Math.max(cases.length, 1) * ROW_HEIGHT}px`;
+    this.rows.replaceChildren(...(cases.length ? [] : [element("p", { class: "empty" }, "No case is like that.")]));
+    this.drawn.clear();
     this.draw();
   }
 
@@ -39,20 +42,35 @@ class CaseList {
     });
   }
 
+  // Rows that stay are left alone: whoever goes through them with the Tab key keeps the place.
   draw() {
     const first = Math.max(0, Math.floor(this.element.scrollTop / ROW_HEIGHT) - BEYOND);
     const last = Math.min(this.cases.length, Math.ceil((this.element.scrollTop + this.element.clientHeight) / ROW_HEIGHT) + BEYOND);
-    const rows = [];
-    for (let number = first; number < last; number += 1) rows.push(this.row(this.cases[number], number));
-    if (!this.cases.length) rows.push(element("p", { class: "empty" }, "No case is like that."));
-    this.rows.replaceChildren(...rows);
+    for (const [number, row] of this.drawn)
+      if (number < first || number >= last) {
+        row.remove();
+        this.drawn.delete(number);
+      }
+    let next = this.rows.firstChild;
+    for (let number = first; number < last; number += 1) {
+      const row = this.drawn.get(number) ?? this.row(this.cases[number], number);
+      if (this.drawn.has(number)) next = row.nextSibling;
+      else this.rows.insertBefore(row, next);
+      this.drawn.set(number, row);
+      this.highlight(row.firstChild, number === this.selected);
+    }
+  }
+
+  highlight(link, chosen) {
+    link.classList.toggle("chosen", chosen);
+    if (chosen) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
   }
 
   row(one, number) {
-    const chosen = number === this.selected;
     const link = element(
       "a",
-      { class: chosen ? "row chosen" : "row", href: this.address(one), "aria-current": chosen ? "true" : null },
+      { class: "row", href: this.address(one) },
       statusIcon(one.status),
       element("span", { class: "id" }, inline(one.id)),
       element("span", { class: "score" }, one.trials.length > 1 ? `${passedSamples(one)}/${one.trials.length}` : score(one.score)),
