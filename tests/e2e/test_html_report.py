@@ -63,7 +63,12 @@ def opened(browser, tmp_path):
     assert (wrong, hacked) == ([], [None] * len(hacked))
 
 
+SETTLED = "() => new Promise((done) => setTimeout(() => requestAnimationFrame(done)))"
+"""The page has followed its address, whose change is told by an event that comes after it."""
+
+
 def ids(tab):
+    tab.evaluate(SETTLED)
     tab.wait_for_function("() => !document.querySelector('.told').textContent.includes('searching')")
     return tab.locator(".row .id").all_inner_texts()
 

@@ -42,10 +42,12 @@ class CaseList {
     });
   }
 
-  // Rows that stay are left alone: whoever goes through them with the Tab key keeps the place.
-  draw() {
-    const first = Math.max(0, Math.floor(this.element.scrollTop / ROW_HEIGHT) - BEYOND);
-    const last = Math.min(this.cases.length, Math.ceil((this.element.scrollTop + this.element.clientHeight) / ROW_HEIGHT) + BEYOND);
+  // Rows that stay are left alone, and those around the one with the focus are there before the list has scrolled:
+  // whoever goes through them with the Tab key keeps the place.
+  draw(focused = null) {
+    const seen = [this.element.scrollTop / ROW_HEIGHT, (this.element.scrollTop + this.element.clientHeight) / ROW_HEIGHT];
+    const first = Math.max(0, Math.floor(Math.min(seen[0], focused ?? seen[0])) - BEYOND);
+    const last = Math.min(this.cases.length, Math.ceil(Math.max(seen[1], focused ?? seen[1])) + BEYOND);
     for (const [number, row] of this.drawn)
       if (number < first || number >= last) {
         row.remove();
@@ -76,7 +78,7 @@ class CaseList {
       element("span", { class: "score" }, one.trials.length > 1 ? `${passedSamples(one)}/${one.trials.length}` : score(one.score)),
       element("span", { class: "under" }, marks(one), inline(underneath(one, WHERE))),
     );
-    const row = element("div", { role: "listitem", "aria-setsize": this.cases.length, "aria-posinset": number + 1 }, link);
+    const row = element("div", { focusin: () => this.draw(number), role: "listitem", "aria-setsize": this.cases.length, "aria-posinset": number + 1 }, link);
     row.style.transform = `translateY(${number * ROW_HEIGHT}px)`;
     return row;
   }

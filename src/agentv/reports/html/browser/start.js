@@ -58,6 +58,7 @@ class Page {
   choose(choice) {
     const path = location.hash.split("?")[0] || "#/";
     location.replace(this.withChoice(path, choice));
+    this.follow(); // at once; the event comes later, and then finds nothing to do
   }
 
   follow() {
