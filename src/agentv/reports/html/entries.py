@@ -111,7 +111,7 @@ class Entries:
 
 def teaser(result: TrialResult) -> str:
     """Why a trial ended as it did, or how its answer begins: one line."""
-    return one_line(next(_reasons(result), ""), TEASER)
+    return one_line(" ".join(next(_reasons(result), "").split()), TEASER)
 
 
 def _reasons(result: TrialResult) -> Iterator[str]:

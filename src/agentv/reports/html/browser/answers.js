@@ -52,7 +52,8 @@ function checkChanges(before, now) {
 function sideBySide(one, other, titles) {
   const texts = [textOf(one), textOf(other)];
   if (texts[0] === texts[1]) return element("div", { class: "panel" }, element("p", { class: "note" }, `${titles[0]} and ${titles[1].toLowerCase()} are the same.`));
-  const rows = texts[0].length + texts[1].length > SIDES ? null : alignedLines(...texts);
+  const tooMuch = texts[0].length + texts[1].length > SIDES || texts.some((text) => oddPlaces(text).length > MOST_ODD);
+  const rows = tooMuch ? null : alignedLines(...texts);
   const head = element("div", { class: "sides head" }, titles.map((title) => element("h3", {}, title)));
   if (rows === null)
     return element("div", { class: "panel difference" }, head, element("p", { class: "note" }, "Too much differs to align the lines."), element("div", { class: "sides" }, [one, other].map((text) => element("div", { class: "half" }, longText(text)))));

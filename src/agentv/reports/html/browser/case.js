@@ -39,7 +39,7 @@ function caseHead(state, one, trial, told) {
       element("span", { class: "steps" }, step(-1, "‹ Previous", "k"), place < 0 ? null : `${(place + 1).toLocaleString("en")} of ${state.found.length.toLocaleString("en")}`, step(1, "Next ›", "j")),
     ),
     element("h1", { tabindex: -1 }, inline(one.id)),
-    told.description ? element("p", { class: "description", dir: "auto" }, safely(textOf(told.description))) : null,
+    told.description ? element("div", { class: "description" }, longText(told.description)) : null,
     element(
       "div",
       { class: "outcome" },

@@ -39,6 +39,6 @@ function checkOf(check) {
     "li",
     {},
     statusIcon(check.passed ? "passed" : "failed"),
-    element("div", {}, element("p", { class: "asked", dir: "auto" }, safely(textOf(check.text))), check.evidence ? longText(check.evidence, { class: "quote" }) : null),
+    element("div", {}, longText(check.text, { class: "asked" }), check.evidence ? longText(check.evidence, { class: "quote" }) : null),
   );
 }

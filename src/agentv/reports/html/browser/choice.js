@@ -13,6 +13,11 @@ function emptyChoice() {
   return { status: "", suite: "", target: "", prompt: "", tag: "", assertion: "", why: "", change: "", q: "", order: "worst" };
 }
 
+// Without filters, in the order that was chosen.
+function cleared(choice) {
+  return { ...emptyChoice(), order: choice.order };
+}
+
 function choiceFrom(parameters) {
   const choice = emptyChoice();
   for (const name of CHOICES) if (parameters.has(name)) choice[name] = parameters.get(name);

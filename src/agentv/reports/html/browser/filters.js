@@ -13,7 +13,7 @@ class Filters {
     this.chips = this.outcomes();
     this.selects = this.choices(base);
     this.told = element("p", { class: "told", role: "status" });
-    this.clear = button("Clear", () => this.changed(emptyChoice()), { class: "quiet" });
+    this.clear = button("Clear", () => this.changed(cleared(this.choice)), { class: "quiet" });
     this.order = this.select("order", "Order", Object.entries(ORDERS));
     this.element = element(
       "div",
@@ -101,8 +101,8 @@ function reasonChoices(run) {
   return reasons(run).slice(0, MOST_NAMES).filter(({ cases }) => cases.length > 1).map(({ why, cases }) => [why, `${cases.length} × ${plainly(why)}`]);
 }
 
-function shortened(label) {
-  return label.length > 60 ? `${label.slice(0, 59)}…` : label;
+function shortened(label, most = 60) {
+  return label.length > most ? `${label.slice(0, most - 1)}…` : label;
 }
 
 function countsOf(cases) {

@@ -48,7 +48,14 @@ function verdict(state) {
       element("li", {}, element("a", { class: `tile ${status}`, href: state.chosen({ status }) }, element("strong", {}, counts[status].toLocaleString("en")), statusIcon(status), STATUS_WORDS[status])),
     )),
     run.summary ? null : element("p", { class: "warning" }, "This run was cut: the numbers are those of the trials that had ended."),
+    holdsAll(run) ? null : element("p", { class: "warning" }, `These are the totals of the whole run; the page holds ${count(run.trials.length, "trial")} of it.`),
   );
+}
+
+// Whether every trial that ended is here: a page may hold those that somebody chose.
+function holdsAll(run) {
+  const counts = run.summary?.trials;
+  return !counts || counts.passed + counts.failed + counts.errored <= run.trials.length;
 }
 
 function heading(counts) {

@@ -52,12 +52,13 @@ class Page {
   }
 
   chosen(changes) {
-    return this.withChoice("#/cases", { ...emptyChoice(), ...changes });
+    return this.withChoice("#/cases", { ...cleared(this.choice), ...changes });
   }
 
   choose(choice) {
     const path = location.hash.split("?")[0] || "#/";
     location.replace(this.withChoice(path, choice));
+    this.follow(); // at once; the event comes later, and then finds nothing to do
   }
 
   follow() {
@@ -93,7 +94,8 @@ class Page {
 
   mark() {
     for (const link of document.querySelectorAll("nav [data-page]")) {
-      const here = PHONE.matches ? document.body.dataset.page : this.opened ? "case" : "overview";
+      const { page } = document.body.dataset;
+      const here = PHONE.matches && page !== "overview" ? "cases" : this.opened ? "case" : "overview";
       if (link.dataset.page === here) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
       link.setAttribute("href", this.withChoice(link.dataset.page === "cases" ? "#/cases" : "#/"));
@@ -141,7 +143,7 @@ class Page {
     const active = document.activeElement;
     if (active?.matches("input, select")) active.blur();
     else if (this.opened) location.hash = PHONE.matches ? this.withChoice("#/cases") : this.home();
-    else if (isChosen(this.choice)) this.choose(emptyChoice());
+    else if (isChosen(this.choice)) this.choose(cleared(this.choice));
     else location.hash = "#/";
   }
 

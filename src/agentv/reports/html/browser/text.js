@@ -4,6 +4,8 @@ const STEERING =
   /\r(?!\n)|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]|\p{Cs}/gu;
 const SHOWN = 20_000;
 const MORE = 200_000;
+const MOST_ODD = 1000;
+const INLINE = 2000;
 
 function spelled(character) {
   return `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
@@ -34,18 +36,31 @@ function lengthOf(told) {
 }
 
 function inline(told) {
-  return element("bdi", {}, safely(textOf(told)));
+  const text = textOf(told);
+  return element("bdi", {}, safely(text.slice(0, INLINE)), text.length > INLINE ? "…" : null);
+}
+
+// How many characters are spelled out, counted up to the most that are shown at once: each is an element to lay out.
+function oddPlaces(text) {
+  const places = [];
+  for (const found of text.matchAll(STEERING)) {
+    places.push(found.index);
+    if (places.length > MOST_ODD) break;
+  }
+  return places;
 }
 
 function characters(number) {
   return number < 10_000 ? `${number.toLocaleString("en")} characters` : `${Math.round(number / 1000).toLocaleString("en")} k characters`;
 }
 
-// Where a text is parted no pair of surrogates is torn.
-function partEnd(text, wanted) {
-  if (wanted >= text.length) return text.length;
-  const code = text.charCodeAt(wanted - 1);
-  return code >= 0xd800 && code <= 0xdbff ? wanted + 1 : wanted;
+// Where the next part of a text ends. No pair of surrogates is torn.
+function partEnd(text, begin, wanted) {
+  const places = oddPlaces(text.slice(begin, begin + wanted));
+  const end = begin + (places.length > MOST_ODD ? places[MOST_ODD] : wanted);
+  if (end >= text.length) return text.length;
+  const code = text.charCodeAt(end - 1);
+  return code >= 0xd800 && code <= 0xdbff ? end + 1 : end;
 }
 
 function longText(told, attributes = {}) {
@@ -54,7 +69,7 @@ function longText(told, attributes = {}) {
   const box = element("div", { class: "text" }, pre);
   let end = 0;
   const show = (number) => {
-    const next = partEnd(text, end + number);
+    const next = partEnd(text, end, number);
     pre.append(safely(text.slice(end, next)));
     end = next;
   };
