@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import get_args
 
 from agentv.model.summary import Summary
+from agentv.reports.samples import SHOWN, more_words, sampled_label, sampled_words
 from agentv.reports.text import one_line
 from agentv.reports.totals import money, plural, totals
 from agentv.reports.view import Finding, Kind, RunView, TrialView
@@ -23,7 +24,7 @@ def render_plain(view: RunView, summary: Summary, *, here: str, results: str) ->
         here: absolute path of the directory that paths are shown from.
         results: where the rows are, as a person would type it.
     """
-    return "\n".join([*_trials(view, here), *totals(summary, view.noted, results)])
+    return "\n".join([*_trials(view, here), *_samples(view, summary), *totals(summary, view.noted, results)])
 
 
 def progress_line(view: RunView) -> str:
@@ -41,6 +42,15 @@ def _trials(view: RunView, here: str) -> Iterator[str]:
             yield f"{_VERDICTS[kind]} {omitted} more, listed in the results"
     for why, number in view.stopped.items():
         yield f"{_VERDICTS['skipped']} {plural(number, 'trial')}: {one_line(why, LONGEST)}"
+
+
+def _samples(view: RunView, summary: Summary) -> Iterator[str]:
+    if summary.samples is None:
+        return
+    for case in summary.samples.by_case[:SHOWN]:
+        yield f"SAMPLES {sampled_label(case, targets=view.several_targets)}: {sampled_words(case)}"
+    if more := more_words(summary.samples):
+        yield more
 
 
 def trial_lines(trial: TrialView, *, here: str, targets: bool) -> Iterator[str]:

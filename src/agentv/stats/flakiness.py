@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from agentv.stats.classification import Measured
 from agentv.stats.proportion import USUAL, wilson_interval
@@ -30,16 +31,16 @@ def disagreement(samples: int, passed: int) -> float:
     return 2 * passed * (samples - passed) / (samples * (samples - 1))
 
 
-def flaky_share(cases: Sequence[tuple[int, int]], confidence: float = USUAL) -> Measured | None:
+def flaky_share(cases: Iterable[tuple[int, int]], confidence: float = USUAL) -> Measured | None:
     """The share of flaky cases, with Wilson's interval; None where no case has two samples.
 
     Args:
         cases: of each how many samples were judged, and how many of them passed.
         confidence: of the interval, inside 0..1.
     """
-    told = [(samples, passed) for samples, passed in cases if samples > 1]
-    flaky = sum(is_flaky(samples, passed) for samples, passed in told)
-    return Measured(flaky / len(told), *wilson_interval(flaky, len(told), confidence)) if told else None
+    kinds = Counter(is_flaky(samples, passed) for samples, passed in cases if samples > 1)
+    told = kinds.total()
+    return Measured(kinds[True] / told, *wilson_interval(kinds[True], told, confidence)) if told else None
 
 
 def mean_disagreement(cases: Sequence[tuple[int, int]], confidence: float = USUAL) -> Measured | None:

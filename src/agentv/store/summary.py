@@ -15,6 +15,7 @@ from agentv.model.summary import Counts, Group, Summary
 from agentv.stats.proportion import wilson_interval
 from agentv.store.directory import SUMMARY, RunDirectory
 from agentv.store.reading import RowFacts
+from agentv.store.samples import SamplesTally
 from agentv.store.tally import STATUSES, CaseOutcome, Profile, Tally, counts_of
 
 
@@ -62,9 +63,12 @@ def summarize(
             tally.add(row)
     cases = _Outcomes()
     groups: dict[Profile, _Outcomes] = defaultdict(_Outcomes)
+    repeated = SamplesTally()
     for case in tally.cases():
         cases.add(case)
         groups[case.profile].add(case)
+        if case.samples is not None:
+            repeated.add(case.samples)
     whole = cases.group(planned.cases)
     judged = whole.cases.passed + whole.cases.failed
     found = groups.items()
@@ -86,6 +90,7 @@ def summarize(
         by_target=_grouped(((profile.target, one) for profile, one in found), planned.by_target),
         by_prompt=_grouped(((profile.prompt, one) for profile, one in found if profile.prompt is not None), {}),
         by_tag=_grouped(((tag, one) for profile, one in found for tag in profile.tags), planned.by_tag),
+        samples=repeated.samples(),
     )
 
 
