@@ -28,10 +28,12 @@ COMMANDS = {
     "schema": "agentv.cli.schema:command",
     "explain": "agentv.cli.explain:command",
     "cache": "agentv.cli.cache:command",
+    "power": "agentv.cli.power:command",
+    "trend": "agentv.cli.trend:command",
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
-NOT_YET = ("results", "compare", "trend", "power", "serve")
+NOT_YET = ("results", "compare", "serve")
 
 
 @click.group(
