@@ -6,7 +6,7 @@ Numpy and scipy are imported here, so no module of `agentv eval` may import this
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import ceil
+from math import ceil, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,18 +89,20 @@ def permutation_test(differences: Sequence[float], *, seed: int = 0, rounds: int
 def bca_interval(
     differences: Sequence[float], *, level: float = USUAL, seed: int = 0, rounds: int = ROUNDS
 ) -> tuple[float, float]:
-    """The mean difference's interval by the bootstrap, bias-corrected and accelerated: (low, high).
+    """The mean difference's interval by the bootstrap, bias-corrected, accelerated and expanded: (low, high).
 
     Means of `rounds` samples drawn with replacement are ranked, and the ranks of the two ends are moved for the bias of
-    the bootstrap (ties count half) and for the skewness of the data (the jackknife's acceleration). Agrees with
-    `scipy.stats.bootstrap(…, method="BCa")`.
+    the bootstrap (ties count half), for the skewness of the data (the jackknife's acceleration), and, since few cases
+    spread less than all and their spread is a guess, outwards as Student's t lies outside the normal. Agrees with
+    `scipy.stats.bootstrap(…, method="BCa")` at the level that `expanded_level` gives.
 
     Resampling cannot show what the sample does not hold. Where all differences are alike (a single one is) the interval
-    therefore is the one that `unseen.alike_interval` gives for differences of scores, within −1..1. With few cases, or
-    few that differ, it is too narrow: a verdict should ask `permutation_test` as well.
+    therefore is the one that `unseen.alike_interval` gives for differences of scores, within −1..1. Where few differ, it
+    may be too narrow: a verdict should ask `permutation_test` as well.
 
     Source: B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987), 171–185; B. Efron, R. J. Tibshirani, An
-    Introduction to the Bootstrap (1993), equations 14.9, 14.14 and 14.15.
+    Introduction to the Bootstrap (1993), equations 14.9, 14.14 and 14.15; T. C. Hesterberg, "What teachers should know
+    about the bootstrap", The American Statistician 69 (2015), 371–386, for the expansion.
 
     Args:
         differences: one number a case, candidate − base; at least one.
@@ -119,8 +121,17 @@ def bca_interval(
     if np.ptp(values) <= ROUNDING * np.abs(values).max():
         return alike_interval(float(values[0]), values.size, level, SCORES)
     means = np.concatenate(list(_drawn_means(values, seed, rounds)))
-    low, high = np.quantile(means, _moved_ranks(values, means, level))
+    low, high = np.quantile(means, _moved_ranks(values, means, expanded_level(values.size, level)))
     return float(low), float(high)
+
+
+def expanded_level(count: int, level: float) -> float:
+    """The level at which an interval of the normal distribution is as wide as one of Student's t of `count` values.
+
+    A bootstrap divides by `count` where `count` − 1 is due, which the factor mends: 1 − 2Φ(−√(count / (count − 1)) · t).
+    """
+    reach = sqrt(count / (count - 1)) * special.stdtrit(count - 1, (1 + level) / 2)
+    return float(1 - 2 * special.ndtr(-reach))
 
 
 def _finite(differences: Sequence[float]) -> Numbers:
@@ -168,5 +179,10 @@ def _moved_ranks(values: Numbers, means: Numbers, level: float) -> list[float]:
     bias = special.ndtri(min(max(below, 0.5 / means.size), 1 - 0.5 / means.size))
     deviations = (values - mean) / np.ptp(values)
     acceleration = (deviations**3).sum() / (6 * (deviations**2).sum() ** 1.5)
-    ends = (bias + special.ndtri((1 + sign * level) / 2) for sign in (-1, 1))
-    return [float(special.ndtr(bias + end / (1 - acceleration * end))) for end in ends]
+    reach = -special.ndtri((1 - level) / 2)
+    return [_moved(float(bias), float(acceleration), end) for end in (bias - reach, bias + reach)]
+
+
+def _moved(bias: float, acceleration: float, end: float) -> float:
+    rest = 1 - acceleration * end
+    return float(special.ndtr(bias + end / rest)) if rest > 0 else float(end > 0)

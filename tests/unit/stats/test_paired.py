@@ -6,13 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from agentv.stats.paired import bca_interval, mcnemar_exact, permutation_test
+from agentv.stats.paired import bca_interval, expanded_level, mcnemar_exact, permutation_test
 from agentv.stats.unseen import unseen_share
 
 # Charles Darwin's pairs of maize, in eighths of an inch; R. A. Fisher, The Design of Experiments (1935), §§17 and 21
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
 SCORES = [0.31, -0.12, 0.05, 0.44, 0.27, -0.03, 0.18, 0.02, 0.61, -0.25]
 SCORES += [0.12, 0.33, 0.08, -0.07, 0.21, 0.5, -0.18, 0.09, 0.14, 0.26]
+BCA = (0.0465, 0.257)
+LEVELS = (0.968238340159304, 0.951947630458759)
 
 
 @pytest.mark.parametrize(
@@ -81,21 +83,38 @@ def test_a_drawn_p_value_is_never_zero_and_hangs_on_the_seed_alone():
 def test_a_draw_that_is_cut_into_shares_counts_every_round(monkeypatch):
     monkeypatch.setattr("agentv.stats.paired.AT_ONCE", 1000)
     assert permutation_test([0.5] * 64, rounds=99) == 0.01
-    assert bca_interval(SCORES, rounds=2000) == pytest.approx((0.0545, 0.2475), abs=0.01)
+    assert bca_interval(SCORES, rounds=2000) == pytest.approx(BCA, abs=0.01)
 
 
 @pytest.mark.parametrize("values", [SCORES, MAIZE, [1.0, 0.0, 0.0, -1.0, 0.0, 1.0, 1.0, 0.0]])
 @pytest.mark.parametrize("level", [0.95, 0.8])
-def test_bca_agrees_with_scipy(values, level):
+def test_bca_agrees_with_scipy_at_the_expanded_level(values, level):
+    expanded = expanded_level(len(values), level)
     generator = np.random.Generator(np.random.PCG64(5))
-    found = stats.bootstrap((values,), np.mean, n_resamples=4000, method="BCa", rng=generator, confidence_level=level)
+    found = stats.bootstrap(
+        (values,), np.mean, n_resamples=4000, method="BCa", rng=generator, confidence_level=expanded
+    )
     expected = (found.confidence_interval.low, found.confidence_interval.high)
     assert bca_interval(values, level=level, seed=5, rounds=4000) == pytest.approx(expected, abs=1e-9)
 
 
 def test_bca_agrees_with_rs_boot_within_what_drawing_can_tell():
-    # R 4.2.2, boot 1.3-28.1: boot.ci(boot(SCORES, function(x, i) mean(x[i]), R = 400000), type = "bca")
-    assert bca_interval(SCORES) == pytest.approx((0.0545, 0.2475), abs=0.004)
+    # R 4.2.2, boot 1.3-28.1: boot.ci(boot(SCORES, function(x, i) mean(x[i]), R = 400000), type = "bca",
+    # conf = 1 - 2 * pnorm(-sqrt(20 / 19) * qt(0.975, 19)))
+    assert bca_interval(SCORES) == pytest.approx(BCA, abs=0.004)
+
+
+def test_the_expanded_level_agrees_with_r():
+    # R: 1 - 2 * pnorm(-sqrt(20 / 19) * qt(0.975, 19)), and of 200 and 199
+    assert expanded_level(20, 0.95) == pytest.approx(LEVELS[0], abs=1e-12)
+    assert expanded_level(200, 0.95) == pytest.approx(LEVELS[1], abs=1e-12)
+
+
+@pytest.mark.parametrize("values", [[0.1, 0.3], [0.0, 0.0, 1.0], [0.0] * 30 + [1.0], [-1.0, 1.0]])
+@pytest.mark.parametrize("level", [0.5, 0.999999])
+def test_however_few_or_odd_the_differences_the_interval_lies_among_them(values, level):
+    low, high = bca_interval(values, level=level, rounds=500)
+    assert min(values) <= low <= high <= max(values)
 
 
 def test_bca_of_differences_that_are_all_alike_reaches_to_what_nobody_saw():
