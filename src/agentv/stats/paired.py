@@ -22,6 +22,8 @@ EXACT_UP_TO = 20
 """Differences of which all 2^20 ways to put signs are gone through: 10 ms."""
 AT_ONCE = 4_000_000
 """Numbers that are drawn at once: 32 MB."""
+MANY = 1000
+"""Differences from which on it pays to draw how often each kind of them comes up, instead of each of them."""
 ROUNDING = 1e-12
 """Two sums of the same numbers in another order differ by less than this part of the sum of their sizes."""
 SCORES = (-1.0, 1.0)
@@ -94,11 +96,11 @@ def bca_interval(
     Means of `rounds` samples drawn with replacement are ranked, and the ranks of the two ends are moved for the bias of
     the bootstrap (ties count half), for the skewness of the data (the jackknife's acceleration), and, since few cases
     spread less than all and their spread is a guess, outwards as Student's t lies outside the normal. Agrees with
-    `scipy.stats.bootstrap(…, method="BCa")` at the level that `expanded_level` gives.
+    `scipy.stats.bootstrap(…, method="BCa")` at the level 1 − 2Φ(−`expanded_reach`).
 
     Resampling cannot show what the sample does not hold. Where all differences are alike (a single one is) the interval
-    therefore is the one that `unseen.alike_interval` gives for differences of scores, within −1..1. Where few differ, it
-    may be too narrow: a verdict should ask `permutation_test` as well.
+    therefore is the one that `unseen.alike_interval` gives for differences of scores, within −1..1. Where few differ,
+    it may be too narrow: a verdict should ask `permutation_test` as well.
 
     Source: B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987), 171–185; B. Efron, R. J. Tibshirani, An
     Introduction to the Bootstrap (1993), equations 14.9, 14.14 and 14.15; T. C. Hesterberg, "What teachers should know
@@ -121,17 +123,16 @@ def bca_interval(
     if np.ptp(values) <= ROUNDING * np.abs(values).max():
         return alike_interval(float(values[0]), values.size, level, SCORES)
     means = np.concatenate(list(_drawn_means(values, seed, rounds)))
-    low, high = np.quantile(means, _moved_ranks(values, means, expanded_level(values.size, level)))
+    low, high = np.quantile(means, _moved_ranks(values, means, expanded_reach(values.size, level)))
     return float(low), float(high)
 
 
-def expanded_level(count: int, level: float) -> float:
-    """The level at which an interval of the normal distribution is as wide as one of Student's t of `count` values.
+def expanded_reach(count: int, level: float) -> float:
+    """How many standard errors an interval reaches: √(count / (count − 1)) · t, with count − 1 degrees of freedom.
 
-    A bootstrap divides by `count` where `count` − 1 is due, which the factor mends: 1 − 2Φ(−√(count / (count − 1)) · t).
+    A bootstrap divides by `count` where `count` − 1 is due, which the factor mends.
     """
-    reach = sqrt(count / (count - 1)) * special.stdtrit(count - 1, (1 + level) / 2)
-    return float(1 - 2 * special.ndtr(-reach))
+    return sqrt(count / (count - 1)) * float(special.stdtrit(count - 1, (1 + level) / 2))
 
 
 def _finite(differences: Sequence[float]) -> Numbers:
@@ -152,6 +153,11 @@ def _all_sums(values: Numbers) -> Numbers:
 def _drawn_sums(values: Numbers, seed: int, rounds: int) -> Iterator[Numbers]:
     """Sums under drawn signs: raw bits of the generator, whose stream numpy never changes."""
     generator = np.random.PCG64(seed)
+    if (found := _kinds(np.abs(values))) is not None:
+        kinds, counts = found
+        kept = np.random.Generator(generator).binomial(counts, 0.5, (rounds, kinds.size))
+        yield (2 * kept - counts) @ kinds
+        return
     total = values.sum()
     for drawn in _shares(rounds, values.size):
         words = generator.random_raw(ceil(drawn * values.size / 64))
@@ -161,8 +167,23 @@ def _drawn_sums(values: Numbers, seed: int, rounds: int) -> Iterator[Numbers]:
 
 def _drawn_means(values: Numbers, seed: int, rounds: int) -> Iterator[Numbers]:
     generator = np.random.Generator(np.random.PCG64(seed))
+    if (found := _kinds(values)) is not None:
+        kinds, counts = found
+        yield generator.multinomial(values.size, counts / values.size, rounds) @ kinds / values.size
+        return
     for drawn in _shares(rounds, values.size):
         yield values[generator.integers(0, values.size, (drawn, values.size))].mean(axis=1)
+
+
+def _kinds(values: Numbers) -> tuple[Numbers, NDArray[np.int64]] | None:
+    """The values that occur, and how often; None where there are few, or nearly as many kinds as values.
+
+    A million verdicts are three kinds.
+    """
+    if values.size < MANY:
+        return None
+    kinds, counts = np.unique(values, return_counts=True)
+    return (kinds, counts) if kinds.size * ROUNDS <= AT_ONCE else None
 
 
 def _shares(rounds: int, size: int) -> Iterator[int]:
@@ -172,14 +193,13 @@ def _shares(rounds: int, size: int) -> Iterator[int]:
         yield min(share, rounds - begun)
 
 
-def _moved_ranks(values: Numbers, means: Numbers, level: float) -> list[float]:
+def _moved_ranks(values: Numbers, means: Numbers, reach: float) -> list[float]:
     """Where the ends lie among the ranked means, as shares: Efron and Tibshirani's α₁ and α₂."""
     mean = values.mean()
     below = (np.count_nonzero(means < mean) + np.count_nonzero(means <= mean)) / (2 * means.size)
     bias = special.ndtri(min(max(below, 0.5 / means.size), 1 - 0.5 / means.size))
     deviations = (values - mean) / np.ptp(values)
     acceleration = (deviations**3).sum() / (6 * (deviations**2).sum() ** 1.5)
-    reach = -special.ndtri((1 - level) / 2)
     return [_moved(float(bias), float(acceleration), end) for end in (bias - reach, bias + reach)]
 
 

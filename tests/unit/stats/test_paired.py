@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from agentv.stats.paired import bca_interval, expanded_level, mcnemar_exact, permutation_test
+from agentv.stats.paired import bca_interval, expanded_reach, mcnemar_exact, permutation_test
 from agentv.stats.unseen import unseen_share
 
 # Charles Darwin's pairs of maize, in eighths of an inch; R. A. Fisher, The Design of Experiments (1935), §§17 and 21
@@ -86,6 +86,10 @@ def test_a_draw_that_is_cut_into_shares_counts_every_round(monkeypatch):
     assert bca_interval(SCORES, rounds=2000) == pytest.approx(BCA, abs=0.01)
 
 
+def expanded_level(count, level):
+    return 1 - 2 * stats.norm.cdf(-expanded_reach(count, level))
+
+
 @pytest.mark.parametrize("values", [SCORES, MAIZE, [1.0, 0.0, 0.0, -1.0, 0.0, 1.0, 1.0, 0.0]])
 @pytest.mark.parametrize("level", [0.95, 0.8])
 def test_bca_agrees_with_scipy_at_the_expanded_level(values, level):
@@ -115,6 +119,16 @@ def test_the_expanded_level_agrees_with_r():
 def test_however_few_or_odd_the_differences_the_interval_lies_among_them(values, level):
     low, high = bca_interval(values, level=level, rounds=500)
     assert min(values) <= low <= high <= max(values)
+
+
+def test_kinds_are_drawn_as_their_members_would_be(monkeypatch):
+    verdicts = [1.0] * 130 + [-1.0] * 90 + [0.0] * 780
+    alike = (permutation_test(verdicts), *bca_interval(verdicts))
+    monkeypatch.setattr("agentv.stats.paired.MANY", 10_000)
+    each = (permutation_test(verdicts), *bca_interval(verdicts))
+    assert alike[0] == pytest.approx(each[0], abs=0.002)
+    assert alike[0] == pytest.approx(mcnemar_exact(130, 90), abs=0.002)
+    assert alike[1:] == pytest.approx(each[1:], abs=0.0015)
 
 
 def test_bca_of_differences_that_are_all_alike_reaches_to_what_nobody_saw():
