@@ -36,11 +36,11 @@ def main() -> None:
     for name, draw in intervals():
         chance = np.random.default_rng(1)
         held = sum(low <= truth <= high for truth, (low, high) in (draw(chance) for _ in range(rounds)))
-        print(f"  {name:<66} {held / rounds:6.1%}", flush=True)
+        print(f"  {name:<92} {held / rounds:6.1%}", flush=True)
     print(f"tests, nominal at most 5 %, {rounds} rounds in which nothing differs")
     for name, test in tests():
         chance = np.random.default_rng(1)
-        print(f"  {name:<66} {sum(test(chance) <= 0.05 for _ in range(rounds)) / rounds:6.1%}", flush=True)
+        print(f"  {name:<92} {sum(test(chance) <= 0.05 for _ in range(rounds)) / rounds:6.1%}", flush=True)
 
 
 def intervals() -> Iterator[tuple[str, Callable[[Chance], tuple[float, Interval]]]]:

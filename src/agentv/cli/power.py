@@ -11,13 +11,29 @@ from agentv.errors import ExitStatus
 @click.option("--cases", type=int, metavar="N", help="How many cases both runs have.")
 @click.option("--repeat", type=click.IntRange(1, 10_000), metavar="R", help="Samples of each case in each run.")
 @click.option("--detect", type=float, metavar="D", help="The difference of pass rates that matters, such as 0.05.")
-@click.option("--rate", type=float, metavar="P", help="The pass rate that is expected; 0.8 unless told.")
-@click.option("--alike", type=click.FloatRange(0, 1), help="Part of the variance between cases; 0.5 unless told.")
-@click.option("--shared", type=click.FloatRange(0, 1), help="Part of it that both runs share; 0.5 unless told.")
+@click.option("--rate", type=float, metavar="SHARE", help="The pass rate that is expected; 0.8 unless told.")
 @click.option(
-    "--alpha", type=float, default=0.05, show_default=True, help="How often chance may look like a difference."
+    "--alike", type=click.FloatRange(0, 1), metavar="SHARE", help="Part of the variance between cases; 0.5 unless told."
 )
-@click.option("--power", type=float, default=0.8, show_default=True, help="How often a true difference shall be seen.")
+@click.option(
+    "--shared", type=click.FloatRange(0, 1), metavar="SHARE", help="Part of it that both runs share; 0.5 unless told."
+)
+@click.option(
+    "--alpha",
+    type=float,
+    default=0.05,
+    show_default=True,
+    metavar="SHARE",
+    help="How often chance may look like a difference.",
+)
+@click.option(
+    "--power",
+    type=float,
+    default=0.8,
+    show_default=True,
+    metavar="SHARE",
+    help="How often a true difference shall be seen.",
+)
 @click.option("--from", "earlier", metavar="RUN", help="Take cases, repeat, rate and noise from a run, or 'last'.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
 def command(*, as_json: bool, **asked: object) -> int:

@@ -11,7 +11,9 @@ from agentv.errors import ExitStatus
 
 @click.command("trend", epilog="Example: agentv trend --last 20 --suite refunds")
 @click.option("--suite", metavar="NAME", help="Whose runs; needed where there are several suites.")
-@click.option("--last", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many runs at most.")
+@click.option(
+    "--last", type=click.IntRange(1, 10_000), default=20, show_default=True, metavar="N", help="How many runs at most."
+)
 @click.option("--score", is_flag=True, help="Follow the mean score instead of the pass rate.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
 def command(*, suite: str | None, last: int, score: bool, as_json: bool) -> int:
