@@ -41,6 +41,7 @@ class Samples:
         compared: those of which two were, so that they can disagree.
         flaky: those that did.
         flaky_share_interval: Wilson's, at 95 %, of flaky among compared; None where nothing was compared.
+        always_passed: number of judged samples → how many cases had so many, and passed all of them.
         pass_at_k, pass_hat_k: k → the mean over the cases of which k samples were judged.
         by_case: flaky ones first, then by pass rate, the lowest first; a bounded number.
         omitted: how many more cases there are.
@@ -50,6 +51,7 @@ class Samples:
     compared: int
     flaky: int
     flaky_share_interval: Interval | None
+    always_passed: Mapping[int, int]
     pass_at_k: Mapping[int, float]
     pass_hat_k: Mapping[int, float]
     by_case: tuple[SampledCase, ...]

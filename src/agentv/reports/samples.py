@@ -6,11 +6,22 @@ from collections.abc import Iterator
 
 from agentv.model.samples import SampledCase, Samples
 from agentv.reports.text import one_line, percent
+from agentv.stats.proportion import wilson_interval
 
-HEADING = "Samples: how often each case passes"
+HEADING = "Samples: cases that do not always pass"
 
 SHOWN = 100
 """Cases that are listed; the summary holds more."""
+
+
+def unsteady(samples: Samples) -> list[SampledCase]:
+    """The cases that are listed: those that passed all their samples are counted in the totals, by `samples_lines`."""
+    return [case for case in samples.by_case if case.passed < case.judged][:SHOWN]
+
+
+def number_unsteady(samples: Samples) -> int:
+    """How many cases do not always pass."""
+    return samples.cases - sum(samples.always_passed.values())
 
 
 def sampled_label(case: SampledCase, *, targets: bool) -> str:
@@ -32,16 +43,22 @@ def sampled_words(case: SampledCase) -> str:
 
 def more_words(samples: Samples) -> str | None:
     """How many cases are not listed; None where all are."""
-    more = len(samples.by_case) - SHOWN + samples.omitted
-    cases = "case" if more == 1 else "cases"
-    return f"and {more:,} more {cases} of several samples, in summary.json" if more > 0 else None
+    more = number_unsteady(samples) - len(unsteady(samples))
+    cases = "case that does" if more == 1 else "cases that do"
+    return f"and {more:,} more {cases} not always pass, in summary.json" if more > 0 else None
 
 
 def samples_lines(samples: Samples) -> Iterator[str]:
     """For the totals: how many cases are flaky, and how often one sample passes, one of all does, and all do.
 
+    `always passed: 7 cases with 5 samples (95% interval of the rate of each 56.6% to 100.0%)`,
     `flaky: 4 of 12 cases (33.3%, 95% interval 13.8% to 60.9%)`, `pass@1 60.0%, pass@5 100.0%, pass^5 20.0%`
     """
+    for judged, cases in samples.always_passed.items():
+        if judged > 1:
+            low, high = wilson_interval(judged, judged)
+            of_each = f"95% interval of the rate of each {percent(low)} to {percent(high)}"
+            yield f"always passed: {'1 case' if cases == 1 else f'{cases:,} cases'} with {judged} samples ({of_each})"
     if samples.flaky_share_interval is not None:
         low, high = samples.flaky_share_interval
         share = f"{percent(samples.flaky / samples.compared)}, 95% interval {percent(low)} to {percent(high)}"

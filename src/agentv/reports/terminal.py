@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TextIO, get_args
 
 from agentv.model.samples import Samples
 from agentv.model.summary import Summary
-from agentv.reports.samples import HEADING, more_words, sampled_label, sampled_words
-from agentv.reports.samples import SHOWN as SHOWN_SAMPLED
+from agentv.reports.samples import HEADING, more_words, number_unsteady, sampled_label, sampled_words, unsteady
 from agentv.reports.text import one_line
 from agentv.reports.totals import duration, money, totals
 from agentv.reports.view import Finding, Kind, RunView, TrialView
@@ -185,14 +184,16 @@ def _samples(console: Console, samples: Samples, *, targets: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console.print(Text(f"{HEADING} ({samples.cases})", "bold"))
+    if not (cases := unsteady(samples)):
+        return
+    console.print(Text(f"{HEADING} ({number_unsteady(samples)})", "bold"))
     console.print(Text("─" * console.width, _STYLES["dim"]))
     table = Table.grid(expand=True, padding=(0, 1, 0, 0))
     table.add_column(max_width=console.width // 3, overflow="fold")
     table.add_column(width=1)
     table.add_column(ratio=1, overflow="fold")
-    for case in samples.by_case[:SHOWN_SAMPLED]:
-        style = _STYLES["noted" if case.flaky else "passed" if case.passed else "failed"]
+    for case in cases:
+        style = _STYLES["noted" if case.flaky else "failed"]
         mark = Text("~" if case.flaky else "", style)
         table.add_row(Text(sampled_label(case, targets=targets), "bold"), mark, Text(sampled_words(case), style))
     console.print(table)

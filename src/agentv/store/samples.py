@@ -60,6 +60,7 @@ class SamplesTally:
             compared=sum(number for (judged, _), number in self._pairs.items() if judged > 1),
             flaky=sum(number for pair, number in self._pairs.items() if is_flaky(*pair)),
             flaky_share_interval=None if flaky is None else (flaky.low, flaky.high),
+            always_passed={pair[0]: number for pair, number in sorted(self._pairs.items()) if pair[0] == pair[1]},
             pass_at_k=self._means(pass_at_k),
             pass_hat_k=self._means(pass_hat_k),
             by_case=tuple(map(_sampled, self._listed)),

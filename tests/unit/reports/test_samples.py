@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agentv.reports.samples import SHOWN, more_words, sampled_label, sampled_words, samples_lines
+from agentv.reports.samples import SHOWN, more_words, sampled_label, sampled_words, samples_lines, unsteady
 from agentv.store.samples import CaseSamples, SamplesTally
 
 
@@ -38,6 +38,7 @@ def test_a_case_is_called_by_what_tells_it_from_others():
 
 def test_the_totals_of_samples():
     assert list(samples_lines(samples((5, 5), (5, 3), (5, 0)))) == [
+        "always passed: 1 case with 5 samples (95% interval of the rate of each 56.6% to 100.0%)",
         "flaky: 1 of 3 cases (33.3%, 95% interval 6.1% to 79.2%)",
         "pass@1 53.3%, pass@5 66.7%, pass^5 33.3%",
     ]
@@ -45,7 +46,16 @@ def test_the_totals_of_samples():
 
 
 def test_how_many_cases_are_not_listed():
-    assert more_words(samples(*[(2, 1)] * SHOWN)) is None
-    assert more_words(samples(*[(2, 1)] * (SHOWN + 1200))) == (
-        "and 1,200 more cases of several samples, in summary.json"
+    assert more_words(samples(*[(2, 1)] * SHOWN, *[(2, 2)] * 50)) is None
+    assert more_words(samples(*[(2, 1)] * (SHOWN + 1200), *[(2, 2)] * 50)) == (
+        "and 1,200 more cases that do not always pass, in summary.json"
     )
+
+
+def test_cases_that_always_pass_are_counted_and_not_listed():
+    found = samples((5, 5), (5, 5), (5, 0), (4, 4), (1, 1))
+    assert [(case.judged, case.passed) for case in unsteady(found)] == [(5, 0)]
+    assert list(samples_lines(found))[:2] == [
+        "always passed: 1 case with 4 samples (95% interval of the rate of each 51.0% to 100.0%)",
+        "always passed: 2 cases with 5 samples (95% interval of the rate of each 56.6% to 100.0%)",
+    ]

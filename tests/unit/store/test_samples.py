@@ -31,6 +31,7 @@ def test_flaky_cases_are_counted_and_come_first():
     found = tallied((5, 5), (5, 0), (5, 4), (5, 1), (1, 1))
     assert (found.cases, found.compared, found.flaky) == (5, 4, 2)
     assert found.flaky_share_interval == wilson_interval(2, 4)
+    assert found.always_passed == {1: 1, 5: 1}
     assert [(case.passed, case.flaky) for case in found.by_case] == [
         (1, True),
         (4, True),
