@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 
 from agentv.errors import UsageError
 from agentv.model.trial import TrialResult
+from agentv.stats.classification import Measured
+from agentv.stats.clustered import MeanInterval, mean_interval
+from agentv.stats.flakiness import mean_disagreement
 from agentv.stats.planning import LEAST_CASES, USUAL_CASES, Assumed, Plan
 from agentv.stats.variance import Noise, split
 
@@ -41,6 +44,8 @@ class Pilot:
     Attributes:
         cases: with a judged sample, each on one target.
         repeat: the most samples that one of them had.
+        mean: of the scores of its trials; samples of a case are one cluster.
+        disagreement: the chance that two samples of a case disagree; None where no case had two.
         verdicts, scores: where their noise comes from. The scores are those of single votes where a judge gave several.
     """
 
@@ -48,6 +53,8 @@ class Pilot:
     cases: int
     repeat: int
     rate: float
+    mean: MeanInterval
+    disagreement: Measured | None
     verdicts: Noise
     scores: Noise
 
@@ -121,8 +128,26 @@ def _pilot(named: str) -> Pilot:
     verdicts = split((one.case, one.sample, float(one.passed)) for one in judged)
     votes = [vote for one in judged for vote in one.votes] or [(one.case, one.sample, one.score) for one in judged]
     cases, trials, _ = verdicts.counts
-    repeat = max(one.sample for one in judged)
-    return Pilot(run.run_id, cases, repeat, sum(one.passed for one in judged) / trials, verdicts, split(votes))
+    return Pilot(
+        run_id=run.run_id,
+        cases=cases,
+        repeat=max(one.sample for one in judged),
+        rate=sum(one.passed for one in judged) / trials,
+        mean=mean_interval([one.score for one in judged], [one.case for one in judged], bounds=(0.0, 1.0)),
+        disagreement=mean_disagreement(_counted(judged)),
+        verdicts=verdicts,
+        scores=split(votes),
+    )
+
+
+def _counted(judged: Iterable[_Judged]) -> list[tuple[int, int]]:
+    """Of each case how many samples were judged, and how many of them passed."""
+    counted: dict[tuple[object, ...], list[int]] = {}
+    for one in judged:
+        count = counted.setdefault(one.case, [0, 0])
+        count[0] += 1
+        count[1] += one.passed
+    return [(samples, passed) for samples, passed in counted.values()]
 
 
 Vote = tuple[tuple[object, ...], int, float]

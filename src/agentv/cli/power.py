@@ -52,7 +52,9 @@ def command(*, as_json: bool, **asked: object) -> int:
 
     planned = plan(PlanAsked(**asked))  # type: ignore[arg-type]  # click read them by the types above
     found = planned.pilot
-    pilot = PilotShown(found.run_id, found.cases, found.repeat, found.scores) if found else None
+    pilot = None
+    if found is not None:
+        pilot = PilotShown(found.run_id, found.cases, found.repeat, found.mean, found.disagreement, found.scores)
     if as_json:
         click.echo(power_json(planned.plan, planned.detect, pilot))
     else:

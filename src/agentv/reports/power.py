@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from math import isfinite
 
 from agentv.model.values import Json
 from agentv.reports.text import one_line, percent
 from agentv.reports.totals import plural
+from agentv.stats.classification import Measured
+from agentv.stats.clustered import MeanInterval
 from agentv.stats.planning import Plan
 from agentv.stats.variance import Noise
 
@@ -23,6 +26,8 @@ class PilotShown:
     run_id: str
     cases: int
     repeat: int
+    mean: MeanInterval
+    disagreement: Measured | None
     scores: Noise
 
 
@@ -60,6 +65,9 @@ def power_json(plan: Plan, detect: float | None, pilot: PilotShown | None) -> st
         shown["detect"] = {"difference": detect, "chance": plan.chance(detect), "cases_needed": plan.needed(detect)}
     if pilot is not None:
         shown["from"] = {"run_id": pilot.run_id, "cases": pilot.cases, "repeat": pilot.repeat}
+        shown["mean_score"] = pilot.mean.mean
+        shown["mean_score_interval"] = [pilot.mean.low, pilot.mean.high] if isfinite(pilot.mean.low) else None
+        shown["disagreement"] = None if pilot.disagreement is None else asdict(pilot.disagreement)
         shown["noise"] = _noise_json(pilot.scores)
     return json.dumps(shown, indent=2)
 
@@ -132,6 +140,11 @@ def _assumed(plan: Plan, pilot: PilotShown | None) -> Iterator[str]:
 
 
 def _noise(pilot: PilotShown) -> Iterator[str]:
+    yield ""
+    yield f"{one_line(pilot.run_id)} had a mean score of {_mean(pilot.mean)}"
+    if (found := pilot.disagreement) is not None:
+        interval = f"95% interval {percent(found.low)} to {percent(found.high)}"
+        yield f"two samples of one case disagreed {percent(found.value)} of the time ({interval})"
     noise = pilot.scores
     cases, answers, votes = noise.counts
     of = [plural(cases, "case"), plural(answers, "answer"), *([plural(votes, "vote")] if votes > answers else [])]
@@ -145,6 +158,13 @@ def _noise(pilot: PilotShown) -> Iterator[str]:
         yield f"  {name}: {_part(part, whole)}"
     advice = noise.advice()
     yield f"What makes its mean surer soonest: {advice}" if advice else "Every score was the same: there is no noise."
+
+
+def _mean(found: MeanInterval) -> str:
+    if not isfinite(found.low):
+        return f"{found.mean:.3f}; how sure that is cannot be told from one case"
+    low, high = max(0.0, found.low), min(1.0, found.high)
+    return f"{found.mean:.3f} (95% interval {low:.3f} to {high:.3f}, by case)"
 
 
 def _part(part: float | None, whole: float) -> str:

@@ -43,6 +43,8 @@ def test_an_earlier_run_tells_cases_repeat_rate_and_noise(coins):
     noise = found.pilot.verdicts
     assert noise.target == pytest.approx(1 / 12)  # one case of four throws a coin: 1/3 in it, none in the others
     assert found.plan.assumed.alike == pytest.approx(noise.cases / (noise.cases + noise.target))
+    assert (found.pilot.mean.mean, found.pilot.mean.clusters) == (0.625, 4)
+    assert found.pilot.disagreement.value == pytest.approx(1 / 6)  # 2/3 in one case of four
     assert found.pilot.scores.advice() == "more cases"
     assert found.cases_given
 

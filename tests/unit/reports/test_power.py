@@ -1,15 +1,20 @@
 from __future__ import annotations
 
 import json
+from math import inf
 
 import pytest
 
 from agentv.reports.power import PilotShown, power_json, render_power
+from agentv.stats.classification import Measured
+from agentv.stats.clustered import MeanInterval
 from agentv.stats.planning import Assumed, Plan
 from agentv.stats.variance import Noise
 
 PLAN = Plan(200, 3)
-PILOT = PilotShown("20261121T140322Z-7f3a", 40, 5, Noise(0.08, 0.015, 0.005, (40, 200, 600)))
+MEAN = MeanInterval(0.7, 0.61, 1.02, 40)
+NOISE = Noise(0.08, 0.015, 0.005, (40, 200, 600))
+PILOT = PilotShown("20261121T140322Z-7f3a", 40, 5, MEAN, Measured(0.1, 0.04, 0.2), NOISE)
 
 
 def test_a_difference_that_matters():
@@ -50,6 +55,8 @@ def test_what_is_assumed_is_said():
 
 def test_where_the_noise_is():
     lines = render_power(PLAN, None, PILOT, sized=True).split("\n")
+    assert "20261121T140322Z-7f3a had a mean score of 0.700 (95% interval 0.610 to 1.000, by case)" in lines
+    assert "two samples of one case disagreed 10.0% of the time (95% interval 4.0% to 20.0%)" in lines
     assert lines[-5:] == [
         "Where the noise of its scores is, of 40 cases, 200 answers, 600 votes:",
         "  between cases: variance 0.0800 (80.0%)",
@@ -60,8 +67,10 @@ def test_where_the_noise_is():
 
 
 def test_noise_that_is_not_known():
-    once = PilotShown("r", 2, 1, Noise(0.0, None, None, (2, 2, 2)))
+    once = PilotShown("r", 2, 1, MeanInterval(0.5, -inf, inf, 1), None, Noise(0.0, None, None, (2, 2, 2)))
     lines = render_power(PLAN, None, once, sized=True).split("\n")
+    assert lines[-7] == "r had a mean score of 0.500; how sure that is cannot be told from one case"
+    assert json.loads(power_json(PLAN, None, once))["mean_score_interval"] is None
     assert lines[-4:] == [
         "  between cases: variance 0.0000",
         "  between answers to one case, judge included: not known; nothing was sampled twice",
