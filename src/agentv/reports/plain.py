@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import get_args
 
 from agentv.model.summary import Summary
-from agentv.reports.samples import more_words, sampled_label, sampled_words, unsteady
 from agentv.reports.text import one_line
 from agentv.reports.totals import money, plural, totals
 from agentv.reports.view import Finding, Kind, RunView, TrialView
@@ -47,6 +46,8 @@ def _trials(view: RunView, here: str) -> Iterator[str]:
 def _samples(view: RunView, summary: Summary) -> Iterator[str]:
     if summary.samples is None:
         return
+    from agentv.reports.samples import more_words, sampled_label, sampled_words, unsteady
+
     for case in unsteady(summary.samples):
         yield f"SAMPLES {sampled_label(case, targets=view.several_targets)}: {sampled_words(case)}"
     if more := more_words(summary.samples):

@@ -7,7 +7,6 @@ from itertools import islice
 
 from agentv.model.response import TokenUsage
 from agentv.model.summary import Counts, Group, Summary
-from agentv.reports.samples import samples_lines
 from agentv.reports.text import one_line, percent
 
 PROMPTS = 20
@@ -35,6 +34,8 @@ def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
         yield f"{plural(noted, f'passed {what}')} with a check that did not pass"
     yield ", ".join([_rate(summary), *_mean(summary)])
     if summary.samples is not None:
+        from agentv.reports.samples import samples_lines  # most runs have one sample of each case
+
         yield from samples_lines(summary.samples)
     yield from _prompts(summary)
     yield f"{_cost(summary)}, {duration(summary.duration_ms)}"

@@ -1,35 +1,21 @@
-"""Several samples of a case, out of rows: rates, flaky cases, pass@k and pass^k (SPEC section 10)."""
+"""Several samples of a case, out of rows: rates, flaky cases, pass@k and pass^k (SPEC section 10).
+
+Imported where a case has several: most runs do not pay for it.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from agentv.model.samples import SampledCase, Samples
 from agentv.stats.flakiness import flaky_share, is_flaky
 from agentv.stats.passk import pass_at_k, pass_hat_k, usual_k
 from agentv.stats.proportion import wilson_interval
+from agentv.store.tally import CaseSamples
 
 LISTED = 1000
 """Cases that the summary holds one by one."""
-
-
-class CaseSamples(NamedTuple):
-    """Of one case on one target: how many samples were judged, and how many of them passed."""
-
-    test_id: str
-    suite: str
-    target: str
-    prompt_id: str | None
-    judged: int
-    passed: int
-
-    @property
-    def rank(self) -> tuple[object, ...]:
-        """Flaky ones come first, then the worst; what is alike in that by its name, whatever ended first."""
-        named = (self.suite, self.test_id, self.prompt_id or "", self.target)
-        return (not is_flaky(self.judged, self.passed), self.passed / self.judged, *named)
 
 
 class SamplesTally:
@@ -68,7 +54,7 @@ class SamplesTally:
         )
 
     def _cut(self) -> None:
-        self._listed.sort(key=lambda case: case.rank)
+        self._listed.sort(key=_rank)
         del self._listed[LISTED:]
 
     def _means(self, chance: Callable[[int, int, int], float]) -> dict[int, float]:
@@ -78,6 +64,12 @@ class SamplesTally:
             summed = sum(number * chance(*pair, k) for pair, number in sorted(found.items()))
             means[k] = round(summed / sum(found.values()), 12)
         return means
+
+
+def _rank(case: CaseSamples) -> tuple[object, ...]:
+    """Flaky ones come first, then the worst; what is alike in that by its name, whatever ended first."""
+    named = (case.suite, case.test_id, case.prompt_id or "", case.target)
+    return (not is_flaky(case.judged, case.passed), case.passed / case.judged, *named)
 
 
 def _sampled(case: CaseSamples) -> SampledCase:

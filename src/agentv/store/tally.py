@@ -14,7 +14,6 @@ from agentv.model.summary import Counts
 from agentv.model.trial import Status
 from agentv.store.hashes import NumberedHashes
 from agentv.store.reading import RowFacts
-from agentv.store.samples import CaseSamples
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 _CODES = {status: code for code, status in enumerate(STATUSES)}
@@ -30,6 +29,17 @@ class Profile(NamedTuple):
     threshold: float
     repeat: int
     aggregate: Aggregate
+
+
+class CaseSamples(NamedTuple):
+    """Of one case on one target: how many samples were judged, and how many of them passed."""
+
+    test_id: str
+    suite: str
+    target: str
+    prompt_id: str | None
+    judged: int
+    passed: int
 
 
 @dataclass(frozen=True, slots=True)

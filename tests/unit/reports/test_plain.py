@@ -7,7 +7,8 @@ from agentv.model.response import Failure
 from agentv.reports.plain import progress_line, render_plain
 from agentv.reports.samples import SHOWN
 from agentv.reports.view import KEPT, RunView
-from agentv.store.samples import CaseSamples, SamplesTally
+from agentv.store.samples import SamplesTally
+from agentv.store.tally import CaseSamples
 from doubles.trials import finished, scored, trial
 from doubles.views import LOOKS, SUMMARY, run_view
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agentv.reports.samples import SHOWN, more_words, sampled_label, sampled_words, samples_lines, unsteady
-from agentv.store.samples import CaseSamples, SamplesTally
+from agentv.store.samples import SamplesTally
+from agentv.store.tally import CaseSamples
 
 
 def samples(*cases):

@@ -12,7 +12,8 @@ from agentv.model.response import Failure
 from agentv.reports.samples import HEADING
 from agentv.reports.terminal import SHOWN, LiveProgress, render_terminal
 from agentv.reports.view import RunView
-from agentv.store.samples import CaseSamples, SamplesTally
+from agentv.store.samples import SamplesTally
+from agentv.store.tally import CaseSamples
 from doubles.trials import finished, trial
 from doubles.views import LOOKS, SUMMARY, run_view
 

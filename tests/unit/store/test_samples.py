@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from agentv.stats.proportion import wilson_interval
-from agentv.store.samples import LISTED, CaseSamples, SamplesTally
+from agentv.store.samples import LISTED, SamplesTally
+from agentv.store.tally import CaseSamples
 
 
 def tallied(*cases):
