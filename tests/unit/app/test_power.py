@@ -59,9 +59,11 @@ def test_votes_of_a_judge_tell_its_noise(coins):
     rows = [json.loads(line) for line in index.read_text().splitlines()]
     for row in rows:
         row["scores"][0]["details"] = {"votes": [0.0, 0.5, 1.0]}
+        row["scores"].append(row["scores"][0] | {"details": {"votes": [0.25, 0.75]}})
     index.write_text("".join(json.dumps(row) + "\n" for row in rows))
     noise = plan(PlanAsked(earlier="last")).pilot.scores
-    assert (noise.counts, noise.judge) == ((4, 16, 48), pytest.approx(0.25))
+    assert noise.counts == (8, 32, 80)  # each assertion of a case is a case of its own
+    assert noise.judge == pytest.approx((16 * 0.5 + 16 * 0.125) / (80 - 32))
     assert noise.advice() == "a steadier judge"
 
 

@@ -16,6 +16,8 @@ def trend(*values):
         ((0.7, 0.64, 0.61, 0.52, 0.5), "falls"),
         ((0.5, 0.7, 0.5, 0.7, 0.5), "no trend is shown"),
         ((0.5, 0.5, 0.5), "no trend is shown"),
+        ((0.6, 0.7, 0.5, 0.7, 0.5), "no trend is shown"),
+        ((0.5, 0.7, 0.5, 0.7, 0.6), "no trend is shown"),
         ((0.5, 0.9), "too few runs"),
         ((0.5,), "too few runs"),
     ],
