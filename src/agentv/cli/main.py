@@ -29,10 +29,12 @@ COMMANDS = {
     "explain": "agentv.cli.explain:command",
     "results": "agentv.cli.results:group",
     "cache": "agentv.cli.cache:command",
+    "power": "agentv.cli.power:command",
+    "trend": "agentv.cli.trend:command",
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
-NOT_YET = ("compare", "trend", "power", "serve")
+NOT_YET = ("compare", "serve")
 
 
 @click.group(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
 from agentv.model.response import TokenUsage
 from agentv.model.trial import SCHEMA_VERSION
 from agentv.model.values import Json
+
+if TYPE_CHECKING:
+    from agentv.model.samples import Samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,7 @@ class Summary:
         cost_usd, judge_cost_usd: US dollars; None where no call said its price.
         token_usage, judge_token_usage: of the targets, and apart from them of the judges.
         unpriced_trials, judge_unpriced_trials: those whose calls told tokens and no price; no cost here counts them.
+        samples: what the cases with several samples came to; None where every case has one.
     """
 
     run_id: str
@@ -60,7 +65,11 @@ class Summary:
     by_target: Mapping[str, Group] = field(default_factory=dict)
     by_prompt: Mapping[str, Group] = field(default_factory=dict)
     by_tag: Mapping[str, Group] = field(default_factory=dict)
+    samples: Samples | None = None
 
     def as_json(self) -> dict[str, Json]:
-        """The object of `summary.json`, its keys in the order of SPEC section 13."""
-        return {"schema_version": SCHEMA_VERSION, **asdict(self)}
+        """The object of `summary.json`, its keys in the order of SPEC section 13; `samples` only where it is there."""
+        found = {"schema_version": SCHEMA_VERSION, **asdict(self)}
+        if self.samples is None:
+            del found["samples"]
+        return found

@@ -33,6 +33,10 @@ def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
         what = "trial" if trials.total != cases.total else "case"
         yield f"{plural(noted, f'passed {what}')} with a check that did not pass"
     yield ", ".join([_rate(summary), *_mean(summary)])
+    if summary.samples is not None:
+        from agentv.reports.samples import samples_lines  # most runs have one sample of each case
+
+        yield from samples_lines(summary.samples)
     yield from _prompts(summary)
     # nobody timed a run that was killed
     yield f"{_cost(summary)}, {duration(summary.duration_ms)}" if summary.duration_ms else _cost(summary)

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,6 +22,9 @@ from agentv.stats.proportion import wilson_interval
 from agentv.store.directory import SUMMARY, RunDirectory
 from agentv.store.reading import RowFacts
 from agentv.store.tally import STATUSES, CaseOutcome, Profile, Tally, counts_of
+
+if TYPE_CHECKING:
+    from agentv.store.samples import SamplesTally
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +71,13 @@ def summarize(
             tally.add(row)
     cases = _Outcomes()
     groups: dict[Profile, _Outcomes] = defaultdict(_Outcomes)
+    repeated: SamplesTally | None = None
     for case in tally.cases():
         cases.add(case)
         groups[case.profile].add(case)
+        if case.samples is not None:
+            repeated = repeated or _samples_tally()
+            repeated.add(case.samples)
     whole = cases.group(planned.cases)
     judged = whole.cases.passed + whole.cases.failed
     found = groups.items()
@@ -91,7 +99,14 @@ def summarize(
         by_target=_grouped(((profile.target, one) for profile, one in found), planned.by_target),
         by_prompt=_grouped(((profile.prompt, one) for profile, one in found if profile.prompt is not None), {}),
         by_tag=_grouped(((tag, one) for profile, one in found for tag in profile.tags), planned.by_tag),
+        samples=None if repeated is None else repeated.samples(),
     )
+
+
+def _samples_tally() -> SamplesTally:
+    from agentv.store.samples import SamplesTally
+
+    return SamplesTally()
 
 
 def write_summary(directory: RunDirectory, summary: Summary) -> None:

@@ -31,13 +31,28 @@ class Profile(NamedTuple):
     aggregate: Aggregate
 
 
+class CaseSamples(NamedTuple):
+    """Of one case on one target: how many samples were judged, and how many of them passed."""
+
+    test_id: str
+    suite: str
+    target: str
+    prompt_id: str | None
+    judged: int
+    passed: int
+
+
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """The verdict of one case on one target, and the mean score of its samples; None where it was not judged."""
+    """The verdict of one case on one target, and the mean score of its samples; None where it was not judged.
+
+    `samples` is there of a case with several.
+    """
 
     status: Status
     score: float | None
     profile: Profile
+    samples: CaseSamples | None = None
 
 
 class Tally:
@@ -49,7 +64,7 @@ class Tally:
         self._scores = array("d")
         self._profile_of = array("I")
         self._profiles: dict[tuple[object, ...], int] = {}
-        self._samples: dict[int, list[int]] = {}
+        self._samples: dict[int, tuple[str, list[int]]] = {}
         self._gates: dict[int, tuple[Gate, ...]] = {}
 
     def add(self, row: RowFacts) -> None:
@@ -80,22 +95,22 @@ class Tally:
             profile = profiles[number]
             if profile.repeat == 1:
                 yield CaseOutcome(STATUSES[code], _known(score), profile)
-        for numbers in self._samples.values():
+        for test_id, numbers in self._samples.values():
             current = [number for number in numbers if profiles[self._profile_of[number]].repeat > 1]
             if current:
-                yield self._repeated(current, profiles[self._profile_of[current[-1]]])
+                yield self._repeated(test_id, current, profiles[self._profile_of[current[-1]]])
 
     def _profile(self, row: RowFacts) -> int:
         key = (row.suite, row.target, row.prompt_id, row.tags, row.threshold, max(row.repeat, 1), row.aggregate)
         return self._profiles.setdefault(key, len(self._profiles))
 
     def _add_sample(self, case: int, number: int, row: RowFacts) -> None:
-        numbers = self._samples.setdefault(case, [])
+        _, numbers = self._samples.setdefault(case, (row.test_id, []))
         if number not in numbers:
             numbers.append(number)
         self._gates[number] = row.gates
 
-    def _repeated(self, numbers: list[int], profile: Profile) -> CaseOutcome:
+    def _repeated(self, test_id: str, numbers: list[int], profile: Profile) -> CaseOutcome:
         scores = [_known(self._scores[number]) for number in numbers]
         samples = [
             Sample(STATUSES[self._codes[number]], score, self._gates.get(number, ()))
@@ -103,7 +118,10 @@ class Tally:
         ]
         verdict = case_verdict(samples, repeat=profile.repeat, threshold=profile.threshold, aggregate=profile.aggregate)
         known = [score for score in scores if score is not None]
-        return CaseOutcome(verdict, sum(known) / len(known) if known else None, profile)
+        passed = sum(sample.status == "passed" for sample in samples)
+        judged = passed + sum(sample.status == "failed" for sample in samples)
+        counted = CaseSamples(test_id, profile.suite, profile.target, profile.prompt, judged, passed)
+        return CaseOutcome(verdict, sum(known) / len(known) if known else None, profile, counted)
 
 
 def _known(score: float) -> float | None:

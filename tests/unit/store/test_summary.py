@@ -73,6 +73,19 @@ def test_samples_make_one_case():
     assert found.mean_score == 0.9
 
 
+def test_samples_say_how_often_a_case_passes():
+    rows = [row("passed", sample=1, repeat=3), row("failed", sample=2, repeat=3), row("errored", sample=3, repeat=3)]
+    found = summary(*rows, row("passed", "alone"), row("passed", sample=2, repeat=3))  # sample 2 was done again
+    assert (found.samples.cases, found.samples.flaky) == (1, 0)
+    (case,) = found.samples.by_case
+    assert (case.test_id, case.judged, case.passed) == ("a", 2, 2)
+    assert found.as_json()["samples"]["by_case"][0]["pass_rate"] == 1.0
+
+
+def test_without_samples_the_summary_has_no_word_of_them():
+    assert "samples" not in summary(row("passed")).as_json()
+
+
 @pytest.mark.parametrize(
     ("aggregate", "status"),
     [("mean", "failed"), ("pass_any", "passed"), ("pass_all", "failed"), ("majority", "passed")],
