@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from fnmatch import fnmatchcase
 from hashlib import blake2b
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 from urllib.parse import quote
 
 import msgspec
@@ -56,6 +56,12 @@ CREATE TABLE trials (          -- those whose row counts: of several rows of one
 PRAGMA user_version = {VERSION};
 """
 _INDICES = "CREATE INDEX trials_by_status ON trials (status)"
+_NAMES = {
+    "cases": "SELECT DISTINCT test_id FROM trials",
+    "suites": "SELECT DISTINCT suite FROM groups",
+    "targets": "SELECT DISTINCT target FROM groups",
+    "tags": "SELECT DISTINCT value FROM groups, json_each(tags)",
+}
 _BATCH = 1000
 _SPECIAL = frozenset("*?[")
 _ALIKE = re.compile(r"(?:[^\[]|\[!?(?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9_.])+\])*")
@@ -152,6 +158,11 @@ class RowIndex:
         except sqlite3.Error as error:
             mend = f" in {self._path}: remove that file, and it is made anew" if self._path else ""
             raise StoreError(f"cannot search the rows: {error}{mend}") from error
+
+    def names(self, kind: Literal["cases", "suites", "targets", "tags"], limit: int) -> list[str]:
+        """What there is to choose from by one kind of name, at most so many."""
+        with self._refusals():
+            return [name for (name,) in self._database.execute(f"{_NAMES[kind]} LIMIT ?", (limit,))]
 
     def close(self) -> None:
         """Let go of the file."""

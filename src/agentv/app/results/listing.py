@@ -79,16 +79,29 @@ def totals_of(path: Path, record: JsonObject) -> tuple[Summary, bool]:
     """
     if _is_current(path):
         return read_summary(path / SUMMARY), True
+    found = _from_rows(path, record)
+    written = read_summary(path / SUMMARY) if (path / SUMMARY).exists() else None
+    if written is not None and _came_to(written) == _came_to(found):
+        return written, True  # the directory was copied, and its files have other times
+    return found, False
+
+
+def _came_to(summary: Summary) -> tuple[object, ...]:
+    return summary.cases, summary.trials, summary.mean_score, summary.cost_usd
+
+
+def _from_rows(path: Path, record: JsonObject) -> Summary:
+    run_id = str(record.get("run_id", path.name))
     planned = Planned(cases=_number(record, "cases") or 0, trials=_number(record, "trials") or 0)
 
     def summing(rows: Iterator[RowFacts]) -> Summary:
         replaced = read_rows(path / HISTORY)
-        return summarize(rows, run_id=path.name, planned=planned, duration_ms=0.0, replaced=replaced)
+        return summarize(rows, run_id=run_id, planned=planned, duration_ms=0.0, replaced=replaced)
 
     if not (path / INDEX).exists() or (path / INDEX).stat().st_size < _LARGE:
-        return summing(read_rows(path / INDEX)), False
+        return summing(read_rows(path / INDEX))
     with RowIndex.of(path, summing=summing, keep=not is_being_written(path)) as index:
-        return index.totals() or summing(read_rows(path / INDEX)), False
+        return index.totals() or summing(read_rows(path / INDEX))
 
 
 def _rows(path: Path) -> int:

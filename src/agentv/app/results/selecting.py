@@ -9,8 +9,12 @@ from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
 from agentv.model.selection import Selection
 from agentv.model.summary import Counts
+from agentv.spec.nearest import did_you_mean
 from agentv.store.directory import is_being_written
 from agentv.store.index import RowIndex
+
+_GUESSED_FROM = 10_000
+"""Names that a slip of the pen is held against."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +41,9 @@ def choose(run: StoredRun, selection: Selection, limit: int | None = None) -> Ch
     """
     with RowIndex.of(run.path, keep=not is_being_written(run.path)) as index:
         counts = index.counts(selection)
-        if not counts.total and _names(selection) and not index.counts(replace(selection, statuses=())).total:
-            raise UsageError(f"no trial of the run {run.run_id} matches {' and '.join(_names(selection))}")
+        if not counts.total and _asked(selection) and not index.counts(replace(selection, statuses=())).total:
+            said = " and ".join(" or ".join(f"{flag} '{name}'" for name in names) for flag, names in _asked(selection))
+            raise UsageError(f"no trial of the run {run.run_id} matches {said}", _nearest(index, selection))
         places = array("q", index.places(selection, limit))
     return Chosen(replace(run, places=places), counts, len(places))
 
@@ -52,12 +57,22 @@ def bytes_to_index(run: StoredRun) -> int:
     return 0
 
 
-def _names(selection: Selection) -> list[str]:
-    """What was asked for by name, as a person types it."""
-    asked = {
-        "--case": selection.cases,
-        "--suite": selection.suites,
-        "--target": selection.targets,
-        "--tag": selection.tags,
-    }
-    return [" or ".join(f"{flag} '{name}'" for name in names) for flag, names in asked.items() if names]
+def _asked(selection: Selection) -> list[tuple[str, tuple[str, ...]]]:
+    """What was asked for by name, with the options that do."""
+    asked = (
+        ("--case", selection.cases),
+        ("--suite", selection.suites),
+        ("--target", selection.targets),
+        ("--tag", selection.tags),
+    )
+    return [(flag, names) for flag, names in asked if names]
+
+
+def _nearest(index: RowIndex, selection: Selection) -> str | None:
+    """What was meant by a name that nothing has, as far as that can be guessed."""
+    for kind in ("cases", "suites", "targets", "tags"):
+        there = index.names(kind, _GUESSED_FROM)
+        for name in getattr(selection, kind):
+            if name not in there and (hint := did_you_mean(name, there)):
+                return hint
+    return None

@@ -72,6 +72,13 @@ def test_a_summary_that_is_older_than_the_rows_does_not_count(run):
     assert one.summary.cases.skipped == 1
 
 
+def test_a_run_that_was_copied_keeps_its_duration(run):
+    before = only()
+    summed = (run / "summary.json").stat().st_mtime_ns
+    os.utime(run / "index.jsonl", ns=(summed + 1, summed + 1))
+    assert only() == before
+
+
 def test_a_run_that_is_being_written_shows_how_far_it_is(run):
     with RunDirectory.open(run):
         one = only()

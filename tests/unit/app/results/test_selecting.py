@@ -18,7 +18,7 @@ SUITE = {
     "threshold": 1,
     "tests": [
         {"id": "hello", "input": "hello", "expected_output": "hello!", "assert": [{"contains": "hello"}]},
-        {"id": "bye", "input": "bye", "assert": [{"contains": "hello"}]},
+        {"id": "bye", "tags": ["smoke"], "input": "bye", "assert": [{"contains": "hello"}]},
         {"id": "ciao", "input": "ciao", "assert": [{"contains": "hello"}]},
     ],
 }
@@ -69,6 +69,22 @@ def test_a_name_that_nothing_has_is_refused(run, selection, said):
     with pytest.raises(UsageError, match="no trial of the run") as refused:
         choose(run, selection)
     assert str(refused.value).endswith(f"matches {said}")
+
+
+@pytest.mark.parametrize(
+    ("selection", "hint"),
+    [
+        (Selection(cases=("helo",)), "did you mean 'hello'?"),
+        (Selection(suites=("greeting",)), "did you mean 'greetings'?"),
+        (Selection(targets=("ecco",), cases=("hello",)), "did you mean 'echo'?"),
+        (Selection(tags=("smok",)), "did you mean 'smoke'?"),
+        (Selection(cases=("zzz",)), None),
+    ],
+)
+def test_the_nearest_name_is_said(run, selection, hint):
+    with pytest.raises(UsageError) as refused:
+        choose(run, selection)
+    assert refused.value.hint == hint
 
 
 def test_beside_rows_that_are_being_written_nothing_is_put(run):
