@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
 
 from agentv.model.response import TokenUsage
+from agentv.model.samples import Samples
 from agentv.model.trial import SCHEMA_VERSION
 from agentv.model.values import Json
-
-if TYPE_CHECKING:
-    from agentv.model.samples import Samples
 
 
 @dataclass(frozen=True, slots=True)
