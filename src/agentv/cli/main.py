@@ -21,6 +21,7 @@ COMMANDS = {
     "eval": "agentv.cli.eval:command",
     "validate": "agentv.cli.validate:command",
     "assert": "agentv.cli.grade:command",
+    "compare": "agentv.cli.compare:command",
     "prompt": "agentv.cli.prompt:group",
     "targets": "agentv.cli.targets:command",
     "convert": "agentv.cli.convert:command",
@@ -31,7 +32,7 @@ COMMANDS = {
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
-NOT_YET = ("results", "compare", "trend", "power", "serve")
+NOT_YET = ("results", "trend", "power", "serve")
 
 
 @click.group(
