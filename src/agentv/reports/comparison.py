@@ -172,18 +172,13 @@ def _numbers(found: Comparison) -> Iterator[str]:
 
 def _moves(one: Judgement, alpha: float) -> str:
     moves = one.moves
-    said = f"{plural(moves.wins, 'win')}, {moves.losses} loss{'' if moves.losses == 1 else 'es'}, {_ties(moves.ties)}"
+    losses = "1 loss" if moves.losses == 1 else f"{moves.losses} losses"
+    said = f"{plural(moves.wins, 'win')}, {losses}, {plural(moves.ties, 'tie')}"
     if moves.win_interval is None:
         return said
     low, high = moves.win_interval
-    share = moves.wins / (moves.wins + moves.losses)
-    return (
-        f"{said}; {percent(share)} wins where scores differ ({level(alpha)} interval {percent(low)} to {percent(high)})"
-    )
-
-
-def _ties(number: int) -> str:
-    return plural(number, "tie")
+    share = percent(moves.wins / (moves.wins + moves.losses))
+    return f"{said}; {share} of those that differ are wins ({level(alpha)} interval {percent(low)} to {percent(high)})"
 
 
 def _groups(found: Comparison, *, color: bool) -> Iterator[str]:
