@@ -43,6 +43,7 @@ class CaseOutcome:
         sha256: of all that was written for the case.
         input, checks: hashes of what was sent, and of what it was judged by; they tell what an edit touched.
         cluster: what its score hangs together with, such as its conversation; None: with nothing but itself.
+        lines: where its rows stand in the run's `index.jsonl`, from 1.
     """
 
     status: Status
@@ -54,6 +55,7 @@ class CaseOutcome:
     checks: int
     tags: tuple[str, ...] = ()
     cluster: str | None = None
+    lines: tuple[int, ...] = ()
 
     @property
     def judged(self) -> bool:

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from agentv.model.cases import Gate, Sample, case_verdict
 from agentv.model.comparison import CaseKey, CaseOutcome
 from agentv.model.suite import Aggregate
-from agentv.model.trial import Score, Trial, TrialResult
+from agentv.store.outcomes import OutcomeRow
 
 
 class Place(NamedTuple):
     """Where a trial belongs: its case, in its file, on its target, with its prompt."""
 
     suite: str
-    path: str
+    path: str | None
     case_id: str
     prompt: str | None
     target: str
-
-    @classmethod
-    def of(cls, trial: Trial) -> Place:
-        """Of a trial."""
-        case = trial.case
-        return cls(trial.suite.name, trial.suite.path, case.id, case.prompt_id, trial.target.name)
 
     def key(self, shared: Container[str]) -> CaseKey:
         """The case's key; with its file where several suites share the name."""
@@ -46,24 +40,27 @@ class _Gathered:
     cluster: str | None
     input: int
     checks: int = 0
+    lines: list[int] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
 
 
-def cases_of(results: Iterable[TrialResult], cluster: str | None = None) -> dict[Place, CaseOutcome]:
+def cases_of(rows: Iterable[tuple[int, OutcomeRow]], cluster: str | None = None) -> dict[Place, CaseOutcome]:
     """The cases of a run.
 
     Args:
-        results: its finished trials.
+        rows: its finished trials, each with the number of its line.
         cluster: a key of the metadata that says which cases hang together; None: those of one conversation do.
     """
     gathered: dict[Place, _Gathered] = {}
-    for result in results:
-        case = gathered.get(place := Place.of(result.trial))
+    for number, row in rows:
+        place = Place(row.suite, row.eval_path, row.test_id, row.prompt_id, row.target)
+        case = gathered.get(place)
         if case is None:
-            case = gathered[place] = _begun(result, cluster)
-        if result.scores:
-            case.checks = hash(tuple(map(_asked, result.scores)))
-        case.samples.append(Sample(result.status, result.score, tuple(_gates(result.scores))))
+            case = gathered[place] = _begun(row, cluster)
+        if row.scores:
+            case.checks = hash(tuple((one.name, one.type, one.weight, one.required) for one in row.scores))
+        case.lines.append(number)
+        case.samples.append(Sample(row.status, row.score, tuple(_gates(row))))
     return {place: _outcome(case) for place, case in gathered.items()}
 
 
@@ -73,43 +70,35 @@ def shared_names(runs: Iterable[Iterable[Place]]) -> frozenset[str]:
 
 
 def _shared_in(run: Iterable[Place]) -> Iterator[str]:
-    paths: dict[str, set[str]] = {}
+    paths: dict[str, set[str | None]] = {}
     for place in run:
         paths.setdefault(place.suite, set()).add(place.path)
     return (name for name, found in paths.items() if len(found) > 1)
 
 
-def _begun(result: TrialResult, cluster: str | None) -> _Gathered:
-    trial = result.trial
-    case = trial.case
-    talk = f"{trial.suite.name}/{case.conversation_id}" if case.conversation_id else None
+def _begun(row: OutcomeRow, cluster: str | None) -> _Gathered:
+    talk = f"{row.suite}/{row.conversation_id}" if row.conversation_id else None
     return _Gathered(
-        case.sha256,
-        trial.threshold,
-        trial.repeat,
-        trial.aggregate,
-        case.tags,
-        talk if cluster is None else _value(result.metadata, cluster) or talk,
+        row.case_sha256,
+        row.threshold,
+        row.repeat,
+        row.aggregate,
+        row.tags,
+        talk if cluster is None else _value(row, cluster) or talk,
         # what a conversation sent holds its answers, which differ without an edit
-        0 if result.turns else hash(tuple(map(repr, result.input))),
+        0 if row.turns else hash(bytes(row.input)),
     )
 
 
-def _value(metadata: Mapping[str, object], name: str) -> str | None:
+def _value(row: OutcomeRow, name: str) -> str | None:
     """A value of the metadata as text that tells it from others; None where there is none."""
-    value = metadata.get(name)
+    value = json.loads(bytes(row.metadata)).get(name)
     return None if value is None else json.dumps(value, sort_keys=True)
 
 
-def _asked(score: Score) -> tuple[object, ...]:
-    """What an assertion asked for, as far as a row says it."""
-    entry, settings = score.entry, score.entry.settings
-    return (entry.name, entry.type, settings.weight, settings.required)
-
-
-def _gates(scores: Iterable[Score]) -> Iterator[Gate]:
-    for score in scores:
-        gate = Gate.of(score.entry.settings.required, score.grade.score, score.grade.passed)
+def _gates(row: OutcomeRow) -> Iterator[Gate]:
+    for score in row.scores:
+        gate = Gate.of(score.required, score.score or 0.0, score.passed or False)
         if gate is not None:
             yield gate
 
@@ -129,4 +118,5 @@ def _outcome(case: _Gathered) -> CaseOutcome:
         checks=case.checks,
         tags=case.tags,
         cluster=case.cluster,
+        lines=tuple(case.lines),
     )

@@ -25,8 +25,12 @@ from agentv.model.comparison import (
     Question,
     RunLabel,
 )
+from agentv.model.trial import TrialResult
 from agentv.spec.nearest import did_you_mean
+from agentv.store.current import replaced_lines
 from agentv.store.directory import INDEX
+from agentv.store.outcomes import read_outcomes
+from agentv.store.results import read_results
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +61,22 @@ class _Run:
         targets = dict.fromkeys(place.target for place in self.cases)
         return RunLabel(self.stored.run_id, str(self.stored.path), tuple(targets), len(self.cases))
 
+    def trials(self, lines: Sequence[int]) -> Iterator[TrialResult]:
+        """The trials whose rows stand there."""
+        return read_results(self.stored.index, self.stored.root, _AllBut(frozenset(lines)))
+
     def keyed(self, shared: Container[str]) -> dict[CaseKey, CaseOutcome]:
         return {place.key(shared): case for place, case in self.cases.items()}
+
+
+class _AllBut(Container[int]):
+    """Every number but these."""
+
+    def __init__(self, numbers: frozenset[int]) -> None:
+        self._numbers = numbers
+
+    def __contains__(self, number: object) -> bool:
+        return number not in self._numbers
 
 
 def compare(asked: Asked, question: Question) -> Comparison | Matrix:
@@ -85,7 +103,7 @@ def _read(asked: Asked, question: Question) -> Iterator[_Run]:
     for named, target in zip(asked.runs, targets, strict=True):
         place = Path(named)
         stored = open_run(str(place.parent) if place.name == INDEX else named, doing="compare", partial=asked.partial)
-        cases = cases_of(stored.results(), question.cluster)
+        cases = cases_of(read_outcomes(stored.index, replaced_lines(stored.index)), question.cluster)
         if not cases:
             raise UsageError(f"there is nothing to compare: the run {stored.run_id} holds no finished trial")
         yield _Run(stored, target, _only(cases, target, stored.run_id))
@@ -118,7 +136,7 @@ def _compared(base: _Run, candidate: _Run, question: Question, shared: Container
     shown = [pair for pair in found.pairs if pair.moved][: question.limit]
     if not shown:
         return found
-    return replace(found, moved=moved_cases(shown, base.stored.results(), candidate.stored.results(), shared))
+    return replace(found, moved=moved_cases(shown, base.trials, candidate.trials))
 
 
 def _judged(base: _Run, candidate: _Run, question: Question, matched: Matched) -> Comparison:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from agentv.app.compare.cases import Place
-from agentv.model.comparison import CaseKey, CheckChange, Evidence, MovedCase, Pair
+from agentv.model.comparison import CaseKey, CaseOutcome, CheckChange, Evidence, MovedCase, Pair
 from agentv.model.grade import TOLERANCE
 from agentv.model.trial import Score, TrialResult
 
-Samples = dict[CaseKey, TrialResult]
+Reader = Callable[[Sequence[int]], Iterable[TrialResult]]
+"""From the numbers of lines, in ascending order, to the trials that stand there."""
 
 _WORST, _BEST = min, max
 
@@ -20,46 +20,37 @@ def worst_first(pair: Pair) -> tuple[int, float, CaseKey]:
     return (-1 if pair.broken else 1 if pair.fixed else 0, pair.delta, pair.after_key)
 
 
-def moved_cases(
-    pairs: Sequence[Pair],
-    base: Iterable[TrialResult],
-    candidate: Iterable[TrialResult],
-    shared: Container[str],
-) -> tuple[MovedCase, ...]:
-    """The pairs with their evidence, read from the runs once more: so memory holds the answers of these alone.
+def moved_cases(pairs: Sequence[Pair], base: Reader, candidate: Reader) -> tuple[MovedCase, ...]:
+    """The pairs with their evidence: memory holds the answers of these alone.
 
     Where a case got several samples, a loss is shown by the best one of the base and the worst one of the candidate,
     a win the other way round.
     """
-    before = _chosen(base, {pair.before_key: _BEST if _fell(pair) else _WORST for pair in pairs}, shared)
-    after = _chosen(candidate, {pair.after_key: _WORST if _fell(pair) else _BEST for pair in pairs}, shared)
-    return tuple(_moved(pair, before.get(pair.before_key), after.get(pair.after_key)) for pair in pairs)
+    before = _samples(base, [pair.before for pair in pairs])
+    after = _samples(candidate, [pair.after for pair in pairs])
+    return tuple(map(_moved, pairs, before, after))
 
 
 def _fell(pair: Pair) -> bool:
     return pair.broken or (pair.delta < 0 and not pair.fixed)
 
 
-def _chosen(
-    results: Iterable[TrialResult], wanted: dict[CaseKey, Callable[..., TrialResult]], shared: Container[str]
-) -> Samples:
-    """Of each case that is wanted, one sample; of equals the first."""
-    found: Samples = {}
-    for result in results:
-        key = Place.of(result.trial).key(shared)
-        choose = wanted.get(key)
-        if choose is not None:
-            found[key] = choose(found[key], result, key=_score) if key in found else result
-    return found
+def _samples(read: Reader, cases: Sequence[CaseOutcome]) -> list[list[TrialResult]]:
+    """The trials of each case, read in one pass."""
+    lines = sorted(line for case in cases for line in case.lines)
+    found = dict(zip(lines, read(lines), strict=False))  # a row may have been taken away in between
+    return [[found[line] for line in case.lines if line in found] for case in cases]
 
 
-def _score(result: TrialResult) -> float:
-    return result.score or 0.0
+def _moved(pair: Pair, before: Sequence[TrialResult], after: Sequence[TrialResult]) -> MovedCase:
+    fell = _fell(pair)
+    old, new = _chosen(before, _BEST if fell else _WORST), _chosen(after, _WORST if fell else _BEST)
+    changes = tuple(_changes(old.scores, new.scores)) if old and new else ()
+    return MovedCase(pair, _evidence(old), _evidence(new), changes)
 
 
-def _moved(pair: Pair, before: TrialResult | None, after: TrialResult | None) -> MovedCase:
-    changes = tuple(_changes(before.scores, after.scores)) if before and after else ()
-    return MovedCase(pair, _evidence(before), _evidence(after), changes)
+def _chosen(samples: Sequence[TrialResult], choose: Callable[..., TrialResult]) -> TrialResult | None:
+    return choose(samples, key=lambda one: one.score or 0.0) if samples else None
 
 
 def _evidence(result: TrialResult | None) -> Evidence | None:

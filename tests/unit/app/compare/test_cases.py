@@ -3,11 +3,21 @@ from dataclasses import replace
 import pytest
 
 from agentv.app.compare.cases import cases_of, shared_names
-from doubles.trials import finished, scored, trial
+from agentv.model.message import Message
+from agentv.model.response import TargetResponse
+from agentv.store.encoding import to_json
+from agentv.store.outcomes import decode_outcome
+from agentv.store.rows import Places, row_of
+from doubles.trials import ROOT, finished, scored, trial
+
+
+def cases(results, cluster=None):
+    lines = (to_json(row_of(result, Places(ROOT))) for result in results)
+    return cases_of(enumerate(map(decode_outcome, lines), 1), cluster)
 
 
 def only(results, cluster=None):
-    (case,) = cases_of(results, cluster).values()
+    (case,) = cases(results, cluster).values()
     return case
 
 
@@ -55,19 +65,19 @@ def test_cases_are_told_apart_by_suite_file_prompt_and_target():
         trial("a", target="claude"),
         replace(first, suite=replace(first.suite, path="/repo/evals/other.eval.yaml")),
     ]
-    assert len(cases_of(finished(trial=one) for one in [first, *others])) == 6
+    assert len(cases(finished(trial=one) for one in [first, *others])) == 6
 
 
 def test_a_name_that_two_suites_of_one_run_share_is_known_by_its_file():
     first = trial("a")
     second = replace(first, suite=replace(first.suite, path="/repo/evals/other.eval.yaml"))
-    run = cases_of([finished(trial=first), finished(trial=second)])
-    elsewhere = cases_of([finished(trial=first)])
+    run = cases([finished(trial=first), finished(trial=second)])
+    elsewhere = cases([finished(trial=first)])
     shared = shared_names([run, elsewhere])
     assert shared == {"refunds"}
     assert {place.key(shared).suite for place in run} == {
-        "refunds (/repo/evals/refund.eval.yaml)",
-        "refunds (/repo/evals/other.eval.yaml)",
+        "refunds (evals/refund.eval.yaml)",
+        "refunds (evals/other.eval.yaml)",
     }
     assert shared_names([elsewhere]) == frozenset()
 
@@ -79,3 +89,26 @@ def test_cases_hang_together_by_what_the_user_names_else_by_their_conversation()
     assert only([plain], "customer").cluster == '{"id": 7}'
     assert only([plain], "other").cluster is None
     assert only([talk]).cluster == only([talk], "customer").cluster == "refunds/c1"
+
+
+def test_an_edit_of_the_checks_is_seen_though_one_sample_has_no_grades():
+    """A call that broke leaves no grades: those of the other samples say what was asked."""
+    broken = finished("errored", trial=trial(sample=2, repeat=2))
+    assert only([sample(1, 1.0), broken]).checks == only([sample(1, 1.0)]).checks
+    assert only([sample(1, 1.0)]).checks != only([finished(scores=[scored(weight=2.0)])]).checks
+
+
+def test_what_a_conversation_sent_is_no_edit():
+    def talk(reply):
+        sent = (Message("user", "Hi"), Message("assistant", reply), Message("user", "And?"))
+        return finished(input=sent, turns=(TargetResponse(reply), TargetResponse("Yes.")))
+
+    assert only([talk("Hello.")]).input == only([talk("Good day.")]).input
+    other = finished(input=(Message("user", "Bye"),))
+    assert only([finished()]).input != only([other]).input
+
+
+def test_it_is_known_where_the_rows_of_a_case_stand():
+    first, second = trial("a"), trial("b")
+    found = cases([finished(trial=first), finished(trial=second), finished(trial=replace(first, sample=2))])
+    assert [case.lines for case in found.values()] == [(1, 3), (2,)]

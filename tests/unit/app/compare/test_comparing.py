@@ -74,6 +74,17 @@ def test_as_many_moved_cases_as_asked_for_have_evidence(runs):
     assert [len(compared(*runs, limit=limit).moved) for limit in (0, 3, 20)] == [0, 3, 8]
 
 
+def test_the_answers_shown_are_those_of_the_case_that_moved(store):
+    (moved,) = compared(store("a", scoring(GOOD)), store("b", scoring({**GOOD, "case-5": 0.0}))).moved
+    assert (moved.before.output, moved.after.output) == ("case-5: 1.0", "case-5: 0.0")
+
+
+def test_of_a_trial_that_was_done_again_the_newest_row_counts(store):
+    again = store("b", [*scoring({"case-0": 0.0}), *scoring(GOOD)])
+    found = compared(store("a", scoring(GOOD)), again)
+    assert (found.whole.moves.losses, found.moved) == (0, ())
+
+
 def test_one_run_alone_is_refused(runs):
     assert refused(runs[0]) == ("a comparison takes two runs, or more", "agentv compare BASE CANDIDATE")
 
@@ -202,8 +213,9 @@ def test_three_runs_are_compared_each_with_each(runs, store):
     assert next(iter(found.scores)).case_id == "case-0"
 
 
-def test_a_matrix_shows_as_many_cases_as_asked_for_and_none_that_score_alike(runs, store):
-    found = matrix(*runs, store("third", scoring({**GOOD, "alike": 1.0})), limit=3)
+def test_a_matrix_shows_as_many_cases_as_asked_for_and_none_that_score_alike(store):
+    scores = ({**GOOD, "alike": 1.0}, {**BAD, "alike": 1.0}, {**GOOD, "alike": 1.0})
+    found = matrix(*(store(f"run-{number}", scoring(one)) for number, one in enumerate(scores)), limit=3)
     assert (len(found.scores), found.omitted) == (3, 5)
 
 

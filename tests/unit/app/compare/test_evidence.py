@@ -8,14 +8,22 @@ from doubles.trials import errored_score, finished, graded, scored, trial
 KEY = CaseKey("refunds", "case-1", None, "gpt")
 
 
-def pair(before, after, case_id="case-1"):
+def outcome(score, lines):
+    return CaseOutcome("passed" if score >= 0.8 else "failed", score, len(lines), 0.8, "s", 1, 1, lines=lines)
+
+
+def pair(before, after, lines=(1,), case_id="case-1"):
     key = KEY._replace(case_id=case_id)
-    sides = (CaseOutcome("passed" if score >= 0.8 else "failed", score, 1, 0.8, "s", 1, 1) for score in (before, after))
-    return Pair(key, key, *sides)
+    return Pair(key, key, outcome(before, lines), outcome(after, lines))
+
+
+def run(results):
+    """What reads the lines of a run that holds these."""
+    return lambda lines: [results[number - 1] for number in lines if number <= len(results)]
 
 
 def changes(before, after):
-    (found,) = moved_cases([pair(1, 0)], [finished(scores=before)], [finished("failed", scores=after)], frozenset())
+    (found,) = moved_cases([pair(1, 0)], run([finished(scores=before)]), run([finished("failed", scores=after)]))
     return found.changes
 
 
@@ -32,19 +40,19 @@ def test_the_worst_comes_first():
 
 
 def test_both_answers_are_shown():
-    (found,) = moved_cases([pair(1, 0)], [finished(output="Yes.")], [finished("failed", output="No.")], frozenset())
+    (found,) = moved_cases([pair(1, 0)], run([finished(output="Yes.")]), run([finished("failed", output="No.")]))
     assert (found.before.output, found.after.output) == ("Yes.", "No.")
 
 
 @pytest.mark.parametrize(("scores", "shown"), [((0.9, 0.3), (1.0, 0.1)), ((0.3, 0.9), (0.9, 1.0))])
 def test_of_several_samples_those_are_shown_that_are_furthest_apart(scores, shown):
     samples = sampled(0.9, 1.0, 0.9), sampled(0.5, 0.1, 1.0)
-    (found,) = moved_cases([pair(*scores)], *samples, frozenset())
+    (found,) = moved_cases([pair(*scores, lines=(1, 2, 3))], *map(run, samples))
     assert (found.before.score, found.after.score) == shown
 
 
 def test_a_run_that_lost_its_rows_in_between_is_shown_without_them():
-    (found,) = moved_cases([pair(1, 0)], [], [finished("failed")], frozenset())
+    (found,) = moved_cases([pair(1, 0)], run([]), run([finished("failed")]))
     assert (found.before, found.changes) == (None, ())
 
 
@@ -60,7 +68,7 @@ def test_only_assertions_that_did_not_end_alike_are_shown():
 
 
 def test_assertions_of_one_name_are_told_apart_by_their_order():
-    (change,) = changes([scored(True), scored(True)], [scored(True), scored(False)])
+    (change,) = changes([scored(True), scored(True)], [scored(False), scored(True)])
     assert (change.passed_before, change.passed_after) == (True, False)
 
 
@@ -83,3 +91,9 @@ def test_an_assertion_says_why_by_its_error_else_its_first_check_that_agrees_wit
     (failed,) = changes([graded(1.0, True)], [graded(0.2, False, *checks)])
     assert broke.evidence == "the script ended with status 2"
     assert failed.evidence == "calls the user names"
+
+
+def test_every_case_gets_its_own_samples():
+    results = [finished(output=f"{number}") for number in range(6)]
+    first, second = moved_cases([pair(1, 0, (5,)), pair(1, 0, (2,), "b")], run(results), run(results))
+    assert (first.before.output, second.before.output) == ("4", "1")

@@ -5,6 +5,7 @@ import pytest
 
 from agentv.app.compare.judging import corrected, judge, least_cases
 from agentv.model.comparison import CaseKey, CaseOutcome, Pair, Question
+from agentv.stats.proportion import wilson_interval
 
 USUAL = Question()
 
@@ -95,6 +96,31 @@ def test_a_loss_within_the_margin_is_no_regression():
 def spread_around(delta, cases):
     """Differences whose standard deviation is 0.1."""
     return pairs(*((0.5, 0.5 + delta + (0.1 if number % 2 else -0.1)) for number in range(cases)))
+
+
+def test_equivalence_has_to_be_shown_at_both_ends_of_the_margin():
+    # the bootstrap's interval ends at 0.059, but the test at 0.06 has a p-value of 0.086
+    found = judge(pairs(*((0.0, delta) for delta in (0, 0, 0.02, 0.02, 0.05, 0.05, 0.1, 0.05))), Question(0.06))
+    assert found.interval[1] < 0.06
+    assert found.verdict == "cannot tell"
+
+
+def test_what_would_settle_it_is_counted_from_the_nearer_end_of_the_margin():
+    assert judge(spread_around(0.0, 20), Question(margin=0.05)).needed == pytest.approx(31, rel=0.15)
+    assert judge(spread_around(0.0, 20), USUAL).needed is None
+
+
+def test_the_share_of_wins_is_of_those_that_differ():
+    found = judge(pairs((0.5, 1.0), (0.5, 1.0), (1.0, 0.5), (1.0, 1.0)), USUAL)
+    assert found.moves.win_interval == wilson_interval(2, 3)
+    assert judge(pairs((1.0, 1.0)), USUAL).moves.win_interval is None
+
+
+def test_rounding_is_no_difference_and_a_verdict_may_change_without_one():
+    (rounded,) = pairs((0.5, 0.5 + 1e-12))
+    assert (rounded.delta, rounded.outcome, rounded.moved) == (0.0, "tie", False)
+    gated = replace(rounded, before=replace(rounded.before, status="passed"))
+    assert (gated.broken, gated.moved) == (True, True)
 
 
 def test_what_can_be_seen_is_two_point_eight_standard_errors_and_shrinks_with_more_cases():
