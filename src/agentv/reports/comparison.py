@@ -147,7 +147,11 @@ def _unseen(one: Judgement, found: Comparison) -> str:
     if abs(one.delta) >= one.detectable:
         moved = one.moves.wins + one.moves.losses
         return f"{plural(moved, 'case')} moved, which is too few to rule out chance"
-    return f"with {cases}, a difference below {one.detectable:.2f} is likely to go unseen{_more(one)}"
+    return f"with {cases}, a difference below {_size(one.detectable)} is likely to go unseen{_more(one)}"
+
+
+def _size(difference: float) -> str:
+    return f"{difference:.2f}" if difference >= 0.1 else f"{difference:.3f}"  # two digits that count
 
 
 def _more(one: Judgement) -> str:

@@ -109,6 +109,12 @@ def test_an_interval_is_called_by_its_level():
     assert "(99% interval" in verdict_line(comparison(question=Question(alpha=0.01)))
 
 
+def test_what_would_go_unseen_is_told_with_two_digits_that_count():
+    assert "a difference below 0.018 is likely" in verdict_line(
+        comparison(replace(UNSURE, delta=-0.01, detectable=0.0178))
+    )
+
+
 def test_without_a_verdict_there_are_no_numbers():
     assert "mean score" not in render_comparison(comparison(None, moved=(), pairs=()))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import ceil, log2
+from math import ceil, fsum, log2, sqrt
 from statistics import NormalDist, fmean
 
 from agentv.model.comparison import CaseOutcome, Interval, Judgement, Level, Moves, Pair, Question, Verdict
@@ -40,7 +40,7 @@ def judge(pairs: Sequence[Pair], question: Question) -> Judgement:
     p_of_claim = _p_of(claim, differences, clusters, question.margin)
     delta, gains = fmean(differences), [pair.gain for pair in pairs if pair.gain is not None]
     independent = len(set(clusters))
-    detectable = _detectable(interval, independent, question.alpha)
+    detectable = _detectable(differences, clusters, interval, question.alpha)
     return Judgement(
         pairs=len(pairs),
         clusters=independent,
@@ -106,22 +106,36 @@ def _p_of(claim: Verdict, differences: Sequence[float], clusters: Sequence[Hasha
 
 def _permuted(differences: Sequence[float], clusters: Sequence[Hashable]) -> float:
     """The permutation test, in which a cluster keeps or turns its signs as one."""
+    return permutation_test(list(_sums(differences, clusters).values()))
+
+
+def _sums(numbers: Sequence[float], clusters: Sequence[Hashable]) -> dict[Hashable, float]:
+    """The sum of each cluster."""
     sums: dict[Hashable, float] = {}
-    for difference, cluster in zip(differences, clusters, strict=True):
-        sums[cluster] = sums.get(cluster, 0.0) + difference
-    return permutation_test(list(sums.values()))
+    for number, cluster in zip(numbers, clusters, strict=True):
+        sums[cluster] = sums.get(cluster, 0.0) + number
+    return sums
 
 
-def _detectable(interval: Interval, clusters: int, alpha: float) -> float:
-    """The difference whose interval, as wide as this one, would leave 0 out with the power asked for.
+def _detectable(differences: Sequence[float], clusters: Sequence[Hashable], interval: Interval, alpha: float) -> float:
+    """The difference that is shown with the power asked for: z_alpha + z_power standard errors of the mean.
 
-    With a normal mean that is (z_alpha + z_power) standard errors, and z_alpha of them are half of the interval.
+    Where all differences are alike there is no error to be had from them, so half of the interval stands for z_alpha.
+
+    Source: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), chapter 2, for a normal mean.
     """
-    if clusters < least_cases(alpha):
+    if len(set(clusters)) < least_cases(alpha):
         return 1.0
-    normal = NormalDist()
-    half = (interval[1] - interval[0]) / 2
-    return min(1.0, half * (1 + normal.inv_cdf(POWER) / normal.inv_cdf(1 - alpha / 2)))
+    usual, power = NormalDist().inv_cdf(1 - alpha / 2), NormalDist().inv_cdf(POWER)
+    error = _error(differences, clusters) or (interval[1] - interval[0]) / 2 / usual
+    return min(1.0, (usual + power) * error)
+
+
+def _error(differences: Sequence[float], clusters: Sequence[Hashable]) -> float:
+    """The standard error of the mean by how much the clusters differ; at least two."""
+    mean = fmean(differences)
+    sums = list(_sums([one - mean for one in differences], clusters).values())
+    return sqrt(fsum(one * one for one in sums) * len(sums) / (len(sums) - 1)) / len(differences)
 
 
 def _needed(detectable: float, distance: float, clusters: int, alpha: float) -> int | None:
