@@ -17,7 +17,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command("compare", epilog="Example: agentv compare 20261121T140322Z-7f3a last --margin 0.02")
-@click.argument("runs", nargs=-1, metavar="BASE CANDIDATE [MORE]...")
+@click.argument("runs", nargs=-1, required=True, metavar="BASE CANDIDATE [MORE]...")
 @click.option(
     "--margin",
     type=click.FloatRange(0, 1),

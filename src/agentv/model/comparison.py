@@ -210,12 +210,20 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class RunLabel:
-    """Which run: its id, where it lies, the targets that are compared, and whether all of it was run."""
+    """Which run it is.
+
+    Attributes:
+        path: of its directory, absolute.
+        targets: those that are compared.
+        cases: how many of them it holds.
+        missing: how many were planned and have no row: the run was cut off, or goes on.
+    """
 
     run_id: str
     path: str
     targets: tuple[str, ...]
     cases: int = 0
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,9 @@ def p_value(p: float) -> str:
 
 def warnings(found: Comparison) -> Iterator[str]:
     """What a person should know before trusting the verdict."""
+    for name, run in (("base", found.base), ("candidate", found.candidate)):
+        if run.missing:
+            yield f"the {name} {one_line(run.run_id)} is not whole: {plural(run.missing, 'planned case')} did not run"
     for keys, why in ((found.left_out.errored, "errored in"), (found.left_out.unfinished, "were not finished by")):
         if keys:
             verb = why.replace("were", "was") if len(keys) == 1 else why

@@ -69,6 +69,7 @@ def _run(run: RunLabel, here: str) -> Json:
         "results": shown_from(run.path, here),
         "targets": list(run.targets),
         "cases": run.cases,
+        "missing": run.missing,
     }
 
 

@@ -166,3 +166,9 @@ def test_warnings_count_what_broke_and_what_was_not_run():
         "2 cases were not finished by one of the runs, and left out: refunds: late-1, refunds: late-2",
     ]
     assert list(warnings(comparison())) == []
+
+
+def test_a_run_that_is_not_whole_is_warned_of():
+    cut = comparison()
+    cut = replace(cut, candidate=replace(cut.candidate, missing=12))
+    assert list(warnings(cut)) == ["the candidate 20261122T090000Z-11ab is not whole: 12 planned cases did not run"]

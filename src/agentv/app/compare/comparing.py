@@ -11,7 +11,7 @@ from agentv.app.compare.cases import Place, cases_of, shared_names
 from agentv.app.compare.evidence import moved_cases, worst_first
 from agentv.app.compare.judging import corrected, judge
 from agentv.app.compare.matching import Matched, match
-from agentv.app.compare.records import differences
+from agentv.app.compare.records import differences, planned_cases
 from agentv.app.results.stored import StoredRun, open_run
 from agentv.errors import UsageError
 from agentv.model.comparison import (
@@ -55,11 +55,12 @@ class _Run:
     stored: StoredRun
     target: str | None
     cases: Mapping[Place, CaseOutcome]
+    missing: int
 
     @property
     def label(self) -> RunLabel:
         targets = dict.fromkeys(place.target for place in self.cases)
-        return RunLabel(self.stored.run_id, str(self.stored.path), tuple(targets), len(self.cases))
+        return RunLabel(self.stored.run_id, str(self.stored.path), tuple(targets), len(self.cases), self.missing)
 
     def trials(self, lines: Sequence[int]) -> Iterator[TrialResult]:
         """The trials whose rows stand there."""
@@ -106,7 +107,8 @@ def _read(asked: Asked, question: Question) -> Iterator[_Run]:
         cases = cases_of(read_outcomes(stored.index, replaced_lines(stored.index)), question.cluster)
         if not cases:
             raise UsageError(f"there is nothing to compare: the run {stored.run_id} holds no finished trial")
-        yield _Run(stored, target, _only(cases, target, stored.run_id))
+        missing = max(0, planned_cases(stored.record) - len(cases))
+        yield _Run(stored, target, _only(cases, target, stored.run_id), missing)
 
 
 def _targets(asked: Asked) -> Sequence[str | None]:
@@ -154,7 +156,7 @@ def _judged(base: _Run, candidate: _Run, question: Question, matched: Matched) -
         groups=_groups(matched.pairs, question),
         same=same,
         edited=matched.edited,
-        notes=tuple(differences(base.stored.record, candidate.stored.record)),
+        notes=(*differences(base.stored.record, candidate.stored.record), *_unclustered(matched.pairs, question)),
     )
 
 
@@ -176,6 +178,16 @@ def _holds(run: _Run) -> str:
     )
     several = "suites" if len(suites) > 1 else "suite"
     return f"the {several} {', '.join(suites)} on {', '.join(targets)}"
+
+
+def _unclustered(pairs: Sequence[Pair], question: Question) -> Iterator[str]:
+    """That some cases stand alone. Where all of them do, the key is misspelt, and the interval would be too short."""
+    alone = sum(pair.before.cluster is None for pair in pairs)
+    if question.cluster is None or not alone:
+        return
+    if alone == len(pairs):
+        raise UsageError(f"no case that both runs judged has '{question.cluster}' in its metadata")
+    yield f"{alone} of {len(pairs)} cases have no '{question.cluster}' in their metadata, and stand alone"
 
 
 def _groups(pairs: Sequence[Pair], question: Question) -> tuple[Group, ...]:

@@ -1,4 +1,4 @@
-"""What else differs between two runs, by what their `run.json` say: a judge that is another explains a score."""
+"""What `run.json` says of a run beyond its rows: how much was planned, and what may explain a difference."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ def differences(base: JsonObject, candidate: JsonObject) -> Iterator[str]:
         before, after = of(base), of(candidate)
         if before != after:
             yield f"the {what} differs: {before} → {after}"
+
+
+def planned_cases(record: JsonObject) -> int:
+    """How many cases there were to do, each counted once for each target and prompt; 0 where that is not known."""
+    planned = record.get("planned")
+    cases = planned.get("cases") if isinstance(planned, Mapping) else None
+    return cases if isinstance(cases, int) else 0
 
 
 def _judges(record: JsonObject) -> str:

@@ -233,3 +233,30 @@ def test_parts_of_a_matrix_are_refused(runs):
 def test_the_same_run_three_times_claims_nothing(runs):
     found = matrix(runs[0], runs[0], runs[0])
     assert all(one.same and one.whole.verdict == "equivalent" for one in found.comparisons.values())
+
+
+def test_of_a_run_that_was_cut_off_it_is_known_how_much_is_missing(store):
+    whole = store("whole", scoring(GOOD), planned={"cases": 8})
+    cut = store("cut", scoring(GOOD), planned={"cases": 20})
+    found = compared(whole, cut)
+    assert (found.base.missing, found.candidate.missing) == (0, 12)
+    assert compared(cut, cut, targets=("gpt",)).base.missing == 12
+
+
+def with_customers(scores, customers):
+    return [
+        replace(one, metadata={"customer": customer} if customer else {})
+        for one, customer in zip(scoring(scores), customers, strict=True)
+    ]
+
+
+def test_cases_hang_together_by_a_key_of_their_metadata(store):
+    customers = ["a", "a", "a", "b", "b", "b", None, None]
+    base, candidate = (store(name, with_customers(scores, customers)) for name, scores in (("x", GOOD), ("y", BAD)))
+    found = compared(base, candidate, cluster="customer")
+    assert (found.whole.clusters, found.whole.pairs, found.whole.verdict) == (4, 8, "cannot tell")
+    assert found.notes == ("2 of 8 cases have no 'customer' in their metadata, and stand alone",)
+
+
+def test_a_key_that_no_case_has_is_refused(runs):
+    assert refused(*runs, cluster="custmer")[0] == "no case that both runs judged has 'custmer' in its metadata"

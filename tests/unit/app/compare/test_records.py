@@ -1,4 +1,4 @@
-from agentv.app.compare.records import differences
+from agentv.app.compare.records import differences, planned_cases
 
 RECORD = {
     "agentv": "0.1.0",
@@ -22,3 +22,8 @@ def test_another_version_is_told():
 
 def test_a_record_of_another_shape_is_no_error():
     assert list(differences({"settings": 1, "suites": [1]}, {"suites": "x"})) == []
+
+
+def test_how_much_was_planned_is_0_where_the_record_does_not_say():
+    assert planned_cases({"planned": {"cases": 7}}) == 7
+    assert [planned_cases(record) for record in ({}, {"planned": 3}, {"planned": {"cases": "x"}})] == [0, 0, 0]
