@@ -33,6 +33,7 @@ WORSE = Judgement(
     delta=-0.12,
     interval=(-0.19, -0.05),
     gain=-0.923,
+    room=12,
     p=0.0021,
     p_of_claim=0.0021,
     verdict="worse",

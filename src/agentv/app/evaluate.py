@@ -10,10 +10,13 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from agentv.app.exports import write_exports
 from agentv.app.partial import why_of_run
 from agentv.app.preparation import Prepared, max_errors_of, root_of, workers_of
 from agentv.app.results.finding import find_run
+from agentv.app.results.stored import StoredRun
 from agentv.app.run_record import record_of, settings_before
 from agentv.app.shelves import Shelves, shelves_of
 from agentv.app.sitting import Sat, sit
@@ -31,10 +34,13 @@ from agentv.model.events import Event, RunFinished, RunRegrades, RunResumed, Tar
 from agentv.model.suite import Suite
 from agentv.model.summary import Summary
 from agentv.model.trial import Trial, TrialResult
-from agentv.store.directory import HISTORY, INDEX, RUN, RunDirectory
+from agentv.store.directory import HISTORY, INDEX, RUN, SUMMARY, RunDirectory, read_document
 from agentv.store.journal import Journal
 from agentv.store.reading import read_rows
 from agentv.store.summary import Planned, summarize, write_summary
+
+if TYPE_CHECKING:
+    from agentv.engine.demand import Demand
 
 GRACE_S = 10.0
 """Seconds that running trials get after the first Ctrl-C."""
@@ -52,8 +58,9 @@ class Outcome:
         notes: what people should know of the directory, such as a torn line that was cut.
         held_back: cases that were not run because of what became of those that they hang on.
         fail_fast: the run was to stop at the first trial that does not pass, so that cases not run are no surprise.
-        problem: what could not be done beside the run, such as a cassette that must not be written.
+        problem: what could not be done beside the run, such as a cassette or an export that is not written.
         sittings: of the exams among the suites, each with its row in the log of its prompt.
+        exports: the files that the run was written to.
     """
 
     run_id: str
@@ -65,6 +72,7 @@ class Outcome:
     fail_fast: bool = False
     problem: str | None = None
     sittings: tuple[Sat, ...] = ()
+    exports: tuple[str, ...] = ()
 
     @property
     def status(self) -> ExitStatus:
@@ -92,14 +100,27 @@ def evaluate(prepared: Prepared, sink: Sink) -> Outcome:
     return asyncio.run(evaluate_async(prepared, sink, signals=True))
 
 
-async def evaluate_async(prepared: Prepared, sink: Sink, *, signals: bool = False) -> Outcome:
-    """As `evaluate`, in a loop that runs already. `signals`: SIGINT and SIGTERM end the run in good order.
+async def evaluate_async(
+    prepared: Prepared, sink: Sink, *, signals: bool = False, demand: Callable[[Demand], None] | None = None
+) -> Outcome:
+    """As `evaluate`, in a loop that runs already.
+
+    Args:
+        prepared: what is to be run.
+        sink: gets every event, from this thread.
+        signals: SIGINT and SIGTERM end the run in good order.
+        demand: gets, when the run begins, what its trials are asked for with; of the plan only those are run.
 
     Raises:
         StoreError: as `evaluate`.
     """
     with shelves_of(prepared) as shelves, _directory(prepared) as directory:
         evaluation = _Evaluation(prepared, directory, sink, shelves)
+        if demand is not None:
+            from agentv.engine.demand import Demand  # only a test runner asks for one trial after the other
+
+            evaluation.asked = Demand(prepared.plan)
+            demand(evaluation.asked)
         try:
             return await evaluation.run(signals=signals)
         except StoreError as error:
@@ -122,6 +143,7 @@ class _Evaluation:
         self._unpriced = Unpriced()
         self._before = settings_before(directory)
         self.begun = False
+        self.asked: Demand | None = None
 
     async def run(self, *, signals: bool) -> Outcome:
         """Run the trials that have no row yet."""
@@ -194,6 +216,8 @@ class _Evaluation:
     def _trials(self, kept: Mapping[str, TrialResult | None]) -> Iterable[Trial] | Order:
         """What is to do, in order where cases hang on each other."""
         plan = self._prepared.plan
+        if self.asked is not None:
+            return self.asked
         to_do = without(plan, kept)
         if not any(suite.links for suite in self._prepared.suites):
             return to_do
@@ -227,7 +251,7 @@ class _Evaluation:
 
     def _outcome(self, finished: RunFinished, mended: tuple[str, ...]) -> Outcome:
         directory, prepared = self._directory, self._prepared
-        cases, trials = prepared.counts
+        cases, trials = prepared.counts if self.asked is None else self.asked.counts
         resumed = prepared.settings.goes_on_with is not None
         summary = summarize(
             read_rows(directory.path / INDEX),
@@ -245,6 +269,7 @@ class _Evaluation:
             why = tuple(why_of_run(prepared.settings, self._before, interrupted=interrupted))
             sittings = sit(prepared, rows, run_id=directory.run_id, why=why)
         told, failed = self._shelves.ended(interrupted=interrupted)
+        exports, faults = write_exports(self._stored(), prepared.settings.exports)
         return Outcome(
             directory.run_id,
             directory.path,
@@ -253,9 +278,16 @@ class _Evaluation:
             notes=(*mended, told) if told and not failed else mended,
             held_back=held_back,
             fail_fast=prepared.settings.fail_fast,
-            problem=told if failed else None,
+            problem="; ".join((*([told] if failed else []), *faults)) or None,
             sittings=sittings,
+            exports=exports,
         )
+
+    def _stored(self) -> StoredRun:
+        """The run as it lies on disk now."""
+        path = self._directory.path
+        record, summary = read_document(path / RUN), read_document(path / SUMMARY)
+        return StoredRun(path, self._root, self._directory.run_id, record, summary)
 
 
 def _damage(lines: int) -> Iterator[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentv.app.exports import check_exports
 from agentv.app.results.finding import find_run
 from agentv.app.settings import EvalSettings, check_settings
 from agentv.app.wiring import registries
@@ -54,6 +56,7 @@ def prepare(settings: EvalSettings) -> Prepared:
     check_settings(settings)
     loaded = load(_request(settings), registries())
     suites = loaded.suites
+    check_exports(settings.exports, settings.out, _read(settings, suites))
     diagnostics = (*_of_settings(settings, suites), *loaded.diagnostics)
     if settings.strict and any(found.severity == "warning" for found in diagnostics):
         raise LoadError(diagnostics)
@@ -62,6 +65,15 @@ def prepare(settings: EvalSettings) -> Prepared:
     if not counts[1]:
         raise _nothing_chosen(settings, suites)
     return Prepared(settings, suites, plan, counts, diagnostics, tuple(_notes(plan)))
+
+
+def _read(settings: EvalSettings, suites: tuple[Suite, ...]) -> set[str]:
+    """The files that a run reads; none where nothing is exported, which might replace one."""
+    if not settings.exports:
+        return set()
+    named = (*(suite.path for suite in suites if suite.path), settings.record, settings.replay, settings.env_file)
+    read = (*(path for suite in suites for path in suite.files), *(path for path in named if path))
+    return {os.path.realpath(path) for path in read}
 
 
 def _notes(plan: Plan) -> Iterator[str]:

@@ -10,12 +10,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
+from agentv.app.export_formats import EXPORTS
+from agentv.app.exports import is_export
 from agentv.errors import UsageError
 from agentv.model.suite import Case, TargetSpec
 from agentv.model.values import Json
-
-EXPORTS = (".jsonl", ".json", ".csv", ".xml", ".html", ".md")
-"""Suffixes of `--out` that ask for an export beside the run directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +26,8 @@ class EvalSettings:
         documents: what eval files would hold, given as plain data.
         given_target, given_judge: as `targets` and `judge`, made in Python; they win over all.
         filter, tags, exclude_tags: which cases take part.
+        out: the run directory; None: a new one below `.agentv/results`.
+        exports: files that the run is written to beside it, in the format that the suffix of each names.
         sample, seed: so many of those, drawn at random; without a seed one is chosen, and recorded.
         limit: at most so many of those, of each suite.
         resume: a run's id, directory or `last`; None: a new run.
@@ -60,6 +61,7 @@ class EvalSettings:
     variables: Mapping[str, Json] = field(default_factory=dict)
     env_file: str | None = None
     out: str | None = None
+    exports: tuple[str, ...] = ()
     resume: str | None = None
     rerun: Literal["failed", "errored"] | None = None
     regrade: str | None = None
@@ -153,16 +155,29 @@ def _check_reuse(settings: EvalSettings) -> None:
         raise UsageError("--replay-mode says how a cassette is replayed", "name it with --replay FILE")
 
 
-def run_directory_of(outs: tuple[str, ...]) -> str | None:
-    """The run directory among the values of `--out`: the path without a known suffix.
+def outs_of(outs: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+    """The values of `--out`: the run directory, which is the path without a known suffix, and the exports.
 
     Raises:
-        UsageError: two directories, or an export that is not built yet.
+        UsageError: two directories, or a suffix that looks like a slip.
     """
-    directories = [out for out in outs if Path(out).suffix.lower() not in EXPORTS]
-    exports = [out for out in outs if out not in directories]
-    if exports:
-        raise UsageError(f"exports such as {exports[0]} are known and not supported yet [not-yet]")
+    exports = tuple(out for out in outs if is_export(out))
+    directories = [out for out in outs if out not in exports]
     if len(directories) > 1:
         raise UsageError(f"two run directories: {directories[0]} and {directories[1]}")
-    return directories[0] if directories else None
+    for directory in directories:
+        _check_suffix(directory)
+    return (directories[0] if directories else None), tuple(dict.fromkeys(exports))
+
+
+def _check_suffix(directory: str) -> None:
+    """Refuse `report.htm`, of which a directory would be made."""
+    suffix = Path(directory).suffix.lower()
+    if len(suffix) < len(".xml") or directory.endswith("/") or Path(directory).is_dir():  # `out.d` is no slip
+        return
+    from agentv.spec.nearest import nearest
+
+    meant = nearest(suffix, EXPORTS)
+    if meant is not None:
+        hint = f"did you mean '{meant}'? To name a run directory so, end it with a '/'"
+        raise UsageError(f"--out {directory}: there is no export with the suffix '{suffix}'", hint)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from agentv.app.settings import EvalSettings, run_directory_of
+from agentv.app.settings import EvalSettings, outs_of
 from agentv.cli.formats import chosen_format, format_options
 from agentv.cli.progress import follow
 from agentv.errors import UsageError
@@ -33,7 +33,14 @@ class Finite(click.FloatRange):
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("-t", "--target", "targets", multiple=True, metavar="TARGET", help="Whom to ask.")
 @click.option("--judge", metavar="TARGET", help="Who grades rubrics.")
-@click.option("-o", "--out", "outs", multiple=True, metavar="DIR", help="Where the results go.")
+@click.option(
+    "-o",
+    "--out",
+    "outs",
+    multiple=True,
+    metavar="DIR|FILE",
+    help="Where the results go; a FILE .jsonl, .json, .csv, .xml (JUnit), .html or .md gets them in that format too.",
+)
 @click.option("--filter", metavar="GLOB", help="Only cases whose id matches.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag.")
 @click.option("--exclude-tag", "exclude_tags", multiple=True, metavar="TAG", help="No case with this tag.")
@@ -86,10 +93,10 @@ def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = Fal
     """
     form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))
     looks = {"form": form, **{name: options.pop(name) for name in ("quiet", "no_progress")}}
-    out = run_directory_of(options.pop("outs"))
+    out, exports = outs_of(options.pop("outs"))
     variables = dict(_variable(text) for text in options.pop("variables", ()))
     lists = options.pop("lists")
-    settings = EvalSettings(paths=paths, out=out, variables=variables, **options)
+    settings = EvalSettings(paths=paths, out=out, exports=exports, variables=variables, **options)
     if lists:
         from agentv.cli.listing import show_listing
 

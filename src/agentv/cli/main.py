@@ -28,11 +28,12 @@ COMMANDS = {
     "init": "agentv.cli.init:command",
     "schema": "agentv.cli.schema:command",
     "explain": "agentv.cli.explain:command",
+    "results": "agentv.cli.results:group",
     "cache": "agentv.cli.cache:command",
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
-NOT_YET = ("results", "trend", "power", "serve")
+NOT_YET = ("trend", "power", "serve")
 
 
 @click.group(

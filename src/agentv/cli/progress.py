@@ -86,6 +86,8 @@ def follow(settings: EvalSettings, *, form: Format, quiet: bool, no_progress: bo
     _report(view, outcome, exams, here, as_json=form == "json", quiet=quiet or form in ANNOTATED)
     if exams is not None and form != "json":
         click.echo(exams.text(color=for_people() and "NO_COLOR" not in os.environ), err=True)
+    if outcome.exports and not quiet:
+        click.echo(f"exports: {', '.join(map(one_line, outcome.exports))}", err=True)
     if outcome.interrupted:
         click.echo(f"interrupted; what finished is saved. Go on with:\n  {resuming(outcome, sys.argv)}", err=True)
     return outcome.status

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from agentv.engine.conversation import transcript_of
 from agentv.engine.plan import Plan
-from agentv.model.cases import Gate, Sample, case_verdict
+from agentv.model.cases import Sample, case_verdict
 from agentv.model.conversation import Link
 from agentv.model.message import Message
 from agentv.model.response import Failure, TargetResponse
@@ -85,12 +85,12 @@ class Order:
     def finish(self, result: TrialResult) -> None:
         """A trial that was taken has ended."""
         self._running -= 1
-        self._end(_Ended(result.trial, _sample(result), result.turns))
+        self._end(_Ended(result.trial, Sample.of(result), result.turns))
         self._changed.set()
 
     def keep(self, result: TrialResult) -> None:
         """A trial ended in an earlier run that this one goes on with. Those of a conversation come in its order."""
-        self._end(_Ended(self._continued(result.trial), _sample(result), result.turns))
+        self._end(_Ended(self._continued(result.trial), Sample.of(result), result.turns))
 
     def close(self) -> None:
         """Hand out nothing more."""
@@ -278,8 +278,3 @@ def _reason(trial: Trial, spot: Spot, status: Status) -> Failure:
         return Failure("dependency-not-passed", f"'{spot.case}', which it depends on, {what}")
     conversation = trial.case.conversation_id
     return Failure("broken-conversation", f"'{spot.case}', before it in the conversation '{conversation}', {what}")
-
-
-def _sample(result: TrialResult) -> Sample:
-    gates = (Gate.of(one.entry.settings.required, one.grade.score, one.grade.passed) for one in result.scores)
-    return Sample(result.status, result.score, tuple(gate for gate in gates if gate is not None))

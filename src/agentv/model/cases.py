@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from agentv.model.grade import reaches
 from agentv.model.suite import Aggregate
-from agentv.model.trial import Status
+from agentv.model.trial import Status, TrialResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,12 @@ class Sample:
     status: Status
     score: float | None
     gates: tuple[Gate, ...] = ()
+
+    @classmethod
+    def of(cls, result: TrialResult) -> Sample:
+        """What a finished trial is to its case."""
+        gates = (Gate.of(one.entry.settings.required, one.grade.score, one.grade.passed) for one in result.scores)
+        return cls(result.status, result.score, tuple(gate for gate in gates if gate is not None))
 
 
 def case_verdict(samples: Sequence[Sample], *, repeat: int, threshold: float, aggregate: Aggregate = "mean") -> Status:

@@ -43,7 +43,7 @@ class CaseOutcome:
         sha256: of all that was written for the case.
         input, checks: hashes of what was sent, and of what it was judged by; they tell what an edit touched.
         cluster: what its score hangs together with, such as its conversation; None: with nothing but itself.
-        lines: where its rows stand in the run's `index.jsonl`, from 1.
+        places: where its rows begin in the run's `index.jsonl`, in bytes.
     """
 
     status: Status
@@ -55,7 +55,7 @@ class CaseOutcome:
     checks: int
     tags: tuple[str, ...] = ()
     cluster: str | None = None
-    lines: tuple[int, ...] = ()
+    places: tuple[int, ...] = ()
 
     @property
     def judged(self) -> bool:
@@ -144,8 +144,8 @@ class MovedCase:
     """A case whose score or verdict changed: of its samples those that show it best."""
 
     pair: Pair
-    before: Evidence | None
-    after: Evidence | None
+    before: Evidence
+    after: Evidence
     changes: tuple[CheckChange, ...] = ()
 
 
@@ -187,7 +187,7 @@ class Judgement:
         delta, interval: mean difference of the scores, candidate less base, -1..1.
         p: two-sided, of a sign-flip permutation test of the differences.
         p_of_claim: of the verdict, tested at the margin, and corrected for the comparisons that were made beside it.
-        gain: mean normalized gain, over the cases where there was room for one; None where there was none.
+        gain, room: mean normalized gain, over so many cases where there was room for one; None where there were none.
         detectable: the smallest mean difference that so many such cases show four times out of five.
         needed: how many such cases would show the difference that was found so often; None where these are enough,
             or no number that anybody writes is.
@@ -201,6 +201,7 @@ class Judgement:
     delta: float
     interval: Interval
     gain: float | None
+    room: int
     p: float
     p_of_claim: float
     verdict: Verdict

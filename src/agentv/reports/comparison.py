@@ -166,8 +166,7 @@ def _numbers(found: Comparison) -> Iterator[str]:
     if one is None:
         return
     rates = f"{percent(one.before.passed / one.pairs)} → {percent(one.after.passed / one.pairs)}"
-    gain = "" if one.gain is None else f", normalized gain {one.gain:+.3f}"
-    yield f"mean score {one.before.score:.3f} → {one.after.score:.3f}, pass rate {rates}{gain}"
+    yield f"mean score {one.before.score:.3f} → {one.after.score:.3f}, pass rate {rates}{_gain(one)}"
     yield f"{plural(one.pairs, 'case')} compared: {_moves(one, found.question.alpha)}"
     flips = one.moves
     if flips.fixed or flips.broken:
@@ -175,6 +174,13 @@ def _numbers(found: Comparison) -> Iterator[str]:
     if one.clusters < one.pairs:
         yield f"they hang together in {plural(one.clusters, 'cluster')}, each of which counts as one"
     yield from map(one_line, found.notes)
+
+
+def _gain(one: Judgement) -> str:
+    if one.gain is None:
+        return ""
+    where = f" over the {plural(one.room, 'case')} with room for one" if one.room < one.pairs else ""
+    return f", normalized gain {one.gain:+.3f}{where}"
 
 
 def _moves(one: Judgement, alpha: float) -> str:
@@ -236,8 +242,7 @@ def _moved_case(one: MovedCase, *, several: bool) -> Iterator[str]:
     for change in one.changes:
         yield f"    {_change(change, one.after)}"
     for name, evidence in (("before", one.before), ("after", one.after)):
-        if evidence is not None:
-            yield f"    {name}{_sample(evidence)}: {_answer(evidence.output)}"
+        yield f"    {name}{_sample(evidence)}: {_answer(evidence.output)}"
 
 
 def _pair_label(pair: Pair) -> str:
@@ -260,9 +265,9 @@ def _answer(output: str | None) -> str:
     return "no answer" if output is None else one_line(output, _LONGEST)
 
 
-def _change(change: CheckChange, shown: Evidence | None) -> str:
+def _change(change: CheckChange, shown: Evidence) -> str:
     """An assertion, and what it says, unless that is the answer which is shown anyway."""
-    evidence = None if shown is not None and change.evidence == shown.output else change.evidence
+    evidence = None if change.evidence == shown.output else change.evidence
     said = f" | {one_line(evidence, _LONGEST)}" if evidence else ""
     before, after = _passed(change.passed_before), _passed(change.passed_after)
     if before == after:

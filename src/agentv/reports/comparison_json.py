@@ -87,6 +87,7 @@ def _judgement(one: Judgement | None) -> dict[str, Json]:
         "p_value": one.p,
         "p_value_of_verdict": one.p_of_claim,
         "mean_normalized_gain": one.gain,
+        "cases_with_room": one.room,
         "wins": one.moves.wins,
         "losses": one.moves.losses,
         "ties": one.moves.ties,
@@ -102,8 +103,8 @@ def _judgement(one: Judgement | None) -> dict[str, Json]:
 def _moved(one: MovedCase) -> Json:
     return {
         **_pair(one.pair),
-        "base": asdict(one.before) if one.before else None,
-        "candidate": asdict(one.after) if one.after else None,
+        "base": asdict(one.before),
+        "candidate": asdict(one.after),
         "changed_checks": [asdict(change) for change in one.changes],
     }
 

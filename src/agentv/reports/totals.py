@@ -34,7 +34,8 @@ def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
         yield f"{plural(noted, f'passed {what}')} with a check that did not pass"
     yield ", ".join([_rate(summary), *_mean(summary)])
     yield from _prompts(summary)
-    yield f"{_cost(summary)}, {duration(summary.duration_ms)}"
+    # nobody timed a run that was killed
+    yield f"{_cost(summary)}, {duration(summary.duration_ms)}" if summary.duration_ms else _cost(summary)
     yield _tokens(summary)
     yield f"results: {one_line(results)}"
 
@@ -87,6 +88,14 @@ def _cost(summary: Summary) -> str:
     said = f"cost {least}{money((summary.cost_usd or 0.0) + (judges or 0.0))}"
     of_judges = f" ({money(judges)} of it judges)" if judges else ""
     return f"{said}{of_judges}" + (f": no price is known for {plural(unpriced, 'trial')}" if unpriced else "")
+
+
+def cost_of(summary: Summary) -> str:
+    """What targets and judges took: `$0.0123`, `≥ $0.0123` where a part of it has no price; empty where nobody said."""
+    if summary.cost_usd is None and summary.judge_cost_usd is None:
+        return ""
+    least = "≥ " if summary.unpriced_trials or summary.judge_unpriced_trials else ""
+    return least + money((summary.cost_usd or 0.0) + (summary.judge_cost_usd or 0.0))
 
 
 def _tokens(summary: Summary) -> str:

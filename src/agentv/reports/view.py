@@ -10,9 +10,11 @@ from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import Literal, get_args
 
-from agentv.model.cases import Gate, Sample, case_verdict
-from agentv.model.grade import Grade, reaches
+from agentv.model.assertion import AssertionEntry
+from agentv.model.cases import Sample, case_verdict
+from agentv.model.grade import NOT, Grade, reaches
 from agentv.model.response import Failure
+from agentv.model.span import Span
 from agentv.model.suite import Aggregate
 from agentv.model.trial import Score, Status, Trial, TrialResult
 from agentv.reports.text import apart
@@ -98,8 +100,7 @@ class _Samples:
     ended: list[Sample] = field(default_factory=list)
 
     def add(self, result: TrialResult) -> None:
-        gates = (Gate.of(one.entry.settings.required, one.grade.score, one.grade.passed) for one in result.scores)
-        self.ended.append(Sample(result.status, result.score, tuple(gate for gate in gates if gate is not None)))
+        self.ended.append(Sample.of(result))
 
     def passed(self) -> PassedCase | None:
         """How the case passed; None where it did not, or not yet."""
@@ -274,7 +275,17 @@ def _below(grade: Grade, required: bool | float) -> str | None:
 
 def _finding(score: Score, state: Literal["failed", "errored"], text: str, evidence: str | None = None) -> Finding:
     entry = score.entry
-    source = (entry.span.file, entry.span.line) if entry.span else None
+    span = _span_of(entry, text)
+    source = (span.file, span.line) if span else None
     return Finding(
         state, entry.name, entry.shown_type, source, text, evidence, required=entry.settings.required is not False
     )
+
+
+def _span_of(entry: AssertionEntry, text: str) -> Span | None:
+    """Where the assertion stands that a check is of: inside a set the one whose name the text begins with."""
+    said = text.removeprefix(NOT)
+    for inner in entry.inner:
+        if said == inner.name or said.startswith(f"{inner.name}: "):
+            return _span_of(inner, said[len(inner.name) + 2 :]) or entry.span
+    return entry.span

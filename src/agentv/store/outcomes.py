@@ -10,8 +10,8 @@ from msgspec import Raw, Struct
 
 from agentv.model.suite import DEFAULT_THRESHOLD, Aggregate
 from agentv.model.trial import SCHEMA_VERSION, Status
-from agentv.store.lines import read_lines
-from agentv.store.reading import newer_row, not_a_row
+from agentv.store.lines import read_placed_lines
+from agentv.store.reading import is_torn, newer_row, not_a_row
 
 
 class Graded(Struct, gc=False, frozen=True, rename={"passed": "pass"}):
@@ -52,22 +52,26 @@ decode_outcome = msgspec.json.Decoder(OutcomeRow).decode
 
 
 def read_outcomes(path: Path, without: Container[int] = ()) -> Iterator[tuple[int, OutcomeRow]]:
-    """The rows of an `index.jsonl` with the numbers of their lines, from 1.
+    """The rows of an `index.jsonl`, each with the place where its line begins, in bytes.
+
+    A last line that was cut off, or is being written, is passed over.
 
     Args:
         path: of the file; one that is missing holds nothing.
-        without: numbers of lines that are passed over.
+        without: numbers of lines, from 1, that are passed over.
 
     Raises:
         StoreError: a line is no row, or a newer agentv wrote it; the text names the line.
     """
-    for number, line in read_lines(path):
+    for place, number, line in read_placed_lines(path):
         if number in without:
             continue
         try:
             row = decode_outcome(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            if is_torn(line):
+                return
             raise not_a_row(path, number, error) from error
         if row.schema_version > SCHEMA_VERSION:
             raise newer_row(path, number, row.schema_version)
-        yield number, row
+        yield place, row

@@ -13,7 +13,7 @@ from agentv.model.cases import Gate
 from agentv.model.response import TokenUsage
 from agentv.model.suite import DEFAULT_THRESHOLD, Aggregate
 from agentv.model.trial import SCHEMA_VERSION, Status
-from agentv.store.lines import read_lines
+from agentv.store.lines import read_placed_lines
 
 
 class ErrorFacts(Struct, gc=False):
@@ -69,18 +69,32 @@ _rows = msgspec.json.Decoder(RowFacts)
 def read_rows(path: Path) -> Iterator[RowFacts]:
     """The rows of an `index.jsonl`, one after the other; none where there is no file.
 
+    A last line that was cut off, or is being written, is passed over.
+
     Raises:
         StoreError: a line is no row, or a newer agentv wrote it; the text names the line.
     """
+    return (row for _, row in read_placed_rows(path))
+
+
+def read_placed_rows(path: Path) -> Iterator[tuple[int, RowFacts]]:
+    """As `read_rows`, each with the place where its line begins, in bytes."""
     decode = _rows.decode
-    for number, line in read_lines(path):
+    for place, number, line in read_placed_lines(path):
         try:
             row = decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            if is_torn(line):
+                return
             raise not_a_row(path, number, error) from error
         if row.schema_version > SCHEMA_VERSION:
             raise newer_row(path, number, row.schema_version)
-        yield row
+        yield place, row
+
+
+def is_torn(line: bytes) -> bool:
+    """Whether a line has no end: its writer was cut off, or is about to write the rest."""
+    return not line.endswith(b"\n")
 
 
 class _KeyOf(Struct, gc=False):

@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
+import msgspec
+
+from agentv.errors import StoreError
+from agentv.foreign.refusals import store_error
 from agentv.model.response import TokenUsage
 from agentv.model.summary import Counts, Group, Summary
 from agentv.stats.proportion import wilson_interval
@@ -96,6 +101,20 @@ def write_summary(directory: RunDirectory, summary: Summary) -> None:
         StoreError: the system refuses.
     """
     directory.write(SUMMARY, summary.as_json())
+
+
+def read_summary(path: Path) -> Summary:
+    """What a `summary.json` says; keys that this agentv does not know are passed over.
+
+    Raises:
+        StoreError: it cannot be read, or is no summary.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Summary)
+    except OSError as error:
+        raise store_error("read", path, error) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StoreError(f"cannot read {path}: it is no summary of a run: {error}") from error
 
 
 class _Outcomes:

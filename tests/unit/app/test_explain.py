@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from agentv import sdk
+from agentv.app.excerpts import source_of
 from agentv.app.explain import FOLDER, GROUPS, explanation, explanations
 from agentv.app.validate import validate
 from agentv.app.wiring import registries
-from agentv.cli.printing import source_of
 from agentv.codes import CODES, FILES, RUNS
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.reports.diagnostics import render_diagnostics

@@ -21,14 +21,14 @@ def row(**given):
     return to_json(row_of(finished(**given), Places(ROOT)))
 
 
-def test_a_row_is_read_with_its_line_and_without_its_answer(tmp_path):
+def test_a_row_is_read_with_its_place_and_without_its_answer(tmp_path):
     path = written(
         tmp_path / "index.jsonl",
         row(trial=trial("a")),
         row(trial=trial("b", tags=("x",), repeat=3), scores=[scored(False, required=True), errored_score()]),
     )
-    ((number, found),) = read_outcomes(path, without={1})
-    assert (number, found.test_id, found.tags, found.repeat) == (2, "b", ("x",), 3)
+    ((place, found),) = read_outcomes(path, without={1})
+    assert (place, found.test_id, found.tags, found.repeat) == (len(row(trial=trial("a"))) + 1, "b", ("x",), 3)
     assert [(one.passed, one.score, one.required) for one in found.scores] == [(False, 0.0, True), (None, None, False)]
     assert json.loads(bytes(found.input)) == [{"role": "user", "content": "May I return it?"}]
     assert not hasattr(found, "output")
@@ -50,3 +50,9 @@ def test_a_row_of_a_newer_agentv_is_refused(tmp_path):
 
 def test_a_file_that_is_not_there_holds_nothing(tmp_path):
     assert list(read_outcomes(tmp_path / "index.jsonl")) == []
+
+
+def test_a_last_row_that_is_being_written_is_passed_over(tmp_path):
+    path = written(tmp_path / "index.jsonl", row(), row())
+    path.write_bytes(path.read_bytes()[:-20])
+    assert len(list(read_outcomes(path))) == 1

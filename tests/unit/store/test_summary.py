@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentv.errors import StoreError
 from agentv.model.response import TokenUsage
 from agentv.model.summary import Counts
 from agentv.stats.proportion import wilson_interval
@@ -16,7 +17,7 @@ from agentv.store.directory import RunDirectory
 from agentv.store.encoding import to_json
 from agentv.store.reading import RowFacts, read_rows
 from agentv.store.rows import Places, row_of
-from agentv.store.summary import Planned, summarize, write_summary
+from agentv.store.summary import Planned, read_summary, summarize, write_summary
 from doubles.trials import ROOT, finished, scored, trial
 
 _SPENT = ("cost_usd", "judge_cost_usd", "token_usage", "judge_token_usage")
@@ -250,3 +251,18 @@ def test_a_case_counts_once_for_each_prompt():
         "brief": (1, 1.0),
         "long": (2, 0.75),
     }
+
+
+def test_a_summary_is_read_back_as_it_was_written(tmp_path):
+    found = summary(row("passed", "a", tags=("x",), cost_usd=0.5), row("failed", "b", token_usage=TokenUsage(1, 2, 3)))
+    with RunDirectory.create(tmp_path, NOW) as directory:
+        write_summary(directory, found)
+    assert read_summary(directory.path / "summary.json") == found
+
+
+@pytest.mark.parametrize("text", [None, "{", "[]", '{"run_id": 7}'])
+def test_what_is_no_summary_is_told(tmp_path, text):
+    if text is not None:
+        (tmp_path / "summary.json").write_text(text)
+    with pytest.raises(StoreError, match=r"summary\.json"):
+        read_summary(tmp_path / "summary.json")

@@ -40,7 +40,7 @@ class _Gathered:
     cluster: str | None
     input: int
     checks: int = 0
-    lines: list[int] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
 
 
@@ -48,18 +48,18 @@ def cases_of(rows: Iterable[tuple[int, OutcomeRow]], cluster: str | None = None)
     """The cases of a run.
 
     Args:
-        rows: its finished trials, each with the number of its line.
+        rows: its finished trials, each with the place where its row begins.
         cluster: a key of the metadata that says which cases hang together; None: those of one conversation do.
     """
     gathered: dict[Place, _Gathered] = {}
-    for number, row in rows:
+    for at, row in rows:
         place = Place(row.suite, row.eval_path, row.test_id, row.prompt_id, row.target)
         case = gathered.get(place)
         if case is None:
             case = gathered[place] = _begun(row, cluster)
         if row.scores:
             case.checks = hash(tuple((one.name, one.type, one.weight, one.required) for one in row.scores))
-        case.lines.append(number)
+        case.places.append(at)
         case.samples.append(Sample(row.status, row.score, tuple(_gates(row))))
     return {place: _outcome(case) for place, case in gathered.items()}
 
@@ -118,5 +118,5 @@ def _outcome(case: _Gathered) -> CaseOutcome:
         checks=case.checks,
         tags=case.tags,
         cluster=case.cluster,
-        lines=tuple(case.lines),
+        places=tuple(case.places),
     )

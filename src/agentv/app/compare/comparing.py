@@ -30,7 +30,7 @@ from agentv.spec.nearest import did_you_mean
 from agentv.store.current import replaced_lines
 from agentv.store.directory import INDEX
 from agentv.store.outcomes import read_outcomes
-from agentv.store.results import read_results
+from agentv.store.results import read_results_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +62,12 @@ class _Run:
         targets = dict.fromkeys(place.target for place in self.cases)
         return RunLabel(self.stored.run_id, str(self.stored.path), tuple(targets), len(self.cases), self.missing)
 
-    def trials(self, lines: Sequence[int]) -> Iterator[TrialResult]:
-        """The trials whose rows stand there."""
-        return read_results(self.stored.index, self.stored.root, _AllBut(frozenset(lines)))
+    def trials(self, places: Sequence[int]) -> Iterator[TrialResult]:
+        """The trials whose rows begin there."""
+        return read_results_at(self.stored.index, self.stored.root, places)
 
     def keyed(self, shared: Container[str]) -> dict[CaseKey, CaseOutcome]:
         return {place.key(shared): case for place, case in self.cases.items()}
-
-
-class _AllBut(Container[int]):
-    """Every number but these."""
-
-    def __init__(self, numbers: frozenset[int]) -> None:
-        self._numbers = numbers
-
-    def __contains__(self, number: object) -> bool:
-        return number not in self._numbers
 
 
 def compare(asked: Asked, question: Question) -> Comparison | Matrix:

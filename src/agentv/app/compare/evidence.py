@@ -10,7 +10,7 @@ from agentv.model.grade import TOLERANCE
 from agentv.model.trial import Score, TrialResult
 
 Reader = Callable[[Sequence[int]], Iterable[TrialResult]]
-"""From the numbers of lines, in ascending order, to the trials that stand there."""
+"""From places in the rows of a run, in bytes, to the trials whose rows begin there."""
 
 _WORST, _BEST = min, max
 
@@ -36,26 +36,23 @@ def _fell(pair: Pair) -> bool:
 
 
 def _samples(read: Reader, cases: Sequence[CaseOutcome]) -> list[list[TrialResult]]:
-    """The trials of each case, read in one pass."""
-    lines = sorted(line for case in cases for line in case.lines)
-    found = dict(zip(lines, read(lines), strict=False))  # a row may have been taken away in between
-    return [[found[line] for line in case.lines if line in found] for case in cases]
+    """The trials of each case, read in one pass from the front to the back."""
+    places = sorted(place for case in cases for place in case.places)
+    found = dict(zip(places, read(places), strict=True))
+    return [[found[place] for place in case.places] for case in cases]
 
 
 def _moved(pair: Pair, before: Sequence[TrialResult], after: Sequence[TrialResult]) -> MovedCase:
     fell = _fell(pair)
     old, new = _chosen(before, _BEST if fell else _WORST), _chosen(after, _WORST if fell else _BEST)
-    changes = tuple(_changes(old.scores, new.scores)) if old and new else ()
-    return MovedCase(pair, _evidence(old), _evidence(new), changes)
+    return MovedCase(pair, _evidence(old), _evidence(new), tuple(_changes(old.scores, new.scores)))
 
 
-def _chosen(samples: Sequence[TrialResult], choose: Callable[..., TrialResult]) -> TrialResult | None:
-    return choose(samples, key=lambda one: one.score or 0.0) if samples else None
+def _chosen(samples: Sequence[TrialResult], choose: Callable[..., TrialResult]) -> TrialResult:
+    return choose(samples, key=lambda one: one.score or 0.0)
 
 
-def _evidence(result: TrialResult | None) -> Evidence | None:
-    if result is None:
-        return None
+def _evidence(result: TrialResult) -> Evidence:
     return Evidence(result.status, result.score, result.output, result.trial.sample, result.trial.repeat)
 
 

@@ -50,6 +50,7 @@ def judge(pairs: Sequence[Pair], question: Question) -> Judgement:
         delta=delta,
         interval=interval,
         gain=fmean(gains) if gains else None,
+        room=len(gains),
         p=_permuted(differences, clusters),
         p_of_claim=p_of_claim,
         verdict=claim if p_of_claim <= question.alpha else "cannot tell",

@@ -19,8 +19,7 @@ def find_run(named: str, root: Path, out: str | None = None, *, doing: str = "re
     if named == "last":
         if out is not None:
             return Path(out)
-        found = (path for path in results.iterdir() if (path / RUN).is_file()) if results.is_dir() else ()
-        runs = sorted(found, key=_begun)
+        runs = runs_in(results)
         if not runs:
             raise UsageError(f"there is nothing to {doing}: {shown(str(results))} holds no run")
         return runs[-1]
@@ -28,6 +27,12 @@ def find_run(named: str, root: Path, out: str | None = None, *, doing: str = "re
         if (candidate / RUN).is_file():
             return candidate
     raise UsageError(f"there is nothing to {doing}: no run '{named}' in {shown(str(results))}")
+
+
+def runs_in(results: Path) -> list[Path]:
+    """The directories of all runs that lie in one directory, oldest first; none where it is not there."""
+    found = (path for path in results.iterdir() if (path / RUN).is_file()) if results.is_dir() else ()
+    return sorted(found, key=_begun)
 
 
 def _begun(run: Path) -> tuple[str, int]:

@@ -111,4 +111,4 @@ def test_what_a_conversation_sent_is_no_edit():
 def test_it_is_known_where_the_rows_of_a_case_stand():
     first, second = trial("a"), trial("b")
     found = cases([finished(trial=first), finished(trial=second), finished(trial=replace(first, sample=2))])
-    assert [case.lines for case in found.values()] == [(1, 3), (2,)]
+    assert [case.places for case in found.values()] == [(1, 3), (2,)]

@@ -36,7 +36,7 @@ def test_the_gain_is_the_mean_share_of_the_room_above_the_base_where_there_was_a
     # the examples with which AgentV describes its normalized gain
     found = judge(pairs((0.10, 0.55), (0.90, 0.95), (0.50, 0.25), (1.0, 1.0)), USUAL)
     assert [one.gain for one in pairs((0.10, 0.55), (0.90, 0.95), (0.50, 0.25))] == pytest.approx([0.5, 0.5, -0.5])
-    assert found.gain == pytest.approx(0.5 / 3)
+    assert (found.gain, found.room) == (pytest.approx(0.5 / 3), 3)
     assert judge(pairs((1.0, 1.0)), USUAL).gain is None
 
 
