@@ -21,6 +21,7 @@ COMMANDS = {
     "eval": "agentv.cli.eval:command",
     "validate": "agentv.cli.validate:command",
     "assert": "agentv.cli.grade:command",
+    "compare": "agentv.cli.compare:command",
     "prompt": "agentv.cli.prompt:group",
     "targets": "agentv.cli.targets:command",
     "convert": "agentv.cli.convert:command",
@@ -34,7 +35,7 @@ COMMANDS = {
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
-NOT_YET = ("compare", "serve")
+NOT_YET = ("serve",)
 
 
 @click.group(

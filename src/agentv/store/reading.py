@@ -88,8 +88,7 @@ def read_placed_rows(path: Path) -> Iterator[tuple[int, RowFacts]]:
                 return
             raise not_a_row(path, number, error) from error
         if row.schema_version > SCHEMA_VERSION:
-            known = f"(format {row.schema_version}, this one knows {SCHEMA_VERSION})"
-            raise StoreError(f"{path}:{number}: a newer agentv wrote this row {known}")
+            raise newer_row(path, number, row.schema_version)
         yield place, row
 
 
@@ -116,6 +115,12 @@ def key_of_row(line: bytes) -> str | None:
 def not_a_row(path: Path, number: int, error: Exception) -> StoreError:
     """What to say of a line that cannot be read."""
     return StoreError(f"{path}:{number}: this is no row of a run: {error}")
+
+
+def newer_row(path: Path, number: int, version: int) -> StoreError:
+    """What to say of a line whose format is not known yet."""
+    known = f"(format {version}, this one knows {SCHEMA_VERSION})"
+    return StoreError(f"{path}:{number}: a newer agentv wrote this row {known}")
 
 
 def finished_keys(path: Path) -> Iterator[str]:
