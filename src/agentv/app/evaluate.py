@@ -200,6 +200,8 @@ class _Evaluation:
         """What is to do, in order where cases hang on each other."""
         plan = self._prepared.plan
         to_do = self._to_do(kept)
+        if self._shelves.code is not None:
+            to_do = self._shelves.code.within(to_do)
         if not any(suite.links for suite in self._prepared.suites):
             return to_do
         order = Order(plan, to_do)
