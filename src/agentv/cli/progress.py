@@ -108,8 +108,9 @@ def resuming(outcome: Outcome, arguments: list[str]) -> str:
     """The command line that goes on with an interrupted run. It records nothing: a cassette holds a whole run."""
     words = ["eva" if Path(arguments[0]).name == "eva" else "agentv"]
     skip = False
+    recorded = ("--record",) if any(word.partition("=")[0] == "--record" for word in arguments) else ()
     for word, after in zip(arguments[1:], [*arguments[2:], ""], strict=True):
-        if skip or word.startswith(("--resume", "--record")):
+        if skip or word.startswith(("--resume", *recorded)):
             skip = not skip and (word == "--record" or (word == "--resume" and after == outcome.run_id))
             continue
         words.append(word)

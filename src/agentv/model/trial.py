@@ -73,7 +73,8 @@ class TrialResult:
         attempts: how many times the target was called.
         retries: the calls that gave no answer and were made again.
         timestamp: when it finished, ISO 8601 in UTC.
-        reused: the answers were there before: another run, a cassette or the cache gave them, and nobody was paid.
+        reused: the answers were there before: another run, a cassette or the cache gave them, or an older row of this
+            run has them; nobody was paid.
         judge_cost_usd, judge_token_usage: what its judges took, apart from the target's `cost_usd` and `token_usage`.
     """
 
