@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from agentv.app.budget import notes_on, purse_of
 from agentv.app.partial import why_of_run
 from agentv.app.preparation import Prepared, max_errors_of, root_of, workers_of
 from agentv.app.results.finding import find_run
@@ -27,6 +28,7 @@ from agentv.engine.run import Run, RunLimits
 from agentv.engine.stops import is_stopped
 from agentv.errors import ExitStatus, StoreError, UsageError
 from agentv.foreign.processes import kill_all
+from agentv.model.budget import BudgetUse
 from agentv.model.events import Event, RunFinished, RunRegrades, RunResumed, TargetStopped, TrialFinished, TrialKept
 from agentv.model.suite import Suite
 from agentv.model.summary import Summary
@@ -53,6 +55,7 @@ class Outcome:
         held_back: cases that were not run because of what became of those that they hang on.
         fail_fast: the run was to stop at the first trial that does not pass, so that cases not run are no surprise.
         problem: what could not be done beside the run, such as a cassette that must not be written.
+        budget: what became of it; None: there was none.
         sittings: of the exams among the suites, each with its row in the log of its prompt.
     """
 
@@ -64,6 +67,7 @@ class Outcome:
     held_back: int = 0
     fail_fast: bool = False
     problem: str | None = None
+    budget: BudgetUse | None = None
     sittings: tuple[Sat, ...] = ()
 
     @property
@@ -121,6 +125,7 @@ class _Evaluation:
         self._left_out = 0
         self._unpriced = Unpriced()
         self._before = settings_before(directory)
+        self._purse = purse_of(prepared, directory.path)
         self.begun = False
 
     async def run(self, *, signals: bool) -> Outcome:
@@ -133,7 +138,7 @@ class _Evaluation:
                 self._sink(self._resumed(kept, journal))
             self._tell_regraded(journal, kept)
             directory.write(RUN, record_of(prepared, directory.run_id, self._before))
-            connections = Connections(workers_of(prepared))
+            connections = Connections(workers_of(prepared), self._purse)
             run = Run(
                 directory.run_id,
                 self._trials(kept),
@@ -237,6 +242,8 @@ class _Evaluation:
             current={trial.key for trial in prepared.plan} if resumed else None,
             replaced=read_rows(directory.path / HISTORY) if resumed else (),
         )
+        use = self._purse.use() if self._purse is not None else None
+        summary = replace(summary, budget=use) if use is not None else summary
         write_summary(directory, summary)
         interrupted, held_back = finished.interrupted, len(self._held_back)
         sittings: tuple[Sat, ...] = ()
@@ -245,6 +252,7 @@ class _Evaluation:
             why = tuple(why_of_run(prepared.settings, self._before, interrupted=interrupted))
             sittings = sit(prepared, rows, run_id=directory.run_id, why=why)
         told, failed = self._shelves.ended(interrupted=interrupted)
+        mended = (*mended, *notes_on(self._purse, summary))
         return Outcome(
             directory.run_id,
             directory.path,
@@ -254,6 +262,7 @@ class _Evaluation:
             held_back=held_back,
             fail_fast=prepared.settings.fail_fast,
             problem=told if failed else None,
+            budget=use,
             sittings=sittings,
         )
 

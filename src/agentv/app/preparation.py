@@ -156,6 +156,17 @@ def caches(prepared: Prepared) -> bool:
     return any(suite.run.cache for suite in prepared.suites)
 
 
+def budget_of(prepared: Prepared) -> tuple[float | None, int | None]:
+    """US dollars and tokens that the run may spend; None: no limit. Of several suites' the smallest holds for all."""
+    settings, suites = prepared.settings, prepared.suites
+    usd = [suite.run.budget_usd for suite in suites if suite.run.budget_usd is not None]
+    tokens = [suite.run.budget_tokens for suite in suites if suite.run.budget_tokens is not None]
+    return (
+        settings.budget_usd if settings.budget_usd is not None else min(usd, default=None),
+        settings.budget_tokens if settings.budget_tokens is not None else min(tokens, default=None),
+    )
+
+
 def max_errors_of(prepared: Prepared) -> int | None:
     """After how many errored trials the run stops; None: never."""
     asked = prepared.settings.max_errors

@@ -6,7 +6,7 @@ import platform
 from datetime import UTC, datetime
 from pathlib import Path
 
-from agentv.app.preparation import Prepared, caches, root_of, workers_of
+from agentv.app.preparation import Prepared, budget_of, caches, root_of, workers_of
 from agentv.model.suite import Suite
 from agentv.model.values import Json, JsonObject
 from agentv.store.directory import RUN, RunDirectory, read_document
@@ -51,6 +51,8 @@ def _settings_record(prepared: Prepared, before: JsonObject) -> dict[str, Json]:
         "repeat": settings.repeat,
         "threshold": settings.threshold,
         "timeout_s": settings.timeout_s,
+        "budget_usd": budget_of(prepared)[0],
+        "budget_tokens": budget_of(prepared)[1],
         "filter": settings.filter,
         "tags": list(settings.tags),
         "exclude_tags": list(settings.exclude_tags),

@@ -35,6 +35,7 @@ class EvalSettings:
         record: the cassette to record.
         replay, replay_mode: the cassette to take answers from; `new`: what it lacks is asked, and recorded.
         cache: use answers of earlier runs, and keep those of this one for later.
+        budget_usd, budget_tokens: what the run may spend; so much in all, where it goes on with an earlier one.
         fail_fast: stop after the first trial that fails or errs.
         asks: False: nothing will be called, so that keys may be missing.
         process_env: the environment of the process.
@@ -51,6 +52,8 @@ class EvalSettings:
     threshold: float | None = None
     timeout_s: float | None = None
     max_errors: int | None = None
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
     filter: str | None = None
     tags: tuple[str, ...] = ()
     exclude_tags: tuple[str, ...] = ()
@@ -111,7 +114,8 @@ def check_settings(settings: EvalSettings) -> None:
     Raises:
         UsageError: one is out of its bounds, or not finite.
     """
-    for name, least in {"workers": 1, "repeat": 1, "max_errors": 1, "limit": 1, "sample": 1}.items():
+    bounds = {"workers": 1, "repeat": 1, "max_errors": 1, "limit": 1, "sample": 1, "budget_tokens": 1}
+    for name, least in bounds.items():
         value = getattr(settings, name)
         if value is not None and (not isinstance(value, int) or value < least):
             raise UsageError(f"{name} must be a whole number, {least} or more, found {value!r}")
@@ -123,7 +127,9 @@ def check_settings(settings: EvalSettings) -> None:
         raise UsageError("a seed needs a sample", "say how many cases with --sample N")
     if settings.seed is not None and not isinstance(settings.seed, int):
         raise UsageError(f"seed must be a whole number, found {settings.seed!r}")
-    threshold, timeout_s = settings.threshold, settings.timeout_s
+    threshold, timeout_s, budget_usd = settings.threshold, settings.timeout_s, settings.budget_usd
+    if budget_usd is not None and not 0 < budget_usd < math.inf:
+        raise UsageError(f"budget_usd must be a number of US dollars above 0, found {budget_usd!r}")
     if threshold is not None and not 0 <= threshold <= 1:
         raise UsageError(f"threshold must lie between 0 and 1, found {threshold!r}")
     if timeout_s is not None and not 0 < timeout_s < math.inf:

@@ -47,6 +47,8 @@ class Finite(click.FloatRange):
 @click.option("--threshold", type=Finite(0, 1), metavar="X", help="Pass mark of every case.")
 @click.option("--timeout", "timeout_s", type=Finite(0, min_open=True), metavar="S", help="For one attempt.")
 @click.option("--max-errors", type=click.IntRange(1), metavar="N", help="Stop after N errored trials.")
+@click.option("--budget-usd", type=Finite(0, min_open=True), metavar="USD", help="Spend no more than this.")
+@click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="Use no more tokens than this.")
 @click.option("--fail-fast", is_flag=True, help="Stop after the first trial that fails or errs.")
 @click.option("--resume", is_flag=False, flag_value="last", metavar="RUN", help="Go on with a run.")
 @click.option("--rerun", type=click.Choice(("failed", "errored")), help="Do these trials of the run anew.")

@@ -14,7 +14,7 @@ from agentv.engine.conversation import is_conversation, run_conversation
 from agentv.engine.order import Order
 from agentv.engine.rivals import graded_rivals
 from agentv.engine.services import World
-from agentv.engine.stops import is_interrupted, is_stopped
+from agentv.engine.stops import is_interrupted, is_stopped, is_unaffordable
 from agentv.engine.trial import Answered, answer_of, not_run, run_trial
 from agentv.model.events import (
     Event,
@@ -131,7 +131,9 @@ class Run:
             yield TrialFinished(result)
         if self._stopped and not self._announced:
             self._announced = True
-            yield RunInterrupted(self._running, self._stopped)
+            purse = self._world.traffic.purse
+            why = purse.refused if purse is not None and self._stopped == "budget" else None
+            yield RunInterrupted(self._running, self._stopped, why or "")
 
     def _raise_bugs(self) -> None:
         for task in self._tasks:
@@ -224,11 +226,14 @@ class Run:
         return self._settled(trial, result)
 
     def _settled(self, trial: Trial, result: TrialResult) -> TrialResult | None:
-        """The result as it counts: a call that could not be made is none; None where it was interrupted."""
+        """The result as it counts: a call that could not be made is none; None where the trial was broken off."""
         world, error = self._world, result.error
         if error is None:
             return result
         if is_interrupted(error):
+            return None
+        if is_unaffordable(error):
+            self.stop("budget")  # it leaves no row either: a run that goes on with a larger budget takes it up again
             return None
         why = world.traffic.stops.why_not(trial)
         if is_stopped(error):

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from agentv.model.trial import TrialResult
 
-StopReason: TypeAlias = Literal["interrupt", "max-errors", "fail-fast"]
+StopReason: TypeAlias = Literal["interrupt", "max-errors", "fail-fast", "budget"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,11 @@ class TargetStopped:
 
 @dataclass(frozen=True, slots=True)
 class RunInterrupted:
-    """No more trials start; `running` are being waited for."""
+    """No more trials start; `running` are being waited for. `why`: more than the reason says, for people."""
 
     running: int
     reason: StopReason
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

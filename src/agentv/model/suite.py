@@ -122,6 +122,8 @@ class RunSettings:
     max_errors: int | None = None
     retry: Retry | None = None
     cache: bool | None = None
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

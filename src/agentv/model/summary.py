@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
+from agentv.model.budget import BudgetUse
 from agentv.model.response import TokenUsage
 from agentv.model.trial import SCHEMA_VERSION
 from agentv.model.values import Json
@@ -40,6 +41,7 @@ class Summary:
         mean_score: mean over judged cases of their mean score; None where none was judged.
         cost_usd, judge_cost_usd: US dollars; None where no call said its price.
         token_usage, judge_token_usage: of the targets, and apart from them of the judges.
+        budget: what became of it; None: there was none.
         unpriced_trials, judge_unpriced_trials: those whose calls told tokens and no price; no cost here counts them.
     """
 
@@ -60,7 +62,11 @@ class Summary:
     by_target: Mapping[str, Group] = field(default_factory=dict)
     by_prompt: Mapping[str, Group] = field(default_factory=dict)
     by_tag: Mapping[str, Group] = field(default_factory=dict)
+    budget: BudgetUse | None = None
 
     def as_json(self) -> dict[str, Json]:
         """The object of `summary.json`, its keys in the order of SPEC section 13."""
-        return {"schema_version": SCHEMA_VERSION, **asdict(self)}
+        found = asdict(self)
+        if self.budget is None:
+            del found["budget"]
+        return {"schema_version": SCHEMA_VERSION, **found}

@@ -34,6 +34,10 @@ class AuthoredRun(Declared):
     ] = None
     timeout_s: Annotated[Seconds | None, Doc("seconds that one attempt may take")] = None
     max_errors: Annotated[AtLeastOne | None, Doc("stop after so many errored trials")] = None
+    budget_usd: Annotated[
+        float | None, Between(0.0001), Doc("US dollars that a run may spend on targets, judges and embeddings")
+    ] = None
+    budget_tokens: Annotated[AtLeastOne | None, Doc("tokens that they may take, of questions and answers")] = None
     cache: Annotated[
         bool | None, Doc("answers of earlier runs are used again, and those of this one kept for later")
     ] = None
