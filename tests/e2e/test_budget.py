@@ -110,6 +110,12 @@ def test_answers_that_are_there_cost_nothing(project):
     assert regraded.status == 0, regraded.stderr
 
 
+def test_a_cut_run_records_no_cassette_of_a_part_of_it(project):
+    suite(project)
+    assert ran(project, "--record", "all.jsonl", "--budget-usd", "0.5").status == 3
+    assert not (project.path / "all.jsonl").exists()
+
+
 def test_who_says_no_price_is_named_and_who_says_only_tokens_is_asked_once(project):
     suite(project, target="silent")
     ended = ran(project, "--budget-usd", "1")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -12,10 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agentv.app.budget import notes_on, purse_of
+from agentv.app.going_on import Before, before
 from agentv.app.partial import why_of_run
 from agentv.app.preparation import Prepared, max_errors_of, root_of, workers_of
 from agentv.app.results.finding import find_run
-from agentv.app.run_record import record_of, settings_before
+from agentv.app.run_record import record_of
 from agentv.app.shelves import Shelves, shelves_of
 from agentv.app.sitting import Sat, sit
 from agentv.app.unpriced import Unpriced
@@ -26,14 +26,14 @@ from agentv.engine.order import Order, standing
 from agentv.engine.plan import without
 from agentv.engine.run import Run, RunLimits
 from agentv.engine.stops import is_stopped
-from agentv.errors import ExitStatus, StoreError, UsageError
+from agentv.errors import ExitStatus, StoreError
 from agentv.foreign.processes import kill_all
 from agentv.model.budget import BudgetUse
 from agentv.model.events import Event, RunFinished, RunRegrades, RunResumed, TargetStopped, TrialFinished, TrialKept
-from agentv.model.suite import Suite
 from agentv.model.summary import Summary
 from agentv.model.trial import Trial, TrialResult
 from agentv.store.directory import HISTORY, INDEX, RUN, RunDirectory
+from agentv.store.history import replaced_rows
 from agentv.store.journal import Journal
 from agentv.store.reading import read_rows
 from agentv.store.summary import Planned, summarize, write_summary
@@ -122,9 +122,9 @@ class _Evaluation:
         self._shelves = shelves
         self._root = root_of(prepared.suites)
         self._held_back: set[tuple[int, str, str]] = set()
-        self._left_out = 0
+        self._retired = 0
         self._unpriced = Unpriced()
-        self._before = settings_before(directory)
+        self._before = before(directory.path) if prepared.settings.goes_on_with is not None else Before()
         self._purse = purse_of(prepared, directory.path)
         self.begun = False
 
@@ -142,7 +142,7 @@ class _Evaluation:
             run = Run(
                 directory.run_id,
                 self._trials(kept),
-                prepared.counts[1] - len(kept),
+                prepared.counts[1] - len(kept) if prepared.chosen is None else sum(1 for _ in self._to_do(kept)),
                 workers=workers_of(prepared),
                 world=connections.world(self._shelves.answers(journal)),
                 limits=RunLimits(max_errors_of(prepared), fail_fast=prepared.settings.fail_fast),
@@ -155,7 +155,7 @@ class _Evaluation:
                 await connections.close()
                 kill_all()
         return self._outcome(
-            finished, (*journal.mended, *_damage(journal.damaged), *_others(self._left_out), *self._unpriced.notes())
+            finished, (*journal.mended, *_damage(journal.damaged), *_others(self._retired), *self._unpriced.notes())
         )
 
     def _kept(self, journal: Journal) -> dict[str, TrialResult | None]:
@@ -168,12 +168,12 @@ class _Evaluation:
         journal.recall()
         rerun = self._prepared.settings.rerun
         if rerun is not None:
-            planned = {trial.key for trial in self._prepared.plan}
+            chosen = self._prepared.chosen
+            planned = {trial.key for trial in self._prepared.plan} if chosen is None else chosen
             journal.begin_anew(lambda row: row.status == rerun and row.key in planned)
         linked = any(suite.links for suite in self._prepared.suites)
-        rows = set(journal.finished())
-        kept: dict[str, TrialResult | None] = dict.fromkeys(standing(self._prepared.plan, rows))
-        self._left_out = len(rows - kept.keys())
+        kept: dict[str, TrialResult | None] = dict.fromkeys(standing(self._prepared.plan, set(journal.finished())))
+        self._retired = journal.retire(kept)
         for result in read_results(self._directory.path / INDEX, self._root):
             if result.trial.key in kept:
                 self._sink(TrialKept(result))
@@ -186,20 +186,25 @@ class _Evaluation:
         earlier = self._shelves.earlier
         if earlier is None:
             return
-        keys = (call_key(one.target, first_request(one)) for one in without(self._prepared.plan, kept))
+        keys = (call_key(one.target, first_request(one)) for one in self._to_do(kept))
         there = [journal.holds(key) or key in earlier for key in keys]
         self._sink(RunRegrades(earlier.run_id, sum(there), len(there) - sum(there)))
 
     def _resumed(self, kept: Mapping[str, object], journal: Journal) -> RunResumed:
         """How many trials stand, and for how many of the others an answer is there already."""
+        held = [journal.holds(call_key(trial.target, first_request(trial))) for trial in self._to_do(kept)]
+        return RunResumed(len(kept), sum(held), len(held) - sum(held))
+
+    def _to_do(self, kept: Mapping[str, object]) -> Iterator[Trial]:
+        """The trials that do not stand, and are chosen."""
+        chosen = self._prepared.chosen
         to_do = without(self._prepared.plan, kept)
-        regraded = sum(journal.holds(call_key(trial.target, first_request(trial))) for trial in to_do)
-        return RunResumed(len(kept), regraded, self._prepared.counts[1] - len(kept) - regraded)
+        return to_do if chosen is None else (trial for trial in to_do if trial.key in chosen)
 
     def _trials(self, kept: Mapping[str, TrialResult | None]) -> Iterable[Trial] | Order:
         """What is to do, in order where cases hang on each other."""
         plan = self._prepared.plan
-        to_do = without(plan, kept)
+        to_do = self._to_do(kept)
         if not any(suite.links for suite in self._prepared.suites):
             return to_do
         order = Order(plan, to_do)
@@ -238,9 +243,9 @@ class _Evaluation:
             read_rows(directory.path / INDEX),
             run_id=directory.run_id,
             planned=Planned(cases=cases, trials=trials),
-            duration_ms=finished.duration_ms,
-            current={trial.key for trial in prepared.plan} if resumed else None,
-            replaced=read_rows(directory.path / HISTORY) if resumed else (),
+            duration_ms=self._before.duration_ms + finished.duration_ms,
+            processes=self._before.processes + 1,
+            replaced=replaced_rows(directory.path) if resumed else (),
         )
         use = self._purse.use() if self._purse is not None else None
         summary = replace(summary, budget=use) if use is not None else summary
@@ -249,9 +254,9 @@ class _Evaluation:
         sittings: tuple[Sat, ...] = ()
         if any(suite.exam is not None for suite in prepared.suites):
             rows = read_rows(directory.path / INDEX)
-            why = tuple(why_of_run(prepared.settings, self._before, interrupted=interrupted))
+            why = tuple(why_of_run(prepared.settings, self._before.settings, interrupted=interrupted))
             sittings = sit(prepared, rows, run_id=directory.run_id, why=why)
-        told, failed = self._shelves.ended(interrupted=interrupted)
+        told, failed = self._shelves.ended(interrupted=interrupted, cut=finished.unstarted > 0)
         mended = (*mended, *notes_on(self._purse, summary))
         return Outcome(
             directory.run_id,
@@ -276,11 +281,11 @@ def _damage(lines: int) -> Iterator[str]:
 
 
 def _others(rows: int) -> Iterator[str]:
-    """What stands in the directory of a resumed run, and is no part of it any more."""
+    """Rows of a resumed run that are no part of it any more."""
     if rows:
-        number = "1 row" if rows == 1 else f"{rows:,} rows"
-        what = "of cases that changed, or of other cases, targets or settings than these"
-        yield f"{number} of this run not counted: {what}"
+        number = "1 row that does" if rows == 1 else f"{rows:,} rows that do"
+        what = "of what was edited, removed or set otherwise since, or hangs on it"
+        yield f"moved {number} not count any more to {HISTORY}: {what}"
 
 
 @contextmanager
@@ -291,31 +296,12 @@ def _directory(prepared: Prepared) -> Iterator[RunDirectory]:
     redactor = redactor_for(prepared.suites)
     going_on = settings.goes_on_with
     if going_on is not None:
-        run = find_run(going_on, root, settings.out)
-        _refuse_other_suites(run, prepared.suites, str(root))
-        opened = RunDirectory.open(run, redactor=redactor)
+        opened = RunDirectory.open(find_run(going_on, root, settings.out), redactor=redactor)
     else:
         out = Path(settings.out) if settings.out else None
         opened = RunDirectory.create(root, datetime.now(UTC), out=out, redactor=redactor)
     with opened:
         yield opened
-
-
-def _refuse_other_suites(run: Path, suites: tuple[Suite, ...], root: str) -> None:
-    """A run goes on with a suite that it began with: its totals are of one thing.
-
-    Raises:
-        UsageError: it was of other suites.
-    """
-    try:
-        recorded = json.loads((run / RUN).read_bytes())["suites"]
-        began = [(one["name"], one["path"]) for one in recorded]
-    except (OSError, ValueError, LookupError, TypeError):
-        return  # whoever opens it says what is wrong with it
-    own = {(suite.name, suite.path.removeprefix(f"{root}/")) for suite in suites}
-    if began and own.isdisjoint(began):
-        names = ", ".join(path or name for name, path in began)
-        raise UsageError(f"the run {run.name} is one of {names}", "--resume=RUN goes on with another run")
 
 
 @contextmanager

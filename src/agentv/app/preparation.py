@@ -17,7 +17,6 @@ from agentv.model.verdict import ZERO_HINT, excludes_nothing
 from agentv.reports.totals import plural
 from agentv.spec.files import repository_root
 from agentv.spec.load import LoadRequest, load
-from agentv.store.directory import RUN
 
 if TYPE_CHECKING:
     from agentv.engine.sample import Sample
@@ -34,6 +33,7 @@ class Prepared:
         diagnostics: warnings and hints of the files.
         counts: how many cases (on their targets) and trials the plan holds.
         notes: what people should know of the plan, such as cases that run because others need them.
+        chosen: keys of the trials that this command chooses of a run that it goes on with; None: all of them.
     """
 
     settings: EvalSettings
@@ -42,6 +42,7 @@ class Prepared:
     counts: tuple[int, int]
     diagnostics: tuple[Diagnostic, ...]
     notes: tuple[str, ...] = ()
+    chosen: frozenset[str] | None = None
 
 
 def prepare(settings: EvalSettings) -> Prepared:
@@ -57,11 +58,32 @@ def prepare(settings: EvalSettings) -> Prepared:
     diagnostics = (*_of_settings(settings, suites), *loaded.diagnostics)
     if settings.strict and any(found.severity == "warning" for found in diagnostics):
         raise LoadError(diagnostics)
+    if settings.goes_on_with is not None:
+        return _going_on(settings, suites, diagnostics)
+    plan = _plan(settings, suites)
+    return Prepared(settings, suites, plan, plan.counts(), diagnostics, tuple(_notes(plan)))
+
+
+def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
     plan = Plan(suites, _plan_settings(settings, suites))
-    counts = plan.counts()
-    if not counts[1]:
+    if not plan.counts()[1]:
         raise _nothing_chosen(settings, suites)
-    return Prepared(settings, suites, plan, counts, diagnostics, tuple(_notes(plan)))
+    return plan
+
+
+def _going_on(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tuple[Diagnostic, ...]) -> Prepared:
+    """The plan of a run that goes on: that which it was begun with, of which this command may choose a part."""
+    from agentv.app import going_on
+
+    run = find_run(settings.goes_on_with or "last", Path(root_of(suites)), settings.out)
+    going_on.refuse_other_suites(run, suites, root_of(suites))
+    recorded = going_on.recorded_settings(run)
+    flags, settings = going_on.flags_of(settings), going_on.as_begun(settings, recorded, run.name)
+    begun = going_on.chosen_again(settings, recorded) if flags and recorded else None
+    plan = _plan(begun or settings, suites)
+    chosen = None if begun is None else going_on.chosen_of(_plan(settings, suites), plan, run.name, flags)
+    settings = begun or settings
+    return Prepared(settings, suites, plan, plan.counts(), diagnostics, tuple(_notes(plan)), chosen)
 
 
 def _notes(plan: Plan) -> Iterator[str]:
@@ -111,9 +133,7 @@ def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSet
 def _sample(settings: EvalSettings, suites: tuple[Suite, ...], chosen: Callable[[Case], bool]) -> Sample | None:
     from agentv.app.sampling import sample_of
 
-    root = root_of(suites)
-    resumed = find_run(settings.resume, Path(root), settings.out) if settings.resume else None
-    return sample_of(settings, suites, chosen, root=root, record=resumed / RUN if resumed else None)
+    return sample_of(settings, suites, chosen, root=root_of(suites))
 
 
 def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageError:

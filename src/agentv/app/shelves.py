@@ -53,8 +53,12 @@ class Shelves:
         recorded = self.cassette.unanswered if self.cassette is not None and not self.asks else None
         return Answers(Shelved(journal, shelves), recorded or (no_answer if self.earlier else None), recorded)
 
-    def ended(self, *, interrupted: bool) -> tuple[str, bool]:
+    def ended(self, *, interrupted: bool, cut: bool) -> tuple[str, bool]:
         """Write the cassette that was recorded; what to say of it, empty for nothing, and whether that is a failure.
+
+        Args:
+            interrupted: Ctrl-C or a signal ended the run.
+            cut: some trials were not begun, for whatever reason.
 
         Raises:
             StoreError: the system refuses.
@@ -62,8 +66,8 @@ class Shelves:
         cassette = self.cassette
         if cassette is None or not (self.records or self.adds):
             return "", False
-        if interrupted and self.records:
-            return self._half_recorded(cassette), False
+        if (interrupted or cut) and self.records:
+            return self._half_recorded(cassette, "was interrupted" if interrupted else "stopped early"), False
         if cassette.refused:
             target, case = cassette.refused[0]
             more = f" and {plural(len(cassette.refused) - 1, 'other call')}" if len(cassette.refused) > 1 else ""
@@ -71,11 +75,11 @@ class Shelves:
             return f"{cassette.path} is not written, since the call of {what} holds a secret", True
         return self._written(cassette), False
 
-    def _half_recorded(self, cassette: Cassette) -> str:
+    def _half_recorded(self, cassette: Cassette, what: str) -> str:
         cached = (
             "the cache holds what was answered" if self.cache is not None else "with --cache, no call is paid twice"
         )
-        why = "the run was interrupted, and a cassette holds a whole run"
+        why = f"the run {what}, and a cassette holds a whole run"
         return f"{cassette.path} is not written, since {why}: record it anew ({cached})"
 
     def _written(self, cassette: Cassette) -> str:

@@ -184,17 +184,42 @@ class Order:
 def standing(plan: Plan, rows: Container[str]) -> Iterator[str]:
     """The keys of the planned trials that an earlier run has done.
 
-    A trial of a conversation is done if those before it are too: asked again, they may tell it something else.
+    A trial that hangs on another is done if that one is too: done anew, a dependency may fail, and a conversation may
+    go another way. Where answers are compared, the choice among all of them stands or none does.
     """
-    open_spots: set[Spot] = set()
-    # where answers are compared, the choice among all of them stands or none does
+    reopened = _reopened(plan, rows) if any(suite.links for suite in plan.suites) else frozenset()
     for trial in plan:
-        link = trial.suite.links.get(trial.case.id) if trial.suite.links else None
-        reopened = link is not None and link.follows is not None and _spot(trial, link.follows) in open_spots
-        if trial.key in rows and not reopened and all(rival in rows for rival in trial.rivals):
+        if trial.key not in reopened and _has_row(trial, rows):
             yield trial.key
-        elif trial.case.conversation_id is not None:
-            open_spots.add(_spot(trial, trial.case.id))
+
+
+def _has_row(trial: Trial, rows: Container[str]) -> bool:
+    return trial.key in rows and all(rival in rows for rival in trial.rivals)
+
+
+def _reopened(plan: Plan, rows: Container[str]) -> Container[str]:
+    """The keys of the trials without a row, and of all that hang on them, of the suites where cases do."""
+    linked = {id(suite): _Linked.of(suite, plan) for suite in plan.suites if suite.links}
+    hanging: dict[Spot | str, list[Trial]] = {}
+    to_do: list[Trial] = []
+    for trial in plan:
+        if (links := linked.get(id(trial.suite))) is None:
+            continue
+        needed: list[Spot | str] = [*links.needed_by(trial), *trial.rivals]
+        for one in needed:
+            hanging.setdefault(one, []).append(trial)
+        if not _has_row(trial, rows):
+            to_do.append(trial)
+    found = {trial.key for trial in to_do}
+    while to_do:
+        ended = to_do.pop()
+        spot = _spot(ended, ended.case.id)
+        gone: list[Spot | str] = [spot, spot._replace(sample=WHOLE), ended.key]
+        for trial in (trial for one in gone for trial in hanging.pop(one, ())):
+            if trial.key not in found:
+                found.add(trial.key)
+                to_do.append(trial)
+    return found
 
 
 @dataclass(slots=True)

@@ -42,6 +42,8 @@ class Summary:
         cost_usd, judge_cost_usd: US dollars; None where no call said its price.
         token_usage, judge_token_usage: of the targets, and apart from them of the judges.
         budget: what became of it; None: there was none.
+        duration_ms: of all processes of the run together, without the time between them.
+        processes: how many there were: 1, and one more each time that it was gone on with.
         unpriced_trials, judge_unpriced_trials: those whose calls told tokens and no price; no cost here counts them.
     """
 
@@ -58,6 +60,7 @@ class Summary:
     judge_token_usage: TokenUsage | None = None
     unpriced_trials: int = 0
     judge_unpriced_trials: int = 0
+    processes: int = 1
     by_suite: Mapping[str, Group] = field(default_factory=dict)
     by_target: Mapping[str, Group] = field(default_factory=dict)
     by_prompt: Mapping[str, Group] = field(default_factory=dict)

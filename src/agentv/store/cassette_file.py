@@ -40,7 +40,7 @@ def new_file(path: Path) -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write a cassette to, which takes the old one's place at the end.
+    """A file to write a cassette to, which takes the old one's place at the end; a link goes on leading to it.
 
     Whoever writes holds a lock on the new file. Its name is gone once it stands in its place: who waited for it begins
     with a file of their own.
@@ -48,15 +48,16 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Raises:
         StoreError: the system refuses.
     """
-    new = new_file(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        place = Path(os.path.realpath(path))
+        new = new_file(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
         with _locked(new) as file, _removed_on_error(new):
             file.truncate(0)
             yield file
             file.flush()
             os.fsync(file.fileno())
-            new.replace(path)
+            new.replace(place)
     except OSError as error:
         raise store_error("write", path, error) from error
 
@@ -92,8 +93,9 @@ def check_place(path: Path) -> None:
                 kind = "a directory" if path.is_dir() else "no regular file"
                 raise StoreError(f"{path} is {kind}: a cassette is one file")
             next(calls_in(path), None)
-        _check_parent(path)
-        new_file(path).exists()  # a name that is too long is refused here
+        place = Path(os.path.realpath(path))
+        _check_parent(place)
+        new_file(place).exists()  # a name that is too long is refused here
     except OSError as error:
         raise store_error("write", path, error) from error
 

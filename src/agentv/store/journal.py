@@ -6,7 +6,7 @@ process loses none, a power cut at most those. Rows are buffered: one that is lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack
 from threading import Lock
 from types import TracebackType
@@ -19,6 +19,7 @@ from agentv.model.response import TargetResponse
 from agentv.model.trial import TrialResult
 from agentv.ports import Call
 from agentv.store.answers import HEADER, VERSION, anew_line, answer_line, row_seal, unsealed
+from agentv.store.current import replaced_lines
 from agentv.store.directory import HISTORY, INDEX, JOURNAL, REJECTED, RunDirectory
 from agentv.store.encoding import to_json
 from agentv.store.heartbeat import Heartbeat
@@ -106,7 +107,7 @@ class Journal:
             what = "was removed, emptied or replaced, so that nobody vouches for them"
             raise StoreError(f"{self._path / INDEX} holds rows, and {JOURNAL} {what}: begin a new run")
         if any(not recall.vouches_for(line.rstrip(b"\n")) for _, line in self._lines()):
-            moved = self._move(lambda row: not recall.vouches_for(row), REJECTED)
+            moved = self._move(lambda _, row: not recall.vouches_for(row), REJECTED)
             self.mended = (*self.mended, _rejected(moved))
         return len(recall)
 
@@ -120,14 +121,25 @@ class Journal:
             return 0
         self._answers.append(anew_line(sorted(set(wanted.values()))))
         self._answers.sync()
-        moved = self._move(lambda line: key_of_row(line) in wanted, HISTORY)
+        moved = self._move(lambda _, line: key_of_row(line) in wanted, HISTORY)
         self.recall()
         return moved
+
+    def retire(self, standing: Container[str]) -> int:
+        """Move the rows that do not count any more to `history.jsonl`; how many trials they are of.
+
+        Those are the rows of trials that do not stand, and of several rows of one trial all but the last.
+        """
+        replaced = replaced_lines(self._path / INDEX)
+        gone = {key for _, line in self._lines() if (key := key_of_row(line)) is not None and key not in standing}
+        if gone or replaced:
+            self._move(lambda number, line: number in replaced or key_of_row(line) in gone, HISTORY)
+        return len(gone)
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
         return read_lines(self._path / INDEX)
 
-    def _move(self, chosen: Callable[[bytes], bool], elsewhere: str) -> int:
+    def _move(self, chosen: Callable[[int, bytes], bool], elsewhere: str) -> int:
         self._index.close()
         try:
             return set_aside(self._path / INDEX, chosen, self._path / elsewhere)

@@ -62,12 +62,12 @@ class LineFile:
         os.close(self._fd)
 
 
-def set_aside(path: Path, chosen: Callable[[bytes], bool], elsewhere: Path) -> int:
+def set_aside(path: Path, chosen: Callable[[int, bytes], bool], elsewhere: Path) -> int:
     """Move lines of a file to the end of another; how many. The file is whole at any moment: with them, or without.
 
     Args:
         path: of the file.
-        chosen: whether a line is moved, given without its end.
+        chosen: whether a line is moved, given its number from 1, and itself without its end.
         elsewhere: of the other file, which is made where it is missing.
 
     Raises:
@@ -77,8 +77,8 @@ def set_aside(path: Path, chosen: Callable[[bytes], bool], elsewhere: Path) -> i
     moved = 0
     try:
         with path.open("rb") as old, new.open("wb") as file, elsewhere.open("ab") as other:
-            for line in old:
-                here = not line.isspace() and chosen(line.rstrip(b"\n"))
+            for number, line in enumerate(old, 1):
+                here = not line.isspace() and chosen(number, line.rstrip(b"\n"))
                 moved += here
                 (other if here else file).write(line)
             for one in (other, file):

@@ -65,6 +65,9 @@ class _ScoreFacts(Struct, gc=False, rename={"passed": "pass"}):
 _scores = msgspec.json.Decoder(list[_ScoreFacts])
 _rows = msgspec.json.Decoder(RowFacts)
 
+row_in = _rows.decode
+"""The facts of a line. Raises `msgspec.DecodeError` or `UnicodeDecodeError` where it is no row."""
+
 
 def read_rows(path: Path) -> Iterator[RowFacts]:
     """The rows of an `index.jsonl`, one after the other; none where there is no file.

@@ -7,7 +7,7 @@ what was spent is summed over all of them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from agentv.model.response import TokenUsage
@@ -39,7 +39,7 @@ def summarize(
     run_id: str,
     planned: Planned,
     duration_ms: float,
-    current: Container[str] | None = None,
+    processes: int = 1,
     replaced: Iterable[RowFacts] = (),
 ) -> Summary:
     """The totals over the rows of a run.
@@ -49,17 +49,15 @@ def summarize(
         run_id: of the run that they are of.
         planned: how much there was to do.
         duration_ms: how long the run took; rows overlap in time, so they cannot say it.
-        current: keys of the trials that the run consists of; a row with another key was made from an older text of
-            its case and counts for nothing but what it cost. None: every row is current.
-        replaced: rows in whose place newer ones stand; they count for what they cost.
+        processes: how many it took, one after the other.
+        replaced: rows that do not count any more, but for what they cost.
     """
     tally, spent = Tally(), _Spent()
     for row in replaced:
         spent.add(row)
     for row in rows:
         spent.add(row)
-        if current is None or row.key in current:
-            tally.add(row)
+        tally.add(row)
     cases = _Outcomes()
     groups: dict[Profile, _Outcomes] = defaultdict(_Outcomes)
     for case in tally.cases():
@@ -80,6 +78,7 @@ def summarize(
         token_usage=spent.targets.tokens,
         duration_ms=duration_ms,
         judge_token_usage=spent.judges.tokens,
+        processes=processes,
         unpriced_trials=spent.targets.unpriced,
         judge_unpriced_trials=spent.judges.unpriced,
         by_suite=_grouped(((profile.suite, one) for profile, one in found), planned.by_suite),

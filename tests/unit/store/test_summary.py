@@ -112,13 +112,6 @@ def test_the_last_row_of_a_trial_counts_and_money_is_summed():
     assert reverse.cases == Counts(1, 0, 0, 1, 0)
 
 
-def test_a_row_of_an_older_text_counts_for_nothing_but_its_cost():
-    rows = [row("passed", key="old", cost_usd=0.5), row("failed", "b", key="new")]
-    found = summary(*rows, planned=Planned(2, 2), current={"new"})
-    assert found.cases == Counts(2, 0, 1, 0, 1)
-    assert found.cost_usd == 0.5
-
-
 def test_a_case_that_is_no_longer_repeated_counts_once():
     rows = [row("failed", sample=1, repeat=2), row("failed", sample=2, repeat=2), row("passed")]
     assert summary(*rows).cases.passed == 1
@@ -222,6 +215,7 @@ def test_summary_json_is_what_section_13_says(tmp_path):
         "judge_token_usage": None,
         "unpriced_trials": 0,
         "judge_unpriced_trials": 0,
+        "processes": 1,
         "by_suite": {"refunds": group},
         "by_target": {"gpt": group},
         "by_prompt": {},
