@@ -25,6 +25,7 @@ from agentv.engine.kept import call_key
 from agentv.engine.order import Order, standing
 from agentv.engine.plan import without
 from agentv.engine.run import Run, RunLimits
+from agentv.engine.series import Series
 from agentv.engine.stops import is_stopped
 from agentv.errors import ExitStatus, StoreError
 from agentv.foreign.processes import kill_all
@@ -126,6 +127,7 @@ class _Evaluation:
         self._unpriced = Unpriced()
         self._before = before(directory.path) if prepared.settings.goes_on_with is not None else Before()
         self._purse = purse_of(prepared, directory.path)
+        self._series = Series()
         self.begun = False
 
     async def run(self, *, signals: bool) -> Outcome:
@@ -139,13 +141,14 @@ class _Evaluation:
             self._tell_regraded(journal, kept)
             directory.write(RUN, record_of(prepared, directory.run_id, self._before))
             connections = Connections(workers_of(prepared), self._purse)
+            counted = prepared.chosen is None and not prepared.plan.ends_early
             run = Run(
                 directory.run_id,
                 self._trials(kept),
-                prepared.counts[1] - len(kept) if prepared.chosen is None else sum(1 for _ in self._to_do(kept)),
+                prepared.counts[1] - len(kept) if counted else sum(1 for _ in self._to_do(kept)),
                 workers=workers_of(prepared),
                 world=connections.world(self._shelves.answers(journal)),
-                limits=RunLimits(max_errors_of(prepared), fail_fast=prepared.settings.fail_fast),
+                limits=RunLimits(max_errors_of(prepared), prepared.settings.fail_fast, self._series),
             )
             self.begun = True
             try:
@@ -177,6 +180,7 @@ class _Evaluation:
         for result in read_results(self._directory.path / INDEX, self._root):
             if result.trial.key in kept:
                 self._sink(TrialKept(result))
+                self._series.keep(result)
                 if linked:
                     kept[result.trial.key] = result
         return kept
@@ -193,18 +197,18 @@ class _Evaluation:
     def _resumed(self, kept: Mapping[str, object], journal: Journal) -> RunResumed:
         """How many trials stand, and for how many of the others an answer is there already."""
         held = [journal.holds(call_key(trial.target, first_request(trial))) for trial in self._to_do(kept)]
-        return RunResumed(len(kept), sum(held), len(held) - sum(held))
+        return RunResumed(len(kept), sum(held), len(held) - sum(held), self._prepared.plan.ends_early)
 
     def _to_do(self, kept: Mapping[str, object]) -> Iterator[Trial]:
         """The trials that do not stand, and are chosen."""
         chosen = self._prepared.chosen
-        to_do = without(self._prepared.plan, kept)
+        to_do = self._series.open(without(self._prepared.plan, kept))
         return to_do if chosen is None else (trial for trial in to_do if trial.key in chosen)
 
     def _trials(self, kept: Mapping[str, TrialResult | None]) -> Iterable[Trial] | Order:
         """What is to do, in order where cases hang on each other."""
         plan = self._prepared.plan
-        to_do = self._to_do(kept)
+        to_do = self._series.firsts(self._to_do(kept)) if plan.ends_early else self._to_do(kept)
         if not any(suite.links for suite in self._prepared.suites):
             return to_do
         order = Order(plan, to_do)

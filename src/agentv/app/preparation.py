@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentv.app.early_ends import check_early_ends
 from agentv.app.results.finding import find_run
 from agentv.app.settings import EvalSettings, check_settings
 from agentv.app.wiring import registries
@@ -61,6 +62,7 @@ def prepare(settings: EvalSettings) -> Prepared:
     if settings.goes_on_with is not None:
         return _going_on(settings, suites, diagnostics)
     plan = _plan(settings, suites)
+    check_early_ends(settings, plan)
     return Prepared(settings, suites, plan, plan.counts(), diagnostics, tuple(_notes(plan)))
 
 
@@ -81,6 +83,7 @@ def _going_on(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tu
     flags, settings = going_on.flags_of(settings), going_on.as_begun(settings, recorded, run.name)
     begun = going_on.chosen_again(settings, recorded) if flags and recorded else None
     plan = _plan(begun or settings, suites)
+    check_early_ends(settings, plan)
     chosen = None if begun is None else going_on.chosen_of(_plan(settings, suites), plan, run.name, flags)
     settings = begun or settings
     return Prepared(settings, suites, plan, plan.counts(), diagnostics, tuple(_notes(plan)), chosen)
@@ -123,6 +126,8 @@ def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSet
         repeat=settings.repeat,
         threshold=settings.threshold,
         timeout_s=settings.timeout_s,
+        until=settings.until,
+        alpha=settings.alpha,
         flagged_targets=bool(settings.asked_targets) or settings.given_target is not None,
         chosen=chosen,
         limit=settings.limit,

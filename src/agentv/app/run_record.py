@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agentv.app.going_on import Before
-from agentv.app.preparation import Prepared, budget_of, caches, root_of, workers_of
+from agentv.app.preparation import Prepared, caches, root_of, workers_of
 from agentv.model.suite import Suite
 from agentv.model.values import Json, JsonObject
 from agentv.version import __version__
@@ -47,10 +47,12 @@ def _settings_record(prepared: Prepared, before: JsonObject) -> dict[str, Json]:
         "judge": settings.asked_judge,
         "workers": workers_of(prepared),
         "repeat": settings.repeat,
+        "until": settings.until,
+        "alpha": settings.alpha,
         "threshold": settings.threshold,
         "timeout_s": settings.timeout_s,
-        "budget_usd": budget_of(prepared)[0],
-        "budget_tokens": budget_of(prepared)[1],
+        "budget_usd": settings.budget_usd,
+        "budget_tokens": settings.budget_tokens,
         "filter": settings.filter,
         "tags": list(settings.tags),
         "exclude_tags": list(settings.exclude_tags),

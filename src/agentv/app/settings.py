@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from agentv.errors import UsageError
-from agentv.model.suite import Case, TargetSpec
+from agentv.model.suite import Case, TargetSpec, Until
 from agentv.model.values import Json
 
 EXPORTS = (".jsonl", ".json", ".csv", ".xml", ".html", ".md")
@@ -36,6 +36,7 @@ class EvalSettings:
         replay, replay_mode: the cassette to take answers from; `new`: what it lacks is asked, and recorded.
         cache: use answers of earlier runs, and keep those of this one for later.
         budget_usd, budget_tokens: what the run may spend; so much in all, where it goes on with an earlier one.
+        until, alpha: `decided`: samples of a case end where its pass rate is decided, wrongly with a chance of alpha.
         fail_fast: stop after the first trial that fails or errs.
         asks: False: nothing will be called, so that keys may be missing.
         process_env: the environment of the process.
@@ -49,6 +50,8 @@ class EvalSettings:
     given_judge: TargetSpec | Mapping[str, Json] | None = None
     workers: int | None = None
     repeat: int | None = None
+    until: Until | None = None
+    alpha: float | None = None
     threshold: float | None = None
     timeout_s: float | None = None
     max_errors: int | None = None
@@ -127,13 +130,22 @@ def check_settings(settings: EvalSettings) -> None:
         raise UsageError("a seed needs a sample", "say how many cases with --sample N")
     if settings.seed is not None and not isinstance(settings.seed, int):
         raise UsageError(f"seed must be a whole number, found {settings.seed!r}")
-    threshold, timeout_s, budget_usd = settings.threshold, settings.timeout_s, settings.budget_usd
-    if budget_usd is not None and not 0 < budget_usd < math.inf:
-        raise UsageError(f"budget_usd must be a number of US dollars above 0, found {budget_usd!r}")
+    _check_ends(settings)
+    threshold, timeout_s = settings.threshold, settings.timeout_s
     if threshold is not None and not 0 <= threshold <= 1:
         raise UsageError(f"threshold must lie between 0 and 1, found {threshold!r}")
     if timeout_s is not None and not 0 < timeout_s < math.inf:
         raise UsageError(f"timeout_s must be a number of seconds above 0, found {timeout_s!r}")
+
+
+def _check_ends(settings: EvalSettings) -> None:
+    """Refuse ends of a run, or of a case's samples, that are none."""
+    if settings.until not in (None, "decided"):
+        raise UsageError(f"until must be 'decided', found {settings.until!r}")
+    if settings.alpha is not None and not 0 < settings.alpha <= 0.5:
+        raise UsageError(f"alpha must be a chance above 0 and up to 0.5, found {settings.alpha!r}")
+    if settings.budget_usd is not None and not 0 < settings.budget_usd < math.inf:
+        raise UsageError(f"budget_usd must be a number of US dollars above 0, found {settings.budget_usd!r}")
 
 
 def _check_reuse(settings: EvalSettings) -> None:

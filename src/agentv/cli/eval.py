@@ -44,6 +44,8 @@ class Finite(click.FloatRange):
 @click.option("--env-file", type=click.Path(exists=True, dir_okay=False), help="Read this .env instead of those above.")
 @click.option("-j", "--workers", type=click.IntRange(1), metavar="N", help="Trials that run at once.")
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Samples of each case.")
+@click.option("--until", type=click.Choice(("decided",)), help="Sample a case only until its pass rate is decided.")
+@click.option("--alpha", type=Finite(0, 0.5, min_open=True), metavar="X", help="How often that may be wrong; 0.05.")
 @click.option("--threshold", type=Finite(0, 1), metavar="X", help="Pass mark of every case.")
 @click.option("--timeout", "timeout_s", type=Finite(0, min_open=True), metavar="S", help="For one attempt.")
 @click.option("--max-errors", type=click.IntRange(1), metavar="N", help="Stop after N errored trials.")

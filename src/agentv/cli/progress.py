@@ -156,7 +156,7 @@ def _going_on(event: RunResumed) -> str:
     parts = [f"{plural(event.standing, 'trial')} {'stands' if event.standing == 1 else 'stand'}"]
     if event.regraded:
         parts.append(f"{event.regraded:,} {_are(event.regraded)} graded anew from the answers that were kept")
-    parts.append(f"{event.asked:,} {_are(event.asked)} asked")
+    parts.append(f"{'up to ' if event.at_most else ''}{event.asked:,} {_are(event.asked)} asked")
     return f"going on: {', '.join(parts)}"
 
 

@@ -41,11 +41,13 @@ class RunResumed:
         standing: trials whose results stand.
         regraded: those to come whose target was asked already: its answers are graded anew.
         asked: those to come whose target will be asked.
+        at_most: samples of cases may end early, so that there may be fewer to come.
     """
 
     standing: int
     regraded: int
     asked: int
+    at_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.files import Places, is_file, shown, upwards
 from agentv.spec.nodes import MapNode, Node, Scalar, holds_placeholder, kind_of
 from agentv.spec.reading import Others, Reading
-from agentv.spec.schema import AuthoredRun, Unread
+from agentv.spec.schema import AuthoredRepeat, AuthoredRun, Unread
 from agentv.spec.spellings import RUN, translate
 from agentv.spec.yaml import read_shared
 
@@ -100,9 +100,12 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
     if read is INVALID:
         return RunSettings()
     retry = None if read.retry is None else read.retry.over(DEFAULT_RETRY)
+    early = read.repeat if isinstance(read.repeat, AuthoredRepeat) else None
     return RunSettings(
         workers=read.workers,
-        repeat=read.repeat,
+        repeat=read.repeat if early is None else early.max,
+        until=None if early is None else early.until,
+        alpha=None if early is None else early.alpha,
         aggregate=read.aggregate,
         timeout_s=read.timeout_s,
         max_errors=read.max_errors,
@@ -138,5 +141,7 @@ def _merged(configs: list[Config]) -> Config:
 
 def over(first: RunSettings, second: RunSettings) -> RunSettings:
     """The first settings, and the second ones where the first say nothing."""
+    if first.repeat is not None:  # it says all of how samples are made
+        second = replace(second, until=None, alpha=None)
     said = {one.name: getattr(first, one.name) for one in fields(RunSettings)}
     return replace(second, **{name: value for name, value in said.items() if value is not None})
