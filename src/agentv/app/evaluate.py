@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentv.app.budget import notes_on, purse_of
 from agentv.app.exports import write_exports
 from agentv.app.going_on import Before, before
 from agentv.app.partial import why_of_run
@@ -27,9 +28,11 @@ from agentv.engine.kept import call_key
 from agentv.engine.order import Order, standing
 from agentv.engine.plan import without
 from agentv.engine.run import Run, RunLimits
+from agentv.engine.series import Series
 from agentv.engine.stops import is_stopped
 from agentv.errors import ExitStatus, StoreError
 from agentv.foreign.processes import kill_all
+from agentv.model.budget import BudgetUse
 from agentv.model.events import Event, RunFinished, RunRegrades, RunResumed, TargetStopped, TrialFinished, TrialKept
 from agentv.model.summary import Summary
 from agentv.model.trial import Trial, TrialResult
@@ -59,6 +62,7 @@ class Outcome:
         held_back: cases that were not run because of what became of those that they hang on.
         fail_fast: the run was to stop at the first trial that does not pass, so that cases not run are no surprise.
         problem: what could not be done beside the run, such as a cassette or an export that is not written.
+        budget: what became of it; None: there was none.
         sittings: of the exams among the suites, each with its row in the log of its prompt.
         exports: the files that the run was written to.
     """
@@ -71,6 +75,7 @@ class Outcome:
     held_back: int = 0
     fail_fast: bool = False
     problem: str | None = None
+    budget: BudgetUse | None = None
     sittings: tuple[Sat, ...] = ()
     exports: tuple[str, ...] = ()
 
@@ -119,7 +124,7 @@ async def evaluate_async(
         if demand is not None:
             from agentv.engine.demand import Demand  # only a test runner asks for one trial after the other
 
-            evaluation.asked = Demand(prepared.plan)
+            evaluation.asked = Demand(prepared.plan, evaluation.series.firsts)
             demand(evaluation.asked)
         try:
             return await evaluation.run(signals=signals)
@@ -142,6 +147,8 @@ class _Evaluation:
         self._retired = 0
         self._unpriced = Unpriced()
         self._before = before(directory.path) if prepared.settings.goes_on_with is not None else Before()
+        self._purse = purse_of(prepared, directory.path)
+        self.series = Series()
         self.begun = False
         self.asked: Demand | None = None
 
@@ -155,14 +162,15 @@ class _Evaluation:
                 self._sink(self._resumed(kept, journal))
             self._tell_regraded(journal, kept)
             directory.write(RUN, record_of(prepared, directory.run_id, self._before))
-            connections = Connections(workers_of(prepared))
+            connections = Connections(workers_of(prepared), self._purse)
+            counted = prepared.chosen is None and not prepared.plan.ends_early
             run = Run(
                 directory.run_id,
                 self._trials(kept),
-                prepared.counts[1] - len(kept) if prepared.chosen is None else sum(1 for _ in self._to_do(kept)),
+                prepared.counts[1] - len(kept) if counted else sum(1 for _ in self._to_do(kept)),
                 workers=workers_of(prepared),
                 world=connections.world(self._shelves.answers(journal)),
-                limits=RunLimits(max_errors_of(prepared), fail_fast=prepared.settings.fail_fast),
+                limits=RunLimits(max_errors_of(prepared), prepared.settings.fail_fast, self.series),
             )
             self.begun = True
             try:
@@ -194,6 +202,7 @@ class _Evaluation:
         for result in read_results(self._directory.path / INDEX, self._root):
             if result.trial.key in kept:
                 self._sink(TrialKept(result))
+                self.series.keep(result)
                 if linked:
                     kept[result.trial.key] = result
         return kept
@@ -210,12 +219,12 @@ class _Evaluation:
     def _resumed(self, kept: Mapping[str, object], journal: Journal) -> RunResumed:
         """How many trials stand, and for how many of the others an answer is there already."""
         held = [journal.holds(call_key(trial.target, first_request(trial))) for trial in self._to_do(kept)]
-        return RunResumed(len(kept), sum(held), len(held) - sum(held))
+        return RunResumed(len(kept), sum(held), len(held) - sum(held), self._prepared.plan.ends_early)
 
     def _to_do(self, kept: Mapping[str, object]) -> Iterator[Trial]:
         """The trials that do not stand, and are chosen."""
         chosen = self._prepared.chosen
-        to_do = without(self._prepared.plan, kept)
+        to_do = self.series.open(without(self._prepared.plan, kept))
         return to_do if chosen is None else (trial for trial in to_do if trial.key in chosen)
 
     def _trials(self, kept: Mapping[str, TrialResult | None]) -> Iterable[Trial] | Order:
@@ -226,6 +235,8 @@ class _Evaluation:
         to_do = self._to_do(kept)
         if self._shelves.code is not None:
             to_do = self._shelves.code.within(to_do)
+        if plan.ends_early:
+            to_do = self.series.firsts(to_do)
         if not any(suite.links for suite in self._prepared.suites):
             return to_do
         order = Order(plan, to_do)
@@ -268,6 +279,8 @@ class _Evaluation:
             processes=self._before.processes + 1,
             replaced=replaced_rows(directory.path) if resumed else (),
         )
+        use = self._purse.use() if self._purse is not None else None
+        summary = replace(summary, budget=use) if use is not None else summary
         write_summary(directory, summary)
         interrupted, held_back = finished.interrupted, len(self._held_back)
         sittings: tuple[Sat, ...] = ()
@@ -277,6 +290,7 @@ class _Evaluation:
             sittings = sit(prepared, rows, run_id=directory.run_id, why=why)
         told, failed = self._shelves.ended(interrupted=interrupted, cut=finished.unstarted > 0)
         exports, faults = write_exports(self._stored(), prepared.settings.exports)
+        mended = (*mended, *notes_on(self._purse, summary))
         return Outcome(
             directory.run_id,
             directory.path,
@@ -286,6 +300,7 @@ class _Evaluation:
             held_back=held_back,
             fail_fast=prepared.settings.fail_fast,
             problem="; ".join((*([told] if failed else []), *faults)) or None,
+            budget=use,
             sittings=sittings,
             exports=exports,
         )

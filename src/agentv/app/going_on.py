@@ -111,6 +111,7 @@ def as_begun(settings: EvalSettings, recorded: JsonObject, run: str) -> EvalSett
             hint = "repeat it: without it, everything would be asked anew"
             raise UsageError(f"the run {run} was begun with {words}, and this command names none", hint)
     kinds: dict[str, Any] = {"filter": str, "limit": int, "sample": int, "seed": int, "repeat": int}
+    kinds |= {"until": str, "alpha": int | float, "budget_usd": int | float, "budget_tokens": int}
     kept: dict[str, Any] = {
         name: value
         for name, kind in {**kinds, "threshold": int | float}.items()

@@ -26,6 +26,7 @@ class Listing:
     def __init__(self, prepared: Prepared) -> None:
         self.totals = ListedTotals(generators=tuple(name for suite in prepared.suites for name in suite.generators))
         self._plan = prepared.plan
+        self.totals.at_most = prepared.plan.ends_early
         self._chosen = prepared.chosen
         root = Path(root_of(prepared.suites))
         settings = prepared.settings

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentv.app.early_ends import check_early_ends
 from agentv.app.exports import check_exports
 from agentv.app.results.finding import find_run
 from agentv.app.settings import EvalSettings, check_settings
@@ -64,6 +65,7 @@ def prepare(settings: EvalSettings) -> Prepared:
     if settings.goes_on_with is not None:
         return _going_on(settings, suites, diagnostics)
     plan = _plan(settings, suites)
+    check_early_ends(settings, plan)
     return Prepared(settings, suites, plan, plan.counts(), diagnostics, tuple(_notes(plan)))
 
 
@@ -84,6 +86,7 @@ def _going_on(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tu
     flags, settings = going_on.flags_of(settings), going_on.as_begun(settings, recorded, run.name)
     begun = going_on.chosen_again(settings, recorded) if flags and recorded else None
     plan = _plan(begun or settings, suites)
+    check_early_ends(settings, plan)
     chosen = None if begun is None else going_on.chosen_of(_plan(settings, suites), plan, run.name, flags)
     settings = begun or settings
     return Prepared(settings, suites, plan, plan.counts(), diagnostics, tuple(_notes(plan)), chosen)
@@ -135,6 +138,8 @@ def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSet
         repeat=settings.repeat,
         threshold=settings.threshold,
         timeout_s=settings.timeout_s,
+        until=settings.until,
+        alpha=settings.alpha,
         flagged_targets=bool(settings.asked_targets) or settings.given_target is not None,
         chosen=chosen,
         limit=settings.limit,
@@ -186,6 +191,17 @@ def caches(prepared: Prepared) -> bool:
     if settings.cache is not None or settings.regrade or settings.replay or settings.rerun:
         return bool(settings.cache)
     return any(suite.run.cache for suite in prepared.suites)
+
+
+def budget_of(prepared: Prepared) -> tuple[float | None, int | None]:
+    """US dollars and tokens that the run may spend; None: no limit. Of several suites' the smallest holds for all."""
+    settings, suites = prepared.settings, prepared.suites
+    usd = [suite.run.budget_usd for suite in suites if suite.run.budget_usd is not None]
+    tokens = [suite.run.budget_tokens for suite in suites if suite.run.budget_tokens is not None]
+    return (
+        settings.budget_usd if settings.budget_usd is not None else min(usd, default=None),
+        settings.budget_tokens if settings.budget_tokens is not None else min(tokens, default=None),
+    )
 
 
 def max_errors_of(prepared: Prepared) -> int | None:

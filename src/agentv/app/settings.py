@@ -13,7 +13,7 @@ from typing import Literal
 from agentv.app.export_formats import EXPORTS
 from agentv.app.exports import is_export
 from agentv.errors import UsageError
-from agentv.model.suite import Case, TargetSpec
+from agentv.model.suite import Case, TargetSpec, Until
 from agentv.model.values import Json
 
 
@@ -37,6 +37,8 @@ class EvalSettings:
         record_code: grades that code of the user's gives are recorded too, so that a replay runs none of it.
         replay, replay_mode: the cassette to take answers from; `new`: what it lacks is asked, and recorded.
         cache: use answers of earlier runs, and keep those of this one for later.
+        budget_usd, budget_tokens: what the run may spend; so much in all, where it goes on with an earlier one.
+        until, alpha: `decided`: samples of a case end where its pass rate is decided, wrongly with a chance of alpha.
         fail_fast: stop after the first trial that fails or errs.
         asks: False: nothing will be called, so that keys may be missing.
         process_env: the environment of the process.
@@ -50,9 +52,13 @@ class EvalSettings:
     given_judge: TargetSpec | Mapping[str, Json] | None = None
     workers: int | None = None
     repeat: int | None = None
+    until: Until | None = None
+    alpha: float | None = None
     threshold: float | None = None
     timeout_s: float | None = None
     max_errors: int | None = None
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
     filter: str | None = None
     tags: tuple[str, ...] = ()
     exclude_tags: tuple[str, ...] = ()
@@ -115,7 +121,8 @@ def check_settings(settings: EvalSettings) -> None:
     Raises:
         UsageError: one is out of its bounds, or not finite.
     """
-    for name, least in {"workers": 1, "repeat": 1, "max_errors": 1, "limit": 1, "sample": 1}.items():
+    bounds = {"workers": 1, "repeat": 1, "max_errors": 1, "limit": 1, "sample": 1, "budget_tokens": 1}
+    for name, least in bounds.items():
         value = getattr(settings, name)
         if value is not None and (not isinstance(value, int) or value < least):
             raise UsageError(f"{name} must be a whole number, {least} or more, found {value!r}")
@@ -127,11 +134,22 @@ def check_settings(settings: EvalSettings) -> None:
         raise UsageError("a seed needs a sample", "say how many cases with --sample N")
     if settings.seed is not None and not isinstance(settings.seed, int):
         raise UsageError(f"seed must be a whole number, found {settings.seed!r}")
+    _check_ends(settings)
     threshold, timeout_s = settings.threshold, settings.timeout_s
     if threshold is not None and not 0 <= threshold <= 1:
         raise UsageError(f"threshold must lie between 0 and 1, found {threshold!r}")
     if timeout_s is not None and not 0 < timeout_s < math.inf:
         raise UsageError(f"timeout_s must be a number of seconds above 0, found {timeout_s!r}")
+
+
+def _check_ends(settings: EvalSettings) -> None:
+    """Refuse ends of a run, or of a case's samples, that are none."""
+    if settings.until not in (None, "decided"):
+        raise UsageError(f"until must be 'decided', found {settings.until!r}")
+    if settings.alpha is not None and not 0 < settings.alpha <= 0.5:
+        raise UsageError(f"alpha must be a chance above 0 and up to 0.5, found {settings.alpha!r}")
+    if settings.budget_usd is not None and not 0 < settings.budget_usd < math.inf:
+        raise UsageError(f"budget_usd must be a number of US dollars above 0, found {settings.budget_usd!r}")
 
 
 def _check_reuse(settings: EvalSettings) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from agentv.engine.order import Order
 from agentv.engine.plan import Plan
@@ -13,19 +13,25 @@ class Demand(Order):
     """Hands out the trials that were asked for, each when it may start. Used from one event loop.
 
     Workers wait for more until `end`. Whoever asks for a trial asks for all that it needs, and for its rivals too.
+
+    Args:
+        plan: holds all trials that may be asked for.
+        firsts: of trials that were asked for, those that may start: where samples end early, the others follow them.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, firsts: Callable[[Iterable[Trial]], Iterable[Trial]] = iter) -> None:
         super().__init__(plan, ())
+        self._firsts = firsts
         self._asked: dict[str, tuple[object, ...]] = {}
         self._over = False
 
     def ask(self, trials: Iterable[Trial]) -> None:
         """Have trials run that nobody asked for before. Rivals stand side by side, in the order of the plan."""
-        for trial in trials:
-            if trial.key not in self._asked:
-                self._asked[trial.key] = (id(trial.suite), trial.case.id, trial.case.prompt_id, trial.target.name)
-                self._consider(trial)
+        new = [trial for trial in trials if trial.key not in self._asked]
+        for trial in new:
+            self._asked[trial.key] = (id(trial.suite), trial.case.id, trial.case.prompt_id, trial.target.name)
+        for trial in self._firsts(new):
+            self._consider(trial)
         self._changed.set()
 
     def end(self) -> None:

@@ -16,12 +16,14 @@ from typing import NamedTuple
 
 from agentv.engine.conversation import transcript_of
 from agentv.engine.plan import Plan
-from agentv.model.cases import Sample, case_verdict
+from agentv.engine.series import rule_of
+from agentv.model.cases import Sample, sample_of
 from agentv.model.conversation import Link
 from agentv.model.message import Message
 from agentv.model.response import Failure, TargetResponse
 from agentv.model.suite import Suite
 from agentv.model.trial import Status, Trial, TrialResult
+from agentv.stats.deciding import stopped_by, verdict_over
 
 _ANSWERED = ("passed", "failed")
 WHOLE = 0
@@ -82,15 +84,19 @@ class Order:
         self._running += len(found)
         return found
 
+    def also(self) -> None:
+        """A further sample of a case runs, which `take` has not handed out."""
+        self._running += 1
+
     def finish(self, result: TrialResult) -> None:
         """A trial that was taken has ended."""
         self._running -= 1
-        self._end(_Ended(result.trial, Sample.of(result), result.turns))
+        self._end(_Ended(result.trial, sample_of(result), result.turns))
         self._changed.set()
 
     def keep(self, result: TrialResult) -> None:
         """A trial ended in an earlier run that this one goes on with. Those of a conversation come in its order."""
-        self._end(_Ended(self._continued(result.trial), Sample.of(result), result.turns))
+        self._end(_Ended(self._continued(result.trial), sample_of(result), result.turns))
 
     def close(self) -> None:
         """Hand out nothing more."""
@@ -153,11 +159,11 @@ class Order:
         trial = ended.trial
         samples = self._samples.setdefault(spot, [])
         samples.append(ended.sample)
-        if len(samples) < trial.repeat:
+        rule = rule_of(trial)
+        if len(samples) < trial.repeat and stopped_by(samples, rule) is None:
             return
         del self._samples[spot]
-        aggregate, threshold = trial.aggregate, trial.threshold
-        self._settle(spot, case_verdict(samples, repeat=trial.repeat, threshold=threshold, aggregate=aggregate))
+        self._settle(spot, verdict_over(samples, rule))
 
     def _settle(self, spot: Spot, status: Status) -> None:
         self._statuses[spot] = status

@@ -41,11 +41,11 @@ class Sample:
     score: float | None
     gates: tuple[Gate, ...] = ()
 
-    @classmethod
-    def of(cls, result: TrialResult) -> Sample:
-        """What a finished trial is to its case."""
-        gates = (Gate.of(one.entry.settings.required, one.grade.score, one.grade.passed) for one in result.scores)
-        return cls(result.status, result.score, tuple(gate for gate in gates if gate is not None))
+
+def sample_of(result: TrialResult) -> Sample:
+    """What a finished trial says of its case."""
+    gates = (Gate.of(one.entry.settings.required, one.grade.score, one.grade.passed) for one in result.scores)
+    return Sample(result.status, result.score, tuple(gate for gate in gates if gate is not None))
 
 
 def case_verdict(samples: Sequence[Sample], *, repeat: int, threshold: float, aggregate: Aggregate = "mean") -> Status:
@@ -63,14 +63,14 @@ def case_verdict(samples: Sequence[Sample], *, repeat: int, threshold: float, ag
         return "skipped"
     if len(judged) == 1:
         return judged[0].status
-    return "passed" if _RULES[aggregate](judged, threshold) and _gates_hold(judged) else "failed"
+    return "passed" if _RULES[aggregate](judged, threshold) and gates_hold(judged) else "failed"
 
 
 def _mean_passes(samples: Sequence[Sample], threshold: float) -> bool:
     return reaches(sum(sample.score or 0.0 for sample in samples) / len(samples), threshold)
 
 
-def _gates_hold(samples: Sequence[Sample]) -> bool:
+def gates_hold(samples: Sequence[Sample]) -> bool:
     """Whether every gate holds in the mean. A sample that lacks a gate of the others counts 0 for it."""
     for same in zip_longest(*(sample.gates for sample in samples)):
         present = [gate for gate in same if gate is not None]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
+from agentv.model.budget import BudgetUse
 from agentv.model.response import TokenUsage
 from agentv.model.samples import Samples
+from agentv.model.sampling import EarlyStops
 from agentv.model.trial import SCHEMA_VERSION
 from agentv.model.values import Json
 
@@ -41,6 +43,8 @@ class Summary:
         mean_score: mean over judged cases of their mean score; None where none was judged.
         cost_usd, judge_cost_usd: US dollars; None where no call said its price.
         token_usage, judge_token_usage: of the targets, and apart from them of the judges.
+        budget: what became of it; None: there was none.
+        early_stops: how cases ended whose samples may end early; None: there are none.
         duration_ms: of all processes of the run together, without the time between them.
         processes: how many there were: 1, and one more each time that it was gone on with.
         unpriced_trials, judge_unpriced_trials: those whose calls told tokens and no price; no cost here counts them.
@@ -66,10 +70,13 @@ class Summary:
     by_prompt: Mapping[str, Group] = field(default_factory=dict)
     by_tag: Mapping[str, Group] = field(default_factory=dict)
     samples: Samples | None = None
+    budget: BudgetUse | None = None
+    early_stops: EarlyStops | None = None
 
     def as_json(self) -> dict[str, Json]:
-        """The object of `summary.json`, its keys in the order of SPEC section 13; `samples` only where it is there."""
-        found = {"schema_version": SCHEMA_VERSION, **asdict(self)}
-        if self.samples is None:
-            del found["samples"]
-        return found
+        """The object of `summary.json`, its keys in the order of SPEC section 13; the last three where they are."""
+        found = asdict(self)
+        for name in ("samples", "budget", "early_stops"):
+            if found[name] is None:
+                del found[name]
+        return {"schema_version": SCHEMA_VERSION, **found}

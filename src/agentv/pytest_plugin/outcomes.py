@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agentv.model.cases import Sample, case_verdict
+from agentv.engine.series import rule_of
+from agentv.model.cases import sample_of
 from agentv.model.trial import Status, Trial, TrialResult
 from agentv.reports.plain import trial_lines
 from agentv.reports.text import one_line, safe
 from agentv.reports.view import Kind, trial_view
+from agentv.stats.deciding import verdict_over
 
 OUTPUT_SHOWN = 1000
 """Characters of an answer that a failure shows."""
@@ -30,9 +32,8 @@ class CaseOutcome:
     @property
     def status(self) -> Status:
         """The verdict over all samples."""
-        trial = self.trial
-        samples = [Sample.of(result) for result in self.results]
-        return case_verdict(samples, repeat=trial.repeat, threshold=trial.threshold, aggregate=trial.aggregate)
+        samples = [sample_of(result) for result in sorted(self.results, key=lambda one: one.trial.sample)]
+        return verdict_over(samples, rule_of(self.trial))
 
     @property
     def score(self) -> float | None:

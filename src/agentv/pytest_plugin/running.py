@@ -82,7 +82,7 @@ class Runs:
         self._ask(trials)
         keys = [_identity(trial) for trial in trials]
         with self._changed:
-            self._changed.wait_for(lambda: self._over or all(key in self._results for key in keys))
+            self._changed.wait_for(lambda: self._over or self._ended(keys))
         if self._broken is not None:
             raise self._broken
         return [self._results.pop(key) for key in keys if key in self._results]
@@ -111,6 +111,11 @@ class Runs:
             lines.append(f"{plural(self.noted, 'case')} passed with a check that did not: -rP shows which")
         problem = (outcome.problem,) if outcome.problem else ()
         return [*lines, *outcome.notes, *problem]
+
+    def _ended(self, keys: Sequence[str]) -> bool:
+        """Whether all samples of a case are there, or the one after which there are no more."""
+        found = [self._results[key] for key in keys if key in self._results]
+        return len(found) == len(keys) or any(result.stopped is not None for result in found)
 
     @property
     def _over(self) -> bool:

@@ -11,13 +11,14 @@ from math import isnan
 from typing import Literal, get_args
 
 from agentv.model.assertion import AssertionEntry
-from agentv.model.cases import Sample, case_verdict
+from agentv.model.cases import Sample, sample_of
 from agentv.model.grade import NOT, Grade, reaches
 from agentv.model.response import Failure
 from agentv.model.span import Span
 from agentv.model.suite import Aggregate
 from agentv.model.trial import Score, Status, Trial, TrialResult
 from agentv.reports.text import apart
+from agentv.stats.deciding import Rule, verdict_over
 
 KEPT = 1000
 """Trials of one kind that are held; the rest is counted."""
@@ -51,10 +52,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class PassedCase:
-    """A case that passed over its samples: how many of them did, and by which rule."""
+    """A case that passed over its samples: how many of them did, and by which rule.
+
+    `early`: how many samples there were, where they may end early; None: as many as there were to be.
+    """
 
     passed: int
     aggregate: Aggregate
+    early: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +99,18 @@ class TrialView:
 class _Samples:
     """The samples of one case on one target that have ended."""
 
-    repeat: int
-    threshold: float
-    aggregate: Aggregate
+    rule: Rule
     ended: list[Sample] = field(default_factory=list)
 
     def add(self, result: TrialResult) -> None:
-        self.ended.append(Sample.of(result))
+        self.ended.append(sample_of(result))
 
     def passed(self) -> PassedCase | None:
         """How the case passed; None where it did not, or not yet."""
-        status = case_verdict(self.ended, repeat=self.repeat, threshold=self.threshold, aggregate=self.aggregate)
-        if status != "passed":
+        if verdict_over(self.ended, self.rule) != "passed":
             return None
-        return PassedCase(sum(one.status == "passed" for one in self.ended), self.aggregate)
+        early = None if self.rule.alpha is None else len(self.ended)
+        return PassedCase(sum(one.status == "passed" for one in self.ended), self.rule.aggregate, early)
 
 
 @dataclass(slots=True)
@@ -115,7 +118,7 @@ class RunView:
     """A run as it goes on. `add` takes in one finished trial.
 
     Attributes:
-        planned: trials that there are to do.
+        planned: trials that there are to do; fewer, as cases turn out to need no more samples.
         passed, failed, errored: trials that ended so; a passed one with a failed check is also `noted`.
         skipped: trials that were held back, because of what became of others.
         stopped: why targets were stopped → how many trials were held back for it; these are not held one by one.
@@ -152,7 +155,11 @@ class RunView:
         if result.trial.repeat > 1:
             trial = result.trial
             key = (_place(trial), trial.case.id, trial.case.prompt_id, trial.target.name)
-            self._samples.setdefault(key, _Samples(trial.repeat, trial.threshold, trial.aggregate)).add(result)
+            rule = Rule(trial.repeat, trial.threshold, trial.aggregate, trial.alpha)
+            samples = self._samples.setdefault(key, _Samples(rule))
+            samples.add(result)
+            if result.stopped is not None:
+                self.planned -= max(0, trial.repeat - len(samples.ended))
         self._spend(result.cost_usd)
         self._spend(result.judge_cost_usd)
         if result.status == "passed":

@@ -21,8 +21,8 @@ def verdict(low: float, high: float, margin: float) -> Verdict:
     better and worse and nothing else. A run is non-inferior (not worse by more than the margin) where `low >= -margin`.
 
     Source: G. Piaggio et al., "Reporting of noninferiority and equivalence randomized trials: extension of the CONSORT
-    2010 statement", JAMA 308 (2012), 2594–2604, figure 1. At level 0.95 the chance of a wrong `worse` is about 0.025 at most,
-    and so is that of a wrong `better`.
+    2010 statement", JAMA 308 (2012), 2594–2604, figure 1. At level 0.95 the chance of a wrong `worse` is about 0.025 at
+    most, and so is that of a wrong `better`.
 
     Args:
         low: where the interval begins; −inf where nothing is known.

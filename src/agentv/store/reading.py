@@ -44,6 +44,7 @@ class RowFacts(Struct, gc=False):
     repeat: int = 1
     aggregate: Aggregate = "mean"
     reused: bool = False
+    alpha: float | None = None
     scores: Raw = Raw(b"[]")
     error: ErrorFacts | None = None
 

@@ -16,6 +16,7 @@ from agentv.model.context import AssertionContext
 from agentv.model.grade import Check, Grade
 from agentv.model.message import Message, messages_from_json
 from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse, TokenUsage
+from agentv.model.sampling import Stopped
 from agentv.model.span import Span
 from agentv.model.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
 from agentv.model.trial import Score, Trial, TrialResult
@@ -111,6 +112,7 @@ def _result(row: Row, root: str) -> TrialResult:
         retries=tuple(Attempt(**retry) for retry in row.get("retries", ())),
         judge_token_usage=TokenUsage(**judged) if judged else None,
         reused=row.get("reused", False),
+        stopped=Stopped(**row["stopped"]) if "stopped" in row else None,
     )
 
 
@@ -152,6 +154,7 @@ def _trial(row: Row, root: str) -> Trial:
         key=row["key"],
         repeat=row.get("repeat", 1),
         aggregate=row.get("aggregate", "mean"),
+        alpha=row.get("alpha"),
     )
 
 

@@ -1,14 +1,15 @@
 """The rows of `index.jsonl`, and how a finished trial becomes one (SPEC section 13).
 
 Beyond the keys of SPEC section 13, in their order, a row ends with those of `tags`, `judge_cost_usd`, `repeat`,
-`aggregate`, `conversation_id`, `turns`, `retries`, `judge_token_usage`, `reused` and `expected_output` that say
-something: totals are computed from rows alone, and so are views. A score ends with `error` where it errored. `input`
-and `output` of a conversation are its transcript; `turns` says what each call gave.
+`aggregate`, `conversation_id`, `turns`, `retries`, `judge_token_usage`, `reused`, `expected_output`, `alpha` and
+`stopped` that say something: totals are computed from rows alone, and so are views. A score ends with `error` where it
+errored. `input` and `output` of a conversation are its transcript; `turns` says what each call gave.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
@@ -16,6 +17,7 @@ from msgspec import UNSET, Struct, UnsetType
 from agentv.model.grade import Check
 from agentv.model.message import Message, reference_text
 from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse, TokenUsage
+from agentv.model.sampling import Why
 from agentv.model.suite import Aggregate, Case
 from agentv.model.trial import SCHEMA_VERSION, Score, Status, TrialResult
 from agentv.model.values import JsonObject
@@ -75,6 +77,16 @@ class TurnRow(Struct, gc=False):
     messages: Sequence[JsonObject] | UnsetType = UNSET
 
 
+class StoppedRow(Struct, gc=False):
+    """Why a case got no more samples."""
+
+    why: Why
+    samples: int
+    passed: int
+    low: float
+    high: float
+
+
 class Row(Struct, gc=False):
     """One finished trial, its keys in the order of SPEC section 13. Durations are milliseconds, costs US dollars."""
 
@@ -110,6 +122,8 @@ class Row(Struct, gc=False):
     judge_token_usage: TokenUsage | UnsetType = UNSET
     reused: bool | UnsetType = UNSET
     expected_output: str | UnsetType = UNSET
+    alpha: float | UnsetType = UNSET
+    stopped: StoppedRow | UnsetType = UNSET
 
 
 class Places(dict[str, str]):
@@ -162,6 +176,8 @@ def row_of(result: TrialResult, places: Places) -> Row:
         UNSET if result.judge_token_usage is None else result.judge_token_usage,
         result.reused or UNSET,
         _reference(case) or UNSET if case.expected_output or case.turns else UNSET,
+        UNSET if trial.alpha is None else trial.alpha,
+        UNSET if result.stopped is None else StoppedRow(*astuple(result.stopped)),
     )
 
 

@@ -6,7 +6,7 @@ what was spent is summed over all of them.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ import msgspec
 from agentv.errors import StoreError
 from agentv.foreign.refusals import store_error
 from agentv.model.response import TokenUsage
+from agentv.model.sampling import EarlyStops, Why
 from agentv.model.summary import Counts, Group, Summary
 from agentv.stats.proportion import wilson_interval
 from agentv.store.directory import SUMMARY, RunDirectory
@@ -70,8 +71,10 @@ def summarize(
     cases = _Outcomes()
     groups: dict[Profile, _Outcomes] = defaultdict(_Outcomes)
     repeated: SamplesTally | None = None
+    early = _EarlyStops()
     for case in tally.cases():
         cases.add(case)
+        early.add(case)
         groups[case.profile].add(case)
         if case.samples is not None:
             repeated = repeated or _samples_tally()
@@ -82,7 +85,7 @@ def summarize(
     return Summary(
         run_id=run_id,
         cases=whole.cases,
-        trials=tally.trials(planned.trials),
+        trials=tally.trials(planned.trials - early.spared),
         pass_rate=whole.pass_rate,
         pass_rate_interval=wilson_interval(whole.cases.passed, judged) if judged else None,
         mean_score=whole.mean_score,
@@ -99,6 +102,7 @@ def summarize(
         by_prompt=_grouped(((profile.prompt, one) for profile, one in found if profile.prompt is not None), {}),
         by_tag=_grouped(((tag, one) for profile, one in found for tag in profile.tags), planned.by_tag),
         samples=None if repeated is None else repeated.samples(),
+        early_stops=early.found(),
     )
 
 
@@ -160,6 +164,32 @@ class _Outcomes:
             # trials end in any order, and the last bits of a sum depend on it
             mean_score=round(self.score / self.scored, 12) if self.scored else None,
         )
+
+
+class _EarlyStops:
+    """The cases whose samples may end early."""
+
+    def __init__(self) -> None:
+        self.spared = 0
+        self._alpha = 0.0
+        self._whys: Counter[Why | None] = Counter()
+        self._samples = 0
+
+    def add(self, case: CaseOutcome) -> None:
+        if case.early is None:
+            return
+        self._alpha = max(self._alpha, case.profile.alpha or 0.0)
+        self._whys[case.early.why] += 1
+        self._samples += case.early.samples
+        if case.early.why is not None:
+            self.spared += max(0, case.profile.repeat - case.early.samples)
+
+    def found(self) -> EarlyStops | None:
+        whys = self._whys
+        if not whys:
+            return None
+        decided = whys["above"] + whys["below"] + whys["gate"]
+        return EarlyStops(self._alpha, decided, whys["undecided"], self._samples, self.spared)
 
 
 def _grouped(found: Iterable[tuple[str, _Outcomes]], planned: Mapping[str, int]) -> dict[str, Group]:
