@@ -57,6 +57,7 @@ WITHOUT_EXAMPLE = {
     "file-changed": "it needs somebody who writes into the file at the right moment",
     "http-status": "it needs a server",
     "internal-error": "no file leads to it",
+    "budget-spent": "the trial that it ends leaves no result: a larger budget runs it",
     "interrupted": "it takes somebody who types Ctrl-C",
     "judge-empty-output": "no file leads to it without a server",
     "no-javascript-runtime": "it depends on the machine",
