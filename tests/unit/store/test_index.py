@@ -7,7 +7,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv.errors import StoreError
@@ -208,6 +208,7 @@ def test_a_row_of_a_newer_agentv_is_refused(run):
 NAMES = st.text("ab*?[]!^-é\n", max_size=4) | st.from_regex(r"\A[ab]?\[!?[ab]-?[abc]\][ab*?]?\Z")
 
 
+@settings(max_examples=60, deadline=None)  # each makes a file
 @given(st.lists(NAMES, max_size=6, unique=True), NAMES)
 def test_patterns_match_as_in_a_shell(tmp_path_factory, names, pattern):
     run = tmp_path_factory.mktemp("run")
