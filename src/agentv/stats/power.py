@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, isnan, sqrt
+from math import isnan, sqrt
 
 STEPS = 100
 MOST_CASES = 100_000_000
@@ -118,14 +118,6 @@ def cases_needed(difference: float, deviation: float, wanted: float = 0.8, alpha
         middle = (low + high) // 2
         low, high = (low, middle) if power(middle, difference, deviation, alpha) >= wanted else (middle, high)
     return high
-
-
-def normal_cases(difference: float, variance: float, wanted: float = 0.8, alpha: float = 0.05) -> int:
-    """As `cases_needed`, by the normal distribution: (z + z')² · variance / difference², Miller's equation 9."""
-    from statistics import NormalDist
-
-    normal = NormalDist()
-    return ceil((normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(wanted)) ** 2 * variance / difference**2)
 
 
 def _least(holds: Callable[[float], bool], below: float, above: float) -> float:

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from math import sqrt
+from math import ceil, sqrt
+from statistics import NormalDist
 
 import pytest
 
-from agentv.stats.power import Spread, cases_needed, detectable, normal_cases, power, spread_of_rate
+from agentv.stats.power import Spread, cases_needed, detectable, power, spread_of_rate
 
 DEVIATION = sqrt(0.24)
 
@@ -34,9 +35,12 @@ def test_the_cases_needed_agree_with_r():
     assert cases_needed(0.9, 0.001) == 2
 
 
-def test_miller_needs_969_questions():
-    # E. Miller, arXiv:2411.00640, section 5: a difference of 3 points, ω² = 1/9, σ² = 0
-    assert normal_cases(0.03, Spread(1 / 9, 0.0).of_case(1)) == 969
+def test_miller_needs_969_questions_and_students_t_two_more():
+    # E. Miller, arXiv:2411.00640, section 5: a difference of 3 points, ω² = 1/9, σ² = 0, by the normal distribution
+    variance = Spread(1 / 9, 0.0).of_case(1)
+    quantiles = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(0.8)
+    assert ceil(quantiles**2 * variance / 0.03**2) == 969
+    assert cases_needed(0.03, sqrt(variance)) == 971
 
 
 def test_repeats_help_against_the_noise_within_cases_only():
