@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from agentv.app.partial import asked, why_partial
 from agentv.engine.plan import Plan
-from agentv.engine.series import rule_of
 from agentv.errors import StoreError
 from agentv.model.cases import Sample
 from agentv.model.exam import Exam, Sitting
 from agentv.model.suite import Suite, TargetSpec
 from agentv.model.trial import Status, Trial
 from agentv.spec.files import is_directory, repository_root, upwards
-from agentv.stats.deciding import verdict_over
+from agentv.stats.deciding import rule_of, verdict_over
 
 if TYPE_CHECKING:
     from agentv.app.preparation import Prepared

@@ -16,14 +16,13 @@ from typing import NamedTuple
 
 from agentv.engine.conversation import transcript_of
 from agentv.engine.plan import Plan
-from agentv.engine.series import rule_of
 from agentv.model.cases import Sample, sample_of
 from agentv.model.conversation import Link
 from agentv.model.message import Message
 from agentv.model.response import Failure, TargetResponse
 from agentv.model.suite import Suite
 from agentv.model.trial import Status, Trial, TrialResult
-from agentv.stats.deciding import stopped_by, verdict_over
+from agentv.stats.deciding import rule_of, stopped_by, verdict_over
 
 _ANSWERED = ("passed", "failed")
 WHOLE = 0

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from agentv.model.cases import Sample, sample_of
 from agentv.model.trial import Trial, TrialResult
-from agentv.stats.deciding import Rule, stopped_by
+from agentv.stats.deciding import rule_of, stopped_by
 
 
 class Series:
@@ -68,11 +68,6 @@ class Series:
     def _is_over(self, trial: Trial) -> bool:
         samples = self._samples.get(_case(trial))
         return samples is not None and stopped_by(samples, rule_of(trial)) is not None
-
-
-def rule_of(trial: Trial) -> Rule:
-    """How the samples of a trial's case become its verdict."""
-    return Rule(trial.repeat, trial.threshold, trial.aggregate, trial.alpha)
 
 
 def _case(trial: Trial) -> str:

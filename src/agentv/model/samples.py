@@ -42,7 +42,7 @@ class Samples:
         flaky: those that did.
         flaky_share_interval: Wilson's, at 95 %, of flaky among compared; None where nothing was compared.
         always_passed: number of judged samples → how many cases had so many, and passed all of them.
-        pass_at_k, pass_hat_k: k → the mean over the cases of which k samples were judged.
+        pass_at_k, pass_hat_k: k → the mean over all these cases; k goes up to what the least sampled of them has.
         by_case: flaky ones first, then by pass rate, the lowest first; a bounded number.
         omitted: how many more cases there are.
     """

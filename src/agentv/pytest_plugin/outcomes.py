@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agentv.engine.series import rule_of
 from agentv.model.cases import sample_of
 from agentv.model.trial import Status, Trial, TrialResult
 from agentv.reports.plain import trial_lines
 from agentv.reports.text import one_line, safe
 from agentv.reports.view import Kind, trial_view
-from agentv.stats.deciding import verdict_over
+from agentv.stats.deciding import rule_of, verdict_over
 
 OUTPUT_SHOWN = 1000
 """Characters of an answer that a failure shows."""

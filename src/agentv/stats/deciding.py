@@ -9,7 +9,7 @@ from agentv.model.cases import Sample, case_verdict, gates_hold
 from agentv.model.grade import reaches
 from agentv.model.sampling import Stopped, Why
 from agentv.model.suite import Aggregate
-from agentv.model.trial import Status
+from agentv.model.trial import Status, Trial
 from agentv.stats.sequence import confidence_sequence, side
 
 
@@ -28,6 +28,11 @@ class Rule:
     threshold: float
     aggregate: Aggregate = "mean"
     alpha: float | None = None
+
+
+def rule_of(trial: Trial) -> Rule:
+    """How the samples of a trial's case become its verdict."""
+    return Rule(trial.repeat, trial.threshold, trial.aggregate, trial.alpha)
 
 
 def verdict_over(samples: Sequence[Sample], rule: Rule) -> Status:

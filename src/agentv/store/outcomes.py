@@ -44,6 +44,7 @@ class OutcomeRow(Struct, gc=False):
     tags: tuple[str, ...] = ()
     repeat: int = 1
     aggregate: Aggregate = "mean"
+    alpha: float | None = None
     conversation_id: str | None = None
     turns: Raw = Raw(b"")
 

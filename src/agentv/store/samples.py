@@ -59,10 +59,10 @@ class SamplesTally:
 
     def _means(self, chance: Callable[[int, int, int], float]) -> dict[int, float]:
         means = {}
-        for k in usual_k(max(judged for judged, _ in self._pairs)):
-            found = {pair: number for pair, number in self._pairs.items() if pair[0] >= k}
-            summed = sum(number * chance(*pair, k) for pair, number in sorted(found.items()))
-            means[k] = round(summed / sum(found.values()), 12)
+        # over the same cases for every k: means over different ones would not fit together
+        for k in usual_k(min(judged for judged, _ in self._pairs)):
+            summed = sum(number * chance(*pair, k) for pair, number in sorted(self._pairs.items()))
+            means[k] = round(summed / self._pairs.total(), 12)
         return means
 
 

@@ -7,9 +7,9 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from agentv.model.cases import Gate, Sample, case_verdict
+from agentv.model.cases import Gate, Sample
 from agentv.model.comparison import CaseKey, CaseOutcome
-from agentv.model.suite import Aggregate
+from agentv.stats.deciding import Rule, verdict_over
 from agentv.store.outcomes import OutcomeRow
 
 
@@ -33,9 +33,7 @@ class _Gathered:
     """The samples of one case so far. A plan gives all of them the same settings."""
 
     sha256: str
-    threshold: float
-    repeat: int
-    aggregate: Aggregate
+    rule: Rule
     tags: tuple[str, ...]
     cluster: str | None
     input: int
@@ -80,9 +78,7 @@ def _begun(row: OutcomeRow, cluster: str | None) -> _Gathered:
     talk = f"{row.suite}/{row.conversation_id}" if row.conversation_id else None
     return _Gathered(
         row.case_sha256,
-        row.threshold,
-        row.repeat,
-        row.aggregate,
+        Rule(row.repeat, row.threshold, row.aggregate, row.alpha),
         row.tags,
         talk if cluster is None else _value(row, cluster) or talk,
         # what a conversation sent holds its answers, which differ without an edit
@@ -105,14 +101,14 @@ def _gates(row: OutcomeRow) -> Iterator[Gate]:
 
 def _outcome(case: _Gathered) -> CaseOutcome:
     samples = case.samples
-    status = case_verdict(samples, repeat=case.repeat, threshold=case.threshold, aggregate=case.aggregate)
+    status = verdict_over(samples, case.rule)
     scores = [one.score for one in samples if one.score is not None]
     judged = status in ("passed", "failed") and scores
     return CaseOutcome(
         status=status,
         score=sum(scores) / len(scores) if judged else None,
         samples=len(scores),
-        threshold=case.threshold,
+        threshold=case.rule.threshold,
         sha256=case.sha256,
         input=case.input,
         checks=case.checks,

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentv.model.cases import Gate, Sample, case_verdict
-from agentv.model.trial import Score, Status, Trial, TrialResult
+from agentv.model.cases import Sample, sample_of
+from agentv.model.trial import Score, Status, TrialResult
 from agentv.reports.text import one_line
+from agentv.stats.deciding import Rule, rule_of, verdict_over
 
 TEASER = 140
 """Characters that the list shows of what a trial came to."""
@@ -36,11 +37,11 @@ class _Group:
     """The samples of one case so far, and what makes them a verdict."""
 
     number: int
-    rule: dict[str, Any]
+    rule: Rule
     samples: list[Sample] = field(default_factory=list)
 
     def verdict(self) -> int:
-        return STATUSES.index(case_verdict(self.samples, **self.rule))
+        return STATUSES.index(verdict_over(self.samples, self.rule))
 
 
 @dataclass(slots=True)
@@ -104,8 +105,8 @@ class Entries:
         key = (trial.suite.path, trial.suite.name, trial.case.id, trial.case.prompt_id, trial.target.name)
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = _Group(len(self._groups), _rule(trial))
-        group.samples.append(_sample(result))
+            group = self._groups[key] = _Group(len(self._groups), rule_of(trial))
+        group.samples.append(sample_of(result))
         return group.number
 
 
@@ -122,15 +123,6 @@ def _reasons(result: TrialResult) -> Iterator[str]:
             failed = (check.text[:TEASER] for check in score.grade.checks if not check.passed)
             yield next(failed, score.grade.reason or score.entry.name)[: TEASER + 1]
     yield (result.output or "")[: TEASER + 1].strip()
-
-
-def _rule(trial: Trial) -> dict[str, Any]:
-    return {"repeat": trial.repeat, "threshold": trial.threshold, "aggregate": trial.aggregate}
-
-
-def _sample(result: TrialResult) -> Sample:
-    gates = (Gate.of(one.entry.settings.required, one.grade.score, one.grade.passed) for one in result.scores)
-    return Sample(result.status, result.score, tuple(gate for gate in gates if gate is not None))
 
 
 def _spent(result: TrialResult) -> float | None:
