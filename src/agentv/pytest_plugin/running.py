@@ -142,7 +142,7 @@ class Runs:
         yield from self._by_case[spot] if link is not None or trial.rivals else (trial,)
 
     def _run(self) -> None:
-        found = attempt(asyncio.run, self._evaluate(), "pytest-run", "the run")
+        found = attempt(asyncio.run, self._evaluate(), "internal-error", "agentv")
         with self._changed:
             if isinstance(found, Failure) and self._outcome is None and self._broken is None:
                 self._broken = StoreError(found.message)

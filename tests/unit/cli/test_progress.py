@@ -10,7 +10,7 @@ import pytest
 
 from agentv.cli.progress import resuming
 
-OUTCOME = cast("Any", SimpleNamespace(run_id="r-1", directory=Path("/x/.agentv/results/r-1")))
+OUTCOME = cast("Any", SimpleNamespace(run_id="r-1", directory=Path("/x/.agentv/results/r-1"), budget=None))
 
 
 @pytest.mark.parametrize(
