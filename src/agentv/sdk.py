@@ -143,7 +143,7 @@ def evaluate(
             prompt, messages, vars, metadata and case_id.
         judge: who grades rubrics.
         options: as the flags of `agentv eval`: workers, repeat, threshold, timeout_s, max_errors, filter, tags,
-            exclude_tags, sample, seed, limit, variables, env_file, out, resume, strict.
+            exclude_tags, sample, seed, limit, variables, env_file, out, resume, executor, strict.
 
     Returns:
         The results; a failed or errored case raises nothing.

@@ -6,10 +6,11 @@ import asyncio
 import json
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentv.app.partial import why_of_run
 from agentv.app.preparation import Prepared, max_errors_of, root_of, workers_of
@@ -35,6 +36,9 @@ from agentv.store.directory import HISTORY, INDEX, RUN, RunDirectory
 from agentv.store.journal import Journal
 from agentv.store.reading import read_rows
 from agentv.store.summary import Planned, summarize, write_summary
+
+if TYPE_CHECKING:
+    from agentv.app.cluster.running import Elsewhere
 
 GRACE_S = 10.0
 """Seconds that running trials get after the first Ctrl-C."""
@@ -98,14 +102,24 @@ async def evaluate_async(prepared: Prepared, sink: Sink, *, signals: bool = Fals
     Raises:
         StoreError: as `evaluate`.
     """
-    with shelves_of(prepared) as shelves, _directory(prepared) as directory:
-        evaluation = _Evaluation(prepared, directory, sink, shelves)
-        try:
-            return await evaluation.run(signals=signals)
-        except StoreError as error:
-            if evaluation.begun:
-                error.status = ExitStatus.ERRORED  # trials ran, and what they gave could not be kept
-            raise
+    async with _elsewhere(prepared) as elsewhere:
+        with shelves_of(prepared) as shelves, _directory(prepared) as directory:
+            evaluation = _Evaluation(prepared, directory, sink, shelves)
+            try:
+                return await evaluation.run(signals=signals, elsewhere=elsewhere)
+            except StoreError as error:
+                if evaluation.begun:
+                    error.status = ExitStatus.ERRORED  # trials ran, and what they gave could not be kept
+                raise
+
+
+def _elsewhere(prepared: Prepared) -> AbstractAsyncContextManager[Elsewhere | None]:
+    """What runs the trials on other machines; None: they run in this process."""
+    if prepared.settings.executor == "local":
+        return nullcontext()
+    from agentv.app.cluster.running import crew_of
+
+    return crew_of(prepared)
 
 
 class _Evaluation:
@@ -123,7 +137,7 @@ class _Evaluation:
         self._before = settings_before(directory)
         self.begun = False
 
-    async def run(self, *, signals: bool) -> Outcome:
+    async def run(self, *, signals: bool, elsewhere: Elsewhere | None) -> Outcome:
         """Run the trials that have no row yet."""
         prepared, directory = self._prepared, self._directory
         with Journal(directory, self._root) as journal:
@@ -134,12 +148,14 @@ class _Evaluation:
             self._tell_regraded(journal, kept)
             directory.write(RUN, record_of(prepared, directory.run_id, self._before))
             connections = Connections(workers_of(prepared))
+            answers = self._shelves.answers(journal)
+            world = connections.world(answers)
             run = Run(
                 directory.run_id,
                 self._trials(kept),
                 prepared.counts[1] - len(kept),
                 workers=workers_of(prepared),
-                world=connections.world(self._shelves.answers(journal)),
+                world=world if elsewhere is None else replace(world, elsewhere=elsewhere(world, answers)),
                 limits=RunLimits(max_errors_of(prepared), fail_fast=prepared.settings.fail_fast),
             )
             self.begun = True

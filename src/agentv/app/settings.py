@@ -17,6 +17,9 @@ from agentv.model.values import Json
 EXPORTS = (".jsonl", ".json", ".csv", ".xml", ".html", ".md")
 """Suffixes of `--out` that ask for an export beside the run directory."""
 
+EXECUTORS = ("local", "ray")
+"""Where trials can run."""
+
 
 @dataclass(frozen=True, slots=True)
 class EvalSettings:
@@ -35,6 +38,7 @@ class EvalSettings:
         record: the cassette to record.
         replay, replay_mode: the cassette to take answers from; `new`: what it lacks is asked, and recorded.
         cache: use answers of earlier runs, and keep those of this one for later.
+        executor: where trials run: in this process, or on the machines of a Ray cluster.
         fail_fast: stop after the first trial that fails or errs.
         asks: False: nothing will be called, so that keys may be missing.
         process_env: the environment of the process.
@@ -67,6 +71,7 @@ class EvalSettings:
     replay: str | None = None
     replay_mode: Literal["strict", "new"] = "strict"
     cache: bool | None = None
+    executor: Literal["local", "ray"] = "local"
     fail_fast: bool = False
     strict: bool = False
     asks: bool = True
@@ -115,6 +120,8 @@ def check_settings(settings: EvalSettings) -> None:
         value = getattr(settings, name)
         if value is not None and (not isinstance(value, int) or value < least):
             raise UsageError(f"{name} must be a whole number, {least} or more, found {value!r}")
+    if settings.executor not in EXECUTORS:
+        raise UsageError(f"executor must be one of {', '.join(EXECUTORS)}, found {settings.executor!r}")
     for flag, tags in {"--tag": settings.tags, "--exclude-tag": settings.exclude_tags}.items():
         if not all(tag.strip() for tag in tags):
             raise UsageError(f"{flag} is given an empty tag", "name a tag, or leave the flag out")

@@ -74,6 +74,11 @@ class Traffic:
         for gate in (*self._gates.values(), *self._own):
             gate.close()
 
+    def learn(self, spec: TargetSpec, failure: CallFailure) -> None:
+        """Take in that a target can answer nobody any more, which was found on another machine."""
+        if self.stops.of(spec).note(failure):
+            self._tell(spec, failure)
+
     def _gate(self, spec: TargetSpec, endpoint: str | None) -> Gate | None:
         """Where calls wait: at the endpoint, or, where there is a rate to keep and nothing else, one by one target."""
         if endpoint is None and spec.rate is None:
