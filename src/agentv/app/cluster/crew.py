@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +39,19 @@ class UnfitError(Exception):
     """A worker cannot do a job, and no other one could: a module is missing there."""
 
 
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What is there where trials run.
+
+    Attributes:
+        files: path → sha256; a worker without them is not used.
+        environment: of this process, for users' functions; it goes to workers in memory.
+    """
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
 @dataclass(slots=True, eq=False)
 class Hand:
     """One worker.
@@ -64,14 +77,14 @@ class Crew:
         ray: the module, connected.
         terms: told to each worker.
         luggage: what trials share.
-        files: path → sha256 of what trials need.
+        needs: what trials find on their machine, or must.
     """
 
-    def __init__(self, ray: Any, terms: Terms, luggage: Luggage, files: Mapping[str, str]) -> None:
+    def __init__(self, ray: Any, terms: Terms, luggage: Luggage, needs: Needs) -> None:
         self._ray = ray
         self._terms = terms
         self._luggage = luggage
-        self._files = files
+        self._needs = needs
         self._hands: list[Hand] = []
         self._aside: set[Hand] = set()
         self._coming: set[asyncio.Task[Hand | None]] = set()
@@ -181,8 +194,7 @@ class Crew:
     async def _given(self, hand: Hand, number: int) -> str | None:
         piece = self._luggage.piece(number)
         await self._supply(hand, piece.needs)
-        chunks = (piece.body[place : place + CHUNK] for place in range(0, len(piece.body), CHUNK))
-        fault: str | None = await hand.actor.take.remote(number, *chunks)
+        fault: str | None = await hand.actor.take.remote(number, *_chunks(piece.body))
         return fault
 
     def _lose(self, hand: Hand) -> None:
@@ -220,7 +232,8 @@ class Crew:
         self._actors.append(actor)
         try:
             async with asyncio.timeout(START_S):
-                return Hand(actor, await actor.check.remote(dict(self._files)))
+                environment = _chunks(pickle.dumps(dict(self._needs.environment)))
+                return Hand(actor, await actor.begin.remote(dict(self._needs.files), *environment))
         except TimeoutError:
             self._faults.append(f"none has started within {START_S:g} s")
         except self._ray.exceptions.RayError as error:
@@ -233,6 +246,10 @@ class Crew:
             self._ray.kill(actor)
         if actor in self._actors:
             self._actors.remove(actor)
+
+
+def _chunks(body: bytes) -> Iterator[bytes]:
+    return (body[place : place + CHUNK] for place in range(0, len(body), CHUNK))
 
 
 async def _ended(reference: Any) -> None:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TypeAlias
 
 from agentv.app.cluster.connecting import ADDRESS, cluster
-from agentv.app.cluster.crew import Crew
+from agentv.app.cluster.crew import Crew, Needs
 from agentv.app.cluster.files import needed_files
 from agentv.app.cluster.packing import Luggage
 from agentv.app.cluster.parcels import Terms
@@ -36,7 +36,8 @@ async def crew_of(prepared: Prepared) -> AsyncIterator[Elsewhere]:
         free = int(ray.available_resources().get("CPU", 0))
         number = max(1, min(at_once, free, prepared.counts[1]))
         luggage = Luggage(number)
-        crew = Crew(ray, terms_of(prepared), luggage, needed_files(prepared.plan))
+        needs = Needs(needed_files(prepared.plan), prepared.settings.process_env)
+        crew = Crew(ray, terms_of(prepared), luggage, needs)
         try:
             await crew.open(number)
             yield lambda world, answers: ClusterTrials(crew, luggage, world, answers)

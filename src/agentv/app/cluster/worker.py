@@ -6,6 +6,7 @@ It writes no file and reads no journal. An answer is on its way home before it i
 from __future__ import annotations
 
 import asyncio
+import os
 import pickle
 import socket
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
@@ -38,6 +39,14 @@ from agentv.model.suite import TargetSpec
 from agentv.model.trial import TrialResult
 from agentv.ports import Call
 from agentv.version import __version__
+
+_OF_A_MACHINE = frozenset({"HOME", "HOSTNAME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR", "USER"})
+_OF_A_PROCESS = ("CUDA_", "DYLD_", "LC_", "LD_", "PYTHON", "RAY_", "VIRTUAL_ENV", "XDG_")
+
+
+def is_of_a_machine(name: str) -> bool:
+    """Whether a variable says something of the machine, or of the process, and not of what trials need."""
+    return name in _OF_A_MACHINE or name.startswith(_OF_A_PROCESS)
 
 
 @dataclass(slots=True, eq=False)
@@ -132,8 +141,13 @@ class Worker:
         self._things: dict[int, Shared] = {}
         self._stopped: set[int] = set()
 
-    async def check(self, files: Mapping[str, str]) -> Fitness:
-        """Whether it can work here: the files that trials need are there."""
+    async def begin(self, files: Mapping[str, str], *environment: bytes) -> Fitness:
+        """Whether it can work here: the files that trials need are there.
+
+        Users' functions see the environment that they would see at home, apart from what is the machine's own.
+        """
+        given: dict[str, str] = pickle.loads(b"".join(environment))  # noqa: S301  # of the process that started this one
+        os.environ.update({name: value for name, value in given.items() if not is_of_a_machine(name)})
         return Fitness(socket.gethostname(), __version__, *lacking(files))
 
     async def take(self, number: int, *chunks: bytes) -> str | None:
