@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,9 @@ from agentv.errors import UsageError
 from agentv.registry.extras import install_hint
 
 ADDRESS = "RAY_ADDRESS"
+REACH_S = 5.0
+"""Seconds to reach a cluster in."""
+
 _STORE_BYTES = 200_000_000
 """Of the object store of a cluster that is started here: an answer is at most 10 MB."""
 
@@ -61,6 +65,8 @@ def _connect(ray: Any, address: str | None) -> None:
     if address is not None and address.startswith("ray://"):
         hint = f"run agentv on a machine of the cluster, and set {ADDRESS} to auto"
         raise UsageError(f"{ADDRESS} is {address}: trials are not sent through a Ray client", hint)
+    if address is not None:
+        _check_reachable(address)
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR, "include_dashboard": False}
     try:
         try:
@@ -71,11 +77,28 @@ def _connect(ray: Any, address: str | None) -> None:
             ray.init(address="local", object_store_memory=_STORE_BYTES, **quiet)
     except (ConnectionError, RuntimeError, ValueError, TimeoutError, OSError) as error:
         why = (str(error).strip() or type(error).__name__).splitlines()[0]
-        where = f"at {address}" if address else "on this machine"
-        raise UsageError(
-            f"no Ray cluster {where}: {why}", f"{ADDRESS} names another; `ray status` looks at one"
-        ) from error
+        raise _no_cluster(address, why) from error
     _silence(ray)
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself tries for more than a minute.
+
+    Raises:
+        UsageError: nobody listens at an address such as `10.0.0.1:6379`.
+    """
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdecimal()):
+        return
+    try:
+        socket.create_connection((host, int(port)), REACH_S).close()
+    except (OSError, OverflowError) as error:
+        raise _no_cluster(address, getattr(error, "strerror", None) or str(error)) from error
+
+
+def _no_cluster(address: str | None, why: str) -> UsageError:
+    where = f"at {address}" if address else "on this machine"
+    return UsageError(f"no Ray cluster {where}: {why}", f"{ADDRESS} names another one; `ray status` looks at it")
 
 
 def _silence(ray: Any) -> None:

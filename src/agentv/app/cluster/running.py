@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from math import ceil
 from typing import TypeAlias
 
 from agentv.app.cluster.connecting import ADDRESS, cluster
@@ -37,7 +38,7 @@ async def crew_of(prepared: Prepared) -> AsyncIterator[Elsewhere]:
         number = max(1, min(at_once, free, prepared.counts[1]))
         luggage = Luggage(number)
         needs = Needs(needed_files(prepared.plan), prepared.settings.process_env)
-        crew = Crew(ray, terms_of(prepared), luggage, needs)
+        crew = Crew(ray, terms_of(prepared, number), luggage, needs)
         try:
             await crew.open(number)
             yield lambda world, answers: ClusterTrials(crew, luggage, world, answers)
@@ -45,13 +46,16 @@ async def crew_of(prepared: Prepared) -> AsyncIterator[Elsewhere]:
             await crew.close()
 
 
-def terms_of(prepared: Prepared) -> Terms:
-    """What the workers of a run are told: how many calls they make at once, and whether they ask at home first."""
+def terms_of(prepared: Prepared, number: int) -> Terms:
+    """What each of so many workers is told: how many calls it makes at once, and whether it asks at home first.
+
+    An endpoint gets no more calls at once from all of them together than from one process.
+    """
     settings = prepared.settings
     offline = settings.replay is not None and settings.replay_mode == "strict"
     earlier = (settings.goes_on_with, settings.regrade, settings.replay)
     return Terms(
-        at_once=workers_of(prepared),
+        at_once=ceil(workers_of(prepared) / number),
         looks=any(one is not None for one in earlier) or caches(prepared),
         no_target=offline or settings.regrade is not None,
         no_judge=offline,
