@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from agentv.engine.run import Run
 from agentv.errors import UsageError
 from agentv.model.events import TargetStopped, TrialFinished
 from agentv.model.response import CallFailure, Failure, TargetResponse
+from agentv.model.suite import Retry
 from doubles.ray_in_process import RayInProcess
 from doubles.stores import MemoryStore
 
@@ -54,13 +56,17 @@ class Far:
         (directory / "agent.py").write_text(AGENT)
         (directory / "a.eval.yaml").write_text(text)
         self._directory = directory
-        self.prepared = prepare(EvalSettings(paths=(str(directory / "a.eval.yaml"),), process_env={}, **settings))
+        self.prepared = prepare(
+            EvalSettings(paths=(str(directory / "a.eval.yaml"),), process_env={"SHOP": "x"}, **settings)
+        )
         self.store = MemoryStore()
         self.happened: list[str] = []
         self.stopped: list[str] = []
+        self.environments: list[object] = []
         self.failure = None
         self.failure_of_judge = None
         self.interrupted_after: int | None = None
+        self.interrupted_after_s: float | None = None
 
     @property
     def calls(self) -> list[str]:
@@ -76,6 +82,7 @@ class Far:
 
         def keep(call, answer) -> None:
             self.happened.append(f"answer of {call.target} to {call.request.case_id}")
+            self.environments.append(call.request.env)
             kept(call, answer)
 
         self.store.keep = keep
@@ -92,6 +99,8 @@ class Far:
         results = {}
         try:
             await crew.open(workers)
+            if self.interrupted_after_s is not None:
+                asyncio.get_running_loop().call_later(self.interrupted_after_s, run.stop)
             async for event in run.events():
                 if isinstance(event, TrialFinished):
                     results[event.result.trial.case.id] = event.result
@@ -124,6 +133,7 @@ def test_every_answer_is_kept_here_before_its_row(tmp_path):
     assert results["a"].status == "passed"
     assert far.happened == ["answer of python:agent.py:answer to a", "answer of judge to a", "row of a"]
     assert far.calls == ["a", "judge"]
+    assert far.environments == [{}, {}]  # it went there, and need not come back
 
 
 def test_results_are_of_the_very_trials_and_assertions_that_were_sent(tmp_path):
@@ -269,3 +279,14 @@ def test_an_interrupted_run_ends_when_what_runs_has(tmp_path):
     results = far.run(RayInProcess())
     assert 1 <= len(results) < 40
     assert json.dumps(sorted(results)) == json.dumps(sorted(set(far.calls)))
+
+
+def test_nobody_waits_for_another_attempt_of_an_interrupted_run(tmp_path):
+    far = Far(tmp_path, SIX.replace("python:agent.py:answer", "{name: broken, provider: mock, error: no}"))
+    (suite,) = far.prepared.suites
+    object.__setattr__(suite.targets[0], "settings", Refusing(CallFailure("connection", "no reply", retryable=True)))
+    object.__setattr__(suite.targets[0], "retry", Retry(1, initial_delay_ms=20_000, max_delay_ms=20_000))
+    far.interrupted_after_s = 0.05
+    began = time.monotonic()
+    assert far.run(RayInProcess()) == {}
+    assert time.monotonic() - began < 10
