@@ -14,9 +14,9 @@ AGENT = """
 import json, os, re, time
 
 def answer(prompt, case_id):
-    time.sleep(float(os.environ.get("ANSWER_S", "0")))
     with open(os.environ["CALLS"], "a") as calls:
         calls.write(f"{case_id} {os.getpid()}\\n")
+    time.sleep(float(os.environ.get("ANSWER_S", "0")))
     return f"You asked: {prompt}"
 
 def choose(prompt):
@@ -79,6 +79,9 @@ def survives(ctx):
         os._exit(1)
     return True
 """
+
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Protocol
 
 from agentv.engine.conversation import is_conversation, run_conversation
@@ -18,7 +18,7 @@ class TrialExecutor(Protocol):
     Answers reach the run's store before what was made of them is returned from here.
     """
 
-    async def run(self, trial: Trial) -> TrialResult:
+    def run(self, trial: Trial) -> Awaitable[TrialResult]:
         """The result of one trial."""
         ...
 
@@ -41,11 +41,9 @@ class LocalTrials:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def run(self, trial: Trial) -> TrialResult:
+    def run(self, trial: Trial) -> Awaitable[TrialResult]:
         """The result of one trial."""
-        if is_conversation(trial):
-            return await run_conversation(trial, self._world)
-        return await run_trial(trial, self._world)
+        return run_conversation(trial, self._world) if is_conversation(trial) else run_trial(trial, self._world)
 
     async def answer(self, trial: Trial) -> Answered | TrialResult:
         """The answer to a trial; its errored result where there is none."""
