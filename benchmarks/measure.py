@@ -7,11 +7,11 @@
     benchmarks/measure.py validate-1000
     benchmarks/measure.py checkjsonl-1000000 --rounds 1
 
-Works: version, cases-N and jsonl-N (N cases × 5 deterministic assertions on `echo`), wait-N (a Python function that
-takes 100 ms, 50 workers), validate-N and checkjsonl-N (nothing runs), wrong-N (validate a YAML file whose first case
-holds a mistake: to the first line that is printed). Beside agentv runs plain pytest with the same assertions by hand,
-once a round each, so that drift hits both alike. Prints medians, and our time over pytest's. A run counts only if every
-case passed, as read from what it wrote.
+Works: version; cases-N and jsonl-N (N cases × 5 deterministic assertions on `echo`); lines-N (as jsonl-N without pytest
+beside it, for which a million is too much); wait-N (a Python function that takes 100 ms, 50 workers); validate-N and
+checkjsonl-N (nothing runs); wrong-N (validate a YAML file whose first case holds a mistake: to the first line printed).
+Beside cases and jsonl runs plain pytest with the same assertions by hand, once a round each, so that drift hits both
+alike. Prints medians, and our time over pytest's. A run counts only if every case passed, as read from what it wrote.
 """
 
 from __future__ import annotations
@@ -93,12 +93,20 @@ def assertions(row: dict[str, str]) -> Iterator[dict[str, str]]:
     yield {"type": "is-json"}
 
 
-def write_suites(home: Path, count: int) -> None:
+def case_of(row: dict[str, str]) -> dict[str, object]:
+    return {"id": row["id"], "input": row["input"], "assert": list(assertions(row))}
+
+
+def write_suites(home: Path, count: int, kind: str) -> None:
     (home / ".git").mkdir()  # the root of a repository of its own: no settings of this one reach it
     (home / "test_suite.py").write_text(PYTEST_SUITE)
     (home / "waiting.py").write_text(WAITING_TARGET)
     (home / "cases.yaml").write_text("name: bench\ntarget: echo\n")
     (home / "wrong.eval.yaml").write_text(WRONG)
+    if kind == "lines":
+        with (home / "cases.jsonl").open("w") as lines:
+            lines.writelines(f"{json.dumps(case_of(row))}\n" for row in rows(count))
+        return
     with (
         (home / "rows.jsonl").open("w") as plain,
         (home / "cases.jsonl").open("w") as lines,
@@ -107,8 +115,7 @@ def write_suites(home: Path, count: int) -> None:
         yaml.write("name: bench\ntarget: echo\ntests:\n")
         for row in rows(count):
             plain.write(json.dumps(row) + "\n")
-            case = {"id": row["id"], "input": row["input"], "assert": list(assertions(row))}
-            lines.write(json.dumps(case) + "\n")
+            lines.write(json.dumps(case_of(row)) + "\n")
             yaml.write(f"  - id: {row['id']}\n    input: {json.dumps(row['input'])}\n    assert:\n")
             yaml.writelines(f"      - {json.dumps(one)}\n" for one in assertions(row))
     with (home / "wrong.eval.yaml").open("a") as wrong, (home / "bench.eval.yaml").open() as right:
@@ -124,6 +131,7 @@ def command_of(kind: str, home: Path) -> list[str]:
         "checkjsonl": [agentv, "validate", str(home / "cases.jsonl")],
         "wrong": [agentv, "validate", str(home / "wrong.eval.yaml")],
         "cases": [agentv, "eval", str(home / "bench.eval.yaml"), *run],
+        "lines": [agentv, "eval", str(home / "cases.jsonl"), *run],
         "jsonl": [agentv, "eval", str(home / "cases.jsonl"), *run],
         "wait": [agentv, "eval", str(home / "bench.eval.yaml"), *run, "--target", "python:waiting.py:answer"],
     }[kind]
@@ -170,13 +178,13 @@ def main() -> None:
     parser.add_argument("work", help="version, or KIND-N with a kind out of the list above")
     parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
-    match = re.fullmatch(r"(version|cases|jsonl|wait|validate|checkjsonl|wrong)(?:-(\d+))?", args.work)
+    match = re.fullmatch(r"(version|cases|jsonl|lines|wait|validate|checkjsonl|wrong)(?:-(\d+))?", args.work)
     if not match:
         parser.error(f"no work '{args.work}'")
     kind, count = match[1], int(match[2] or 1000)
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
-        write_suites(home, count)
+        write_suites(home, count, kind)
         commands = {"agentv": command_of(kind, home)}
         if kind in ("cases", "jsonl"):
             commands["pytest"] = [str(SCRIPTS / "pytest"), "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(home)]
@@ -184,7 +192,7 @@ def main() -> None:
         for _ in range(args.rounds):
             for name, command in commands.items():
                 runs[name].append(measure(command, home, wrong=kind == "wrong"))
-                if name == "agentv" and kind in ("cases", "jsonl", "wait"):
+                if name == "agentv" and kind in ("cases", "jsonl", "lines", "wait"):
                     check(home, count)
     print(f"{args.work}: {args.rounds} rounds")
     print(*table(runs), sep="\n")

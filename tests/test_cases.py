@@ -13,6 +13,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import chdir
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +183,7 @@ def suite_facts(result: TrialResult) -> dict[str, Any]:
         "metadata": plain(suite.metadata),
         "targets": [target.name for target in suite.targets],
         "prompts": dict(suite.prompts),
-        "run": {key: getattr(run, key) for key in ("workers", "repeat", "aggregate", "timeout_s", "max_errors")},
+        "run": asdict(run),
         "env": dict(suite.env),
         "files": sorted(os.path.relpath(path) for path in suite.files),
         "secrets": sorted(suite.secrets),

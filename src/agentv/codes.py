@@ -133,6 +133,7 @@ RUNS: Mapping[str, str] = {
     "bad-result": "An assertion's code, or a script, returned what is no verdict.",
     "bad-signature": "A function asks for parameters that it cannot be given.",
     "broken-conversation": "A case was not run, since an earlier one of its conversation has no answer.",
+    "budget-spent": "A call was not made, since what it may cost does not fit into what is left of the budget.",
     "cannot-load": "A file, module or model of the user's could not be loaded, or lacks the function.",
     "cannot-start": "A program could not be started.",
     "connection": "A server could not be reached, or broke off.",

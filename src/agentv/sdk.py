@@ -142,8 +142,9 @@ def evaluate(
         target: whom to ask; wins over what the source names. A function gets the parameters that it names, out of
             prompt, messages, vars, metadata and case_id.
         judge: who grades rubrics.
-        options: as the flags of `agentv eval`: workers, repeat, threshold, timeout_s, max_errors, filter, tags,
-            exclude_tags, sample, seed, limit, variables, env_file, out, resume, executor, strict.
+        options: as the flags of `agentv eval`: workers, repeat, until, alpha, threshold, timeout_s, max_errors,
+            budget_usd, budget_tokens, filter, tags, exclude_tags, sample, seed, limit, variables, env_file, out,
+            exports, resume, executor, strict.
 
     Returns:
         The results; a failed or errored case raises nothing.

@@ -189,7 +189,7 @@ def test_a_cassette_that_would_hold_a_secret_is_not_written(project):
         (None, "there is no cassette run.jsonl"),
         ("hello\n", "run.jsonl is no cassette"),
         ("", "run.jsonl is no cassette"),
-        ('{"format":"agentv-cassette","version":2}\n', "was written by a newer agentv (format 2, this one knows 1)"),
+        ('{"format":"agentv-cassette","version":3}\n', "was written by a newer agentv (format 3, this one knows 2)"),
         ('{"format":"agentv-cassette","version":1}\n{"key": 1}\n', "run.jsonl:2: this is no call of a cassette"),
     ],
 )
@@ -245,6 +245,37 @@ def test_nobody_is_asked_where_a_cassette_may_not_be_written(monkeypatch, tmp_pa
 
 def test_a_cassette_that_is_recorded_anew_says_what_it_replaces(recorded):
     ended = recorded.run("eval", "a.eval.yaml", "--filter", "b", "--record", "fixtures/run.jsonl")
+    assert "recorded 1 call in fixtures/run.jsonl, in place of 3" in ended.stderr
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_to_a_cassette_stays_one(recorded, there):
+    shared = recorded.path / "shared" / "run.jsonl"
+    shared.parent.mkdir()
+    (recorded.path / "fixtures" / "run.jsonl").rename(shared)
+    link = recorded.path / "fixtures" / "run.jsonl"
+    link.symlink_to("../shared/run.jsonl")
+    if not there:
+        shared.unlink()
+    ended = recorded.run("eval", "a.eval.yaml", "--filter", "b", "--record", "fixtures/run.jsonl")
+    assert "recorded 1 call in fixtures/run.jsonl" in ended.stderr
+    assert link.is_symlink()
+    assert len(shared.read_text().splitlines()) == 2
+    assert sorted(one.name for one in (*link.parent.iterdir(), *shared.parent.iterdir())) == ["run.jsonl", "run.jsonl"]
+
+
+@pytest.mark.parametrize(("words", "status"), [(["--fail-fast"], 1), (["--max-errors", "1"], 3)])
+def test_a_run_that_stopped_early_is_no_cassette(recorded, words, status):
+    file = recorded.path / "fixtures" / "run.jsonl"
+    before = file.read_text()
+    check = "contains: no" if status == 1 else "python: 1/0"
+    recorded.write("a.eval.yaml", SUITE.replace("contains: blue", check))
+    common = ("eval", "a.eval.yaml", "--record", "fixtures/run.jsonl", "--workers", "1", *words)
+    ended = recorded.run(*common)
+    assert ended.status == status, ended.stderr
+    assert "run.jsonl is not written, since the run stopped early, and a cassette holds a whole run" in ended.stderr
+    assert file.read_text() == before
+    ended = recorded.run(*common, "--filter", "b")  # stopped by the last of its trials, it is whole
     assert "recorded 1 call in fixtures/run.jsonl, in place of 3" in ended.stderr
 
 

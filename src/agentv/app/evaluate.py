@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentv.app.budget import notes_on, purse_of
+from agentv.app.exports import write_exports
+from agentv.app.going_on import Before, before
 from agentv.app.partial import why_of_run
 from agentv.app.preparation import Prepared, max_errors_of, root_of, workers_of
 from agentv.app.results.finding import find_run
-from agentv.app.run_record import record_of, settings_before
+from agentv.app.results.stored import StoredRun
+from agentv.app.run_record import record_of
 from agentv.app.shelves import Shelves, shelves_of
 from agentv.app.sitting import Sat, sit
 from agentv.app.unpriced import Unpriced
@@ -25,20 +28,23 @@ from agentv.engine.kept import call_key
 from agentv.engine.order import Order, standing
 from agentv.engine.plan import without
 from agentv.engine.run import Run, RunLimits
+from agentv.engine.series import Series
 from agentv.engine.stops import is_stopped
 from agentv.errors import ExitStatus, StoreError, UsageError
 from agentv.foreign.processes import kill_all
+from agentv.model.budget import BudgetUse
 from agentv.model.events import Event, RunFinished, RunRegrades, RunResumed, TargetStopped, TrialFinished, TrialKept
-from agentv.model.suite import Suite
 from agentv.model.summary import Summary
 from agentv.model.trial import Trial, TrialResult
-from agentv.store.directory import HISTORY, INDEX, RUN, RunDirectory
+from agentv.store.directory import HISTORY, INDEX, RUN, SUMMARY, RunDirectory, read_document
+from agentv.store.history import replaced_rows
 from agentv.store.journal import Journal
 from agentv.store.reading import read_rows
 from agentv.store.summary import Planned, summarize, write_summary
 
 if TYPE_CHECKING:
     from agentv.app.cluster.running import Elsewhere
+    from agentv.engine.demand import Demand
 
 GRACE_S = 10.0
 """Seconds that running trials get after the first Ctrl-C."""
@@ -56,8 +62,10 @@ class Outcome:
         notes: what people should know of the directory, such as a torn line that was cut.
         held_back: cases that were not run because of what became of those that they hang on.
         fail_fast: the run was to stop at the first trial that does not pass, so that cases not run are no surprise.
-        problem: what could not be done beside the run, such as a cassette that must not be written.
+        problem: what could not be done beside the run, such as a cassette or an export that is not written.
+        budget: what became of it; None: there was none.
         sittings: of the exams among the suites, each with its row in the log of its prompt.
+        exports: the files that the run was written to.
     """
 
     run_id: str
@@ -68,7 +76,9 @@ class Outcome:
     held_back: int = 0
     fail_fast: bool = False
     problem: str | None = None
+    budget: BudgetUse | None = None
     sittings: tuple[Sat, ...] = ()
+    exports: tuple[str, ...] = ()
 
     @property
     def status(self) -> ExitStatus:
@@ -96,21 +106,46 @@ def evaluate(prepared: Prepared, sink: Sink) -> Outcome:
     return asyncio.run(evaluate_async(prepared, sink, signals=True))
 
 
-async def evaluate_async(prepared: Prepared, sink: Sink, *, signals: bool = False) -> Outcome:
-    """As `evaluate`, in a loop that runs already. `signals`: SIGINT and SIGTERM end the run in good order.
+async def evaluate_async(
+    prepared: Prepared, sink: Sink, *, signals: bool = False, demand: Callable[[Demand], None] | None = None
+) -> Outcome:
+    """As `evaluate`, in a loop that runs already.
+
+    Args:
+        prepared: what is to be run.
+        sink: gets every event, from this thread.
+        signals: SIGINT and SIGTERM end the run in good order.
+        demand: gets, when the run begins, what its trials are asked for with; of the plan only those are run.
 
     Raises:
         StoreError: as `evaluate`.
     """
     async with _elsewhere(prepared) as elsewhere:
-        with shelves_of(prepared) as shelves, _directory(prepared) as directory:
+        with shelves_of(prepared) as shelves, _checked(shelves, elsewhere), _directory(prepared) as directory:
             evaluation = _Evaluation(prepared, directory, sink, shelves)
+            if demand is not None:
+                from agentv.engine.demand import Demand  # only a test runner asks for one trial after the other
+
+                evaluation.asked = Demand(prepared.plan, evaluation.series.firsts)
+                demand(evaluation.asked)
             try:
                 return await evaluation.run(signals=signals, elsewhere=elsewhere)
             except StoreError as error:
                 if evaluation.begun:
                     error.status = ExitStatus.ERRORED  # trials ran, and what they gave could not be kept
                 raise
+
+
+def _checked(shelves: Shelves, elsewhere: Elsewhere | None) -> AbstractContextManager[None]:
+    """Nothing, once it is clear that workers can do without what is here.
+
+    Raises:
+        UsageError: code that grades is answered for by a cassette, which workers cannot see.
+    """
+    if elsewhere is not None and shelves.code is not None:
+        hint = "run it without --executor ray: a cassette asks nobody"
+        raise UsageError("a cassette that holds what code says (--record-code) and --executor ray", hint)
+    return nullcontext()
 
 
 def _elsewhere(prepared: Prepared) -> AbstractAsyncContextManager[Elsewhere | None]:
@@ -132,10 +167,13 @@ class _Evaluation:
         self._shelves = shelves
         self._root = root_of(prepared.suites)
         self._held_back: set[tuple[int, str, str]] = set()
-        self._left_out = 0
+        self._retired = 0
         self._unpriced = Unpriced()
-        self._before = settings_before(directory)
+        self._before = before(directory.path) if prepared.settings.goes_on_with is not None else Before()
+        self._purse = purse_of(prepared, directory.path)
+        self.series = Series()
         self.begun = False
+        self.asked: Demand | None = None
 
     async def run(self, *, signals: bool, elsewhere: Elsewhere | None) -> Outcome:
         """Run the trials that have no row yet."""
@@ -147,16 +185,17 @@ class _Evaluation:
                 self._sink(self._resumed(kept, journal))
             self._tell_regraded(journal, kept)
             directory.write(RUN, record_of(prepared, directory.run_id, self._before))
-            connections = Connections(workers_of(prepared))
+            connections = Connections(workers_of(prepared), self._purse)
             answers = self._shelves.answers(journal)
             world = connections.world(answers)
+            counted = prepared.chosen is None and not prepared.plan.ends_early
             run = Run(
                 directory.run_id,
                 self._trials(kept),
-                prepared.counts[1] - len(kept),
+                prepared.counts[1] - len(kept) if counted else sum(1 for _ in self._to_do(kept)),
                 workers=workers_of(prepared),
                 world=world if elsewhere is None else replace(world, elsewhere=elsewhere(world, answers)),
-                limits=RunLimits(max_errors_of(prepared), fail_fast=prepared.settings.fail_fast),
+                limits=RunLimits(max_errors_of(prepared), prepared.settings.fail_fast, self.series),
             )
             self.begun = True
             try:
@@ -166,7 +205,7 @@ class _Evaluation:
                 await connections.close()
                 kill_all()
         return self._outcome(
-            finished, (*journal.mended, *_damage(journal.damaged), *_others(self._left_out), *self._unpriced.notes())
+            finished, (*journal.mended, *_damage(journal.damaged), *_others(self._retired), *self._unpriced.notes())
         )
 
     def _kept(self, journal: Journal) -> dict[str, TrialResult | None]:
@@ -179,15 +218,16 @@ class _Evaluation:
         journal.recall()
         rerun = self._prepared.settings.rerun
         if rerun is not None:
-            planned = {trial.key for trial in self._prepared.plan}
+            chosen = self._prepared.chosen
+            planned = {trial.key for trial in self._prepared.plan} if chosen is None else chosen
             journal.begin_anew(lambda row: row.status == rerun and row.key in planned)
         linked = any(suite.links for suite in self._prepared.suites)
-        rows = set(journal.finished())
-        kept: dict[str, TrialResult | None] = dict.fromkeys(standing(self._prepared.plan, rows))
-        self._left_out = len(rows - kept.keys())
+        kept: dict[str, TrialResult | None] = dict.fromkeys(standing(self._prepared.plan, set(journal.finished())))
+        self._retired = journal.retire(kept)
         for result in read_results(self._directory.path / INDEX, self._root):
             if result.trial.key in kept:
                 self._sink(TrialKept(result))
+                self.series.keep(result)
                 if linked:
                     kept[result.trial.key] = result
         return kept
@@ -197,20 +237,31 @@ class _Evaluation:
         earlier = self._shelves.earlier
         if earlier is None:
             return
-        keys = (call_key(one.target, first_request(one)) for one in without(self._prepared.plan, kept))
+        keys = (call_key(one.target, first_request(one)) for one in self._to_do(kept))
         there = [journal.holds(key) or key in earlier for key in keys]
         self._sink(RunRegrades(earlier.run_id, sum(there), len(there) - sum(there)))
 
     def _resumed(self, kept: Mapping[str, object], journal: Journal) -> RunResumed:
         """How many trials stand, and for how many of the others an answer is there already."""
-        to_do = without(self._prepared.plan, kept)
-        regraded = sum(journal.holds(call_key(trial.target, first_request(trial))) for trial in to_do)
-        return RunResumed(len(kept), regraded, self._prepared.counts[1] - len(kept) - regraded)
+        held = [journal.holds(call_key(trial.target, first_request(trial))) for trial in self._to_do(kept)]
+        return RunResumed(len(kept), sum(held), len(held) - sum(held), self._prepared.plan.ends_early)
+
+    def _to_do(self, kept: Mapping[str, object]) -> Iterator[Trial]:
+        """The trials that do not stand, and are chosen."""
+        chosen = self._prepared.chosen
+        to_do = self.series.open(without(self._prepared.plan, kept))
+        return to_do if chosen is None else (trial for trial in to_do if trial.key in chosen)
 
     def _trials(self, kept: Mapping[str, TrialResult | None]) -> Iterable[Trial] | Order:
         """What is to do, in order where cases hang on each other."""
         plan = self._prepared.plan
-        to_do = without(plan, kept)
+        if self.asked is not None:
+            return self.asked
+        to_do = self._to_do(kept)
+        if self._shelves.code is not None:
+            to_do = self._shelves.code.within(to_do)
+        if plan.ends_early:
+            to_do = self.series.firsts(to_do)
         if not any(suite.links for suite in self._prepared.suites):
             return to_do
         order = Order(plan, to_do)
@@ -243,24 +294,28 @@ class _Evaluation:
 
     def _outcome(self, finished: RunFinished, mended: tuple[str, ...]) -> Outcome:
         directory, prepared = self._directory, self._prepared
-        cases, trials = prepared.counts
+        cases, trials = prepared.counts if self.asked is None else self.asked.counts
         resumed = prepared.settings.goes_on_with is not None
         summary = summarize(
             read_rows(directory.path / INDEX),
             run_id=directory.run_id,
             planned=Planned(cases=cases, trials=trials),
-            duration_ms=finished.duration_ms,
-            current={trial.key for trial in prepared.plan} if resumed else None,
-            replaced=read_rows(directory.path / HISTORY) if resumed else (),
+            duration_ms=self._before.duration_ms + finished.duration_ms,
+            processes=self._before.processes + 1,
+            replaced=replaced_rows(directory.path) if resumed else (),
         )
+        use = self._purse.use() if self._purse is not None else None
+        summary = replace(summary, budget=use) if use is not None else summary
         write_summary(directory, summary)
         interrupted, held_back = finished.interrupted, len(self._held_back)
         sittings: tuple[Sat, ...] = ()
         if any(suite.exam is not None for suite in prepared.suites):
             rows = read_rows(directory.path / INDEX)
-            why = tuple(why_of_run(prepared.settings, self._before, interrupted=interrupted))
+            why = tuple(why_of_run(prepared.settings, self._before.settings, interrupted=interrupted))
             sittings = sit(prepared, rows, run_id=directory.run_id, why=why)
-        told, failed = self._shelves.ended(interrupted=interrupted)
+        told, failed = self._shelves.ended(interrupted=interrupted, cut=finished.unstarted > 0)
+        exports, faults = write_exports(self._stored(), prepared.settings.exports)
+        mended = (*mended, *notes_on(self._purse, summary))
         return Outcome(
             directory.run_id,
             directory.path,
@@ -269,9 +324,17 @@ class _Evaluation:
             notes=(*mended, told) if told and not failed else mended,
             held_back=held_back,
             fail_fast=prepared.settings.fail_fast,
-            problem=told if failed else None,
+            problem="; ".join((*([told] if failed else []), *faults)) or None,
+            budget=use,
             sittings=sittings,
+            exports=exports,
         )
+
+    def _stored(self) -> StoredRun:
+        """The run as it lies on disk now."""
+        path = self._directory.path
+        record, summary = read_document(path / RUN), read_document(path / SUMMARY)
+        return StoredRun(path, self._root, self._directory.run_id, record, summary)
 
 
 def _damage(lines: int) -> Iterator[str]:
@@ -283,11 +346,11 @@ def _damage(lines: int) -> Iterator[str]:
 
 
 def _others(rows: int) -> Iterator[str]:
-    """What stands in the directory of a resumed run, and is no part of it any more."""
+    """Rows of a resumed run that are no part of it any more."""
     if rows:
-        number = "1 row" if rows == 1 else f"{rows:,} rows"
-        what = "of cases that changed, or of other cases, targets or settings than these"
-        yield f"{number} of this run not counted: {what}"
+        number = "1 row that does" if rows == 1 else f"{rows:,} rows that do"
+        what = "of what was edited, removed or set otherwise since, or hangs on it"
+        yield f"moved {number} not count any more to {HISTORY}: {what}"
 
 
 @contextmanager
@@ -298,31 +361,12 @@ def _directory(prepared: Prepared) -> Iterator[RunDirectory]:
     redactor = redactor_for(prepared.suites)
     going_on = settings.goes_on_with
     if going_on is not None:
-        run = find_run(going_on, root, settings.out)
-        _refuse_other_suites(run, prepared.suites, str(root))
-        opened = RunDirectory.open(run, redactor=redactor)
+        opened = RunDirectory.open(find_run(going_on, root, settings.out), redactor=redactor)
     else:
         out = Path(settings.out) if settings.out else None
         opened = RunDirectory.create(root, datetime.now(UTC), out=out, redactor=redactor)
     with opened:
         yield opened
-
-
-def _refuse_other_suites(run: Path, suites: tuple[Suite, ...], root: str) -> None:
-    """A run goes on with a suite that it began with: its totals are of one thing.
-
-    Raises:
-        UsageError: it was of other suites.
-    """
-    try:
-        recorded = json.loads((run / RUN).read_bytes())["suites"]
-        began = [(one["name"], one["path"]) for one in recorded]
-    except (OSError, ValueError, LookupError, TypeError):
-        return  # whoever opens it says what is wrong with it
-    own = {(suite.name, suite.path.removeprefix(f"{root}/")) for suite in suites}
-    if began and own.isdisjoint(began):
-        names = ", ".join(path or name for name, path in began)
-        raise UsageError(f"the run {run.name} is one of {names}", "--resume=RUN goes on with another run")
 
 
 @contextmanager

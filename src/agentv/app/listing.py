@@ -26,6 +26,8 @@ class Listing:
     def __init__(self, prepared: Prepared) -> None:
         self.totals = ListedTotals(generators=tuple(name for suite in prepared.suites for name in suite.generators))
         self._plan = prepared.plan
+        self.totals.at_most = prepared.plan.ends_early
+        self._chosen = prepared.chosen
         root = Path(root_of(prepared.suites))
         settings = prepared.settings
         self._done: frozenset[str] | None = None
@@ -49,7 +51,8 @@ class Listing:
     def _trials(self, suite: Suite, case: Case, target: TargetSpec) -> int:
         if self._done is None:
             return self._plan.repeat(suite, case)
-        return sum(trial.key not in self._done for trial in self._plan.samples(suite, case, target))
+        keys = (trial.key for trial in self._plan.samples(suite, case, target))
+        return sum(key not in self._done and (self._chosen is None or key in self._chosen) for key in keys)
 
     def _counted(self, suite: Suite, case: Case, target: TargetSpec, trials: int) -> ListedCase:
         judged, scripted = _verdicts(case.assertions)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agentv.app.early_ends import check_early_ends
+from agentv.app.exports import check_exports
 from agentv.app.results.finding import find_run
 from agentv.app.settings import EvalSettings, check_settings
 from agentv.app.wiring import registries
@@ -17,7 +20,6 @@ from agentv.model.verdict import ZERO_HINT, excludes_nothing
 from agentv.reports.totals import plural
 from agentv.spec.files import repository_root
 from agentv.spec.load import LoadRequest, load
-from agentv.store.directory import RUN
 
 if TYPE_CHECKING:
     from agentv.engine.sample import Sample
@@ -34,6 +36,7 @@ class Prepared:
         diagnostics: warnings and hints of the files.
         counts: how many cases (on their targets) and trials the plan holds.
         notes: what people should know of the plan, such as cases that run because others need them.
+        chosen: keys of the trials that this command chooses of a run that it goes on with; None: all of them.
     """
 
     settings: EvalSettings
@@ -42,6 +45,7 @@ class Prepared:
     counts: tuple[int, int]
     diagnostics: tuple[Diagnostic, ...]
     notes: tuple[str, ...] = ()
+    chosen: frozenset[str] | None = None
 
 
 def prepare(settings: EvalSettings) -> Prepared:
@@ -54,14 +58,47 @@ def prepare(settings: EvalSettings) -> Prepared:
     check_settings(settings)
     loaded = load(_request(settings), registries())
     suites = loaded.suites
+    check_exports(settings.exports, settings.out, _read(settings, suites))
     diagnostics = (*_of_settings(settings, suites), *loaded.diagnostics)
     if settings.strict and any(found.severity == "warning" for found in diagnostics):
         raise LoadError(diagnostics)
+    if settings.goes_on_with is not None:
+        return _going_on(settings, suites, diagnostics)
+    plan = _plan(settings, suites)
+    check_early_ends(settings, plan)
+    return Prepared(settings, suites, plan, plan.counts(), diagnostics, tuple(_notes(plan)))
+
+
+def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
     plan = Plan(suites, _plan_settings(settings, suites))
-    counts = plan.counts()
-    if not counts[1]:
+    if not plan.counts()[1]:
         raise _nothing_chosen(settings, suites)
-    return Prepared(settings, suites, plan, counts, diagnostics, tuple(_notes(plan)))
+    return plan
+
+
+def _going_on(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tuple[Diagnostic, ...]) -> Prepared:
+    """The plan of a run that goes on: that which it was begun with, of which this command may choose a part."""
+    from agentv.app import going_on
+
+    run = find_run(settings.goes_on_with or "last", Path(root_of(suites)), settings.out)
+    going_on.refuse_other_suites(run, suites, root_of(suites))
+    recorded = going_on.recorded_settings(run)
+    flags, settings = going_on.flags_of(settings), going_on.as_begun(settings, recorded, run.name)
+    begun = going_on.chosen_again(settings, recorded) if flags and recorded else None
+    plan = _plan(begun or settings, suites)
+    check_early_ends(settings, plan)
+    chosen = None if begun is None else going_on.chosen_of(_plan(settings, suites), plan, run.name, flags)
+    settings = begun or settings
+    return Prepared(settings, suites, plan, plan.counts(), diagnostics, tuple(_notes(plan)), chosen)
+
+
+def _read(settings: EvalSettings, suites: tuple[Suite, ...]) -> set[str]:
+    """The files that a run reads; none where nothing is exported, which might replace one."""
+    if not settings.exports:
+        return set()
+    named = (*(suite.path for suite in suites if suite.path), settings.record, settings.replay, settings.env_file)
+    read = (*(path for suite in suites for path in suite.files), *(path for path in named if path))
+    return {os.path.realpath(path) for path in read}
 
 
 def _notes(plan: Plan) -> Iterator[str]:
@@ -101,6 +138,8 @@ def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSet
         repeat=settings.repeat,
         threshold=settings.threshold,
         timeout_s=settings.timeout_s,
+        until=settings.until,
+        alpha=settings.alpha,
         flagged_targets=bool(settings.asked_targets) or settings.given_target is not None,
         chosen=chosen,
         limit=settings.limit,
@@ -111,9 +150,7 @@ def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSet
 def _sample(settings: EvalSettings, suites: tuple[Suite, ...], chosen: Callable[[Case], bool]) -> Sample | None:
     from agentv.app.sampling import sample_of
 
-    root = root_of(suites)
-    resumed = find_run(settings.resume, Path(root), settings.out) if settings.resume else None
-    return sample_of(settings, suites, chosen, root=root, record=resumed / RUN if resumed else None)
+    return sample_of(settings, suites, chosen, root=root_of(suites))
 
 
 def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageError:
@@ -154,6 +191,17 @@ def caches(prepared: Prepared) -> bool:
     if settings.cache is not None or settings.regrade or settings.replay or settings.rerun:
         return bool(settings.cache)
     return any(suite.run.cache for suite in prepared.suites)
+
+
+def budget_of(prepared: Prepared) -> tuple[float | None, int | None]:
+    """US dollars and tokens that the run may spend; None: no limit. Of several suites' the smallest holds for all."""
+    settings, suites = prepared.settings, prepared.suites
+    usd = [suite.run.budget_usd for suite in suites if suite.run.budget_usd is not None]
+    tokens = [suite.run.budget_tokens for suite in suites if suite.run.budget_tokens is not None]
+    return (
+        settings.budget_usd if settings.budget_usd is not None else min(usd, default=None),
+        settings.budget_tokens if settings.budget_tokens is not None else min(tokens, default=None),
+    )
 
 
 def max_errors_of(prepared: Prepared) -> int | None:

@@ -6,37 +6,35 @@ import platform
 from datetime import UTC, datetime
 from pathlib import Path
 
+from agentv.app.going_on import Before
 from agentv.app.preparation import Prepared, caches, root_of, workers_of
 from agentv.model.suite import Suite
 from agentv.model.values import Json, JsonObject
-from agentv.store.directory import RUN, RunDirectory, read_document
 from agentv.version import __version__
 
 
-def settings_before(directory: RunDirectory) -> JsonObject:
-    """The settings of the processes that this one goes on with; empty for a run that begins."""
-    found = read_document(directory.path / RUN).get("settings")
-    return found if isinstance(found, dict) else {}
-
-
-def record_of(prepared: Prepared, run_id: str, before: JsonObject) -> dict[str, Json]:
+def record_of(prepared: Prepared, run_id: str, before: Before) -> dict[str, Json]:
     """`run.json`: what was run, without secrets.
 
     Args:
         prepared: what is run now.
         run_id: of the run.
-        before: as `settings_before`: where answers came from once, they still come from.
+        before: the processes that the run has had: where answers came from once, they still come from.
     """
     cases, trials = prepared.counts
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return {
         "run_id": run_id,
-        "started": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "started": before.started or now,
+        "resumed": now if before.processes else None,
+        "processes": before.processes + 1,
+        "duration_before_ms": before.duration_ms,
         "agentv": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "git_commit": _commit(root_of(prepared.suites)),
         "planned": {"cases": cases, "trials": trials},
-        "settings": _settings_record(prepared, before),
+        "settings": _settings_record(prepared, before.settings),
         "suites": [_suite_record(suite, root_of(prepared.suites)) for suite in prepared.suites],
     }
 
@@ -50,8 +48,12 @@ def _settings_record(prepared: Prepared, before: JsonObject) -> dict[str, Json]:
         "workers": workers_of(prepared),
         "executor": settings.executor,
         "repeat": settings.repeat,
+        "until": settings.until,
+        "alpha": settings.alpha,
         "threshold": settings.threshold,
         "timeout_s": settings.timeout_s,
+        "budget_usd": settings.budget_usd,
+        "budget_tokens": settings.budget_tokens,
         "filter": settings.filter,
         "tags": list(settings.tags),
         "exclude_tags": list(settings.exclude_tags),

@@ -10,12 +10,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
+from agentv.app.export_formats import EXPORTS
+from agentv.app.exports import is_export
 from agentv.errors import UsageError
-from agentv.model.suite import Case, TargetSpec
+from agentv.model.suite import Case, TargetSpec, Until
 from agentv.model.values import Json
-
-EXPORTS = (".jsonl", ".json", ".csv", ".xml", ".html", ".md")
-"""Suffixes of `--out` that ask for an export beside the run directory."""
 
 EXECUTORS = ("local", "ray")
 """Where trials can run."""
@@ -30,15 +29,20 @@ class EvalSettings:
         documents: what eval files would hold, given as plain data.
         given_target, given_judge: as `targets` and `judge`, made in Python; they win over all.
         filter, tags, exclude_tags: which cases take part.
+        out: the run directory; None: a new one below `.agentv/results`.
+        exports: files that the run is written to beside it, in the format that the suffix of each names.
         sample, seed: so many of those, drawn at random; without a seed one is chosen, and recorded.
         limit: at most so many of those, of each suite.
         resume: a run's id, directory or `last`; None: a new run.
         rerun: of that run, trials that ended so are done anew.
         regrade: grade the answers of this run, and ask no target.
         record: the cassette to record.
+        record_code: grades that code of the user's gives are recorded too, so that a replay runs none of it.
         replay, replay_mode: the cassette to take answers from; `new`: what it lacks is asked, and recorded.
         cache: use answers of earlier runs, and keep those of this one for later.
         executor: where trials run: in this process, or on the machines of a Ray cluster.
+        budget_usd, budget_tokens: what the run may spend; so much in all, where it goes on with an earlier one.
+        until, alpha: `decided`: samples of a case end where its pass rate is decided, wrongly with a chance of alpha.
         fail_fast: stop after the first trial that fails or errs.
         asks: False: nothing will be called, so that keys may be missing.
         process_env: the environment of the process.
@@ -52,9 +56,13 @@ class EvalSettings:
     given_judge: TargetSpec | Mapping[str, Json] | None = None
     workers: int | None = None
     repeat: int | None = None
+    until: Until | None = None
+    alpha: float | None = None
     threshold: float | None = None
     timeout_s: float | None = None
     max_errors: int | None = None
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
     filter: str | None = None
     tags: tuple[str, ...] = ()
     exclude_tags: tuple[str, ...] = ()
@@ -64,10 +72,12 @@ class EvalSettings:
     variables: Mapping[str, Json] = field(default_factory=dict)
     env_file: str | None = None
     out: str | None = None
+    exports: tuple[str, ...] = ()
     resume: str | None = None
     rerun: Literal["failed", "errored"] | None = None
     regrade: str | None = None
     record: str | None = None
+    record_code: bool = False
     replay: str | None = None
     replay_mode: Literal["strict", "new"] = "strict"
     cache: bool | None = None
@@ -116,7 +126,8 @@ def check_settings(settings: EvalSettings) -> None:
     Raises:
         UsageError: one is out of its bounds, or not finite.
     """
-    for name, least in {"workers": 1, "repeat": 1, "max_errors": 1, "limit": 1, "sample": 1}.items():
+    bounds = {"workers": 1, "repeat": 1, "max_errors": 1, "limit": 1, "sample": 1, "budget_tokens": 1}
+    for name, least in bounds.items():
         value = getattr(settings, name)
         if value is not None and (not isinstance(value, int) or value < least):
             raise UsageError(f"{name} must be a whole number, {least} or more, found {value!r}")
@@ -130,11 +141,22 @@ def check_settings(settings: EvalSettings) -> None:
         raise UsageError("a seed needs a sample", "say how many cases with --sample N")
     if settings.seed is not None and not isinstance(settings.seed, int):
         raise UsageError(f"seed must be a whole number, found {settings.seed!r}")
+    _check_ends(settings)
     threshold, timeout_s = settings.threshold, settings.timeout_s
     if threshold is not None and not 0 <= threshold <= 1:
         raise UsageError(f"threshold must lie between 0 and 1, found {threshold!r}")
     if timeout_s is not None and not 0 < timeout_s < math.inf:
         raise UsageError(f"timeout_s must be a number of seconds above 0, found {timeout_s!r}")
+
+
+def _check_ends(settings: EvalSettings) -> None:
+    """Refuse ends of a run, or of a case's samples, that are none."""
+    if settings.until not in (None, "decided"):
+        raise UsageError(f"until must be 'decided', found {settings.until!r}")
+    if settings.alpha is not None and not 0 < settings.alpha <= 0.5:
+        raise UsageError(f"alpha must be a chance above 0 and up to 0.5, found {settings.alpha!r}")
+    if settings.budget_usd is not None and not 0 < settings.budget_usd < math.inf:
+        raise UsageError(f"budget_usd must be a number of US dollars above 0, found {settings.budget_usd!r}")
 
 
 def _check_reuse(settings: EvalSettings) -> None:
@@ -156,20 +178,36 @@ def _check_reuse(settings: EvalSettings) -> None:
     if settings.cache and (settings.regrade or settings.replay or settings.rerun):
         other = "--regrade" if settings.regrade else "--replay" if settings.replay else "--rerun"
         raise UsageError(f"--cache and {other} say differently where answers come from", "use one of them")
+    if settings.record_code and settings.record is None and settings.replay_mode != "new":
+        hint = "--record FILE, or --replay FILE --replay-mode new"
+        raise UsageError("--record-code says what a cassette holds, and none is recorded", hint)
     if settings.replay_mode == "new" and settings.replay is None:
         raise UsageError("--replay-mode says how a cassette is replayed", "name it with --replay FILE")
 
 
-def run_directory_of(outs: tuple[str, ...]) -> str | None:
-    """The run directory among the values of `--out`: the path without a known suffix.
+def outs_of(outs: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+    """The values of `--out`: the run directory, which is the path without a known suffix, and the exports.
 
     Raises:
-        UsageError: two directories, or an export that is not built yet.
+        UsageError: two directories, or a suffix that looks like a slip.
     """
-    directories = [out for out in outs if Path(out).suffix.lower() not in EXPORTS]
-    exports = [out for out in outs if out not in directories]
-    if exports:
-        raise UsageError(f"exports such as {exports[0]} are known and not supported yet [not-yet]")
+    exports = tuple(out for out in outs if is_export(out))
+    directories = [out for out in outs if out not in exports]
     if len(directories) > 1:
         raise UsageError(f"two run directories: {directories[0]} and {directories[1]}")
-    return directories[0] if directories else None
+    for directory in directories:
+        _check_suffix(directory)
+    return (directories[0] if directories else None), tuple(dict.fromkeys(exports))
+
+
+def _check_suffix(directory: str) -> None:
+    """Refuse `report.htm`, of which a directory would be made."""
+    suffix = Path(directory).suffix.lower()
+    if len(suffix) < len(".xml") or directory.endswith("/") or Path(directory).is_dir():  # `out.d` is no slip
+        return
+    from agentv.spec.nearest import nearest
+
+    meant = nearest(suffix, EXPORTS)
+    if meant is not None:
+        hint = f"did you mean '{meant}'? To name a run directory so, end it with a '/'"
+        raise UsageError(f"--out {directory}: there is no export with the suffix '{suffix}'", hint)

@@ -18,6 +18,7 @@ from agentv.reports.totals import plural
 from agentv.store.directory import JOURNAL
 
 if TYPE_CHECKING:
+    from agentv.app.recorded_code import RecordedCode
     from agentv.store.cache import AnswerCache
     from agentv.store.cassette import Cassette
     from agentv.store.recall import Recall
@@ -34,6 +35,7 @@ class Shelves:
         asks: calls that the cassette does not hold are made.
         records: the cassette is written anew when the whole run has ended.
         adds: what the cassette lacks is added to it, however the run ends.
+        code: code of the user's that grades is answered for too; None: it runs.
     """
 
     earlier: Recall | None = None
@@ -42,6 +44,7 @@ class Shelves:
     asks: bool = True
     records: bool = False
     adds: bool = False
+    code: RecordedCode | None = None
 
     def answers(self, journal: Store) -> Answers:
         """Where answers are found and kept."""
@@ -53,8 +56,12 @@ class Shelves:
         recorded = self.cassette.unanswered if self.cassette is not None and not self.asks else None
         return Answers(Shelved(journal, shelves), recorded or (no_answer if self.earlier else None), recorded)
 
-    def ended(self, *, interrupted: bool) -> tuple[str, bool]:
+    def ended(self, *, interrupted: bool, cut: bool) -> tuple[str, bool]:
         """Write the cassette that was recorded; what to say of it, empty for nothing, and whether that is a failure.
+
+        Args:
+            interrupted: Ctrl-C or a signal ended the run.
+            cut: some trials were not begun, for whatever reason.
 
         Raises:
             StoreError: the system refuses.
@@ -62,8 +69,8 @@ class Shelves:
         cassette = self.cassette
         if cassette is None or not (self.records or self.adds):
             return "", False
-        if interrupted and self.records:
-            return self._half_recorded(cassette), False
+        if (interrupted or cut) and self.records:
+            return self._half_recorded(cassette, "was interrupted" if interrupted else "stopped early"), False
         if cassette.refused:
             target, case = cassette.refused[0]
             more = f" and {plural(len(cassette.refused) - 1, 'other call')}" if len(cassette.refused) > 1 else ""
@@ -71,11 +78,11 @@ class Shelves:
             return f"{cassette.path} is not written, since the call of {what} holds a secret", True
         return self._written(cassette), False
 
-    def _half_recorded(self, cassette: Cassette) -> str:
+    def _half_recorded(self, cassette: Cassette, what: str) -> str:
         cached = (
             "the cache holds what was answered" if self.cache is not None else "with --cache, no call is paid twice"
         )
-        why = "the run was interrupted, and a cassette holds a whole run"
+        why = f"the run {what}, and a cassette holds a whole run"
         return f"{cassette.path} is not written, since {why}: record it anew ({cached})"
 
     def _written(self, cassette: Cassette) -> str:
@@ -102,8 +109,18 @@ def shelves_of(prepared: Prepared) -> Iterator[Shelves]:
         cassette = _cassette(prepared)
         adds = settings.replay_mode == "new"
         cache = opened.enter_context(_cache(prepared)) if caches(prepared) else None
-        records = settings.record is not None
-        yield Shelves(earlier, cassette, cache, asks=settings.replay is None or adds, records=records, adds=adds)
+        records, asks = settings.record is not None, settings.replay is None or adds
+        code = _code(prepared, cassette, asks=asks)
+        yield Shelves(earlier, cassette, cache, asks=asks, records=records, adds=adds, code=code)
+
+
+def _code(prepared: Prepared, cassette: Cassette | None, *, asks: bool) -> RecordedCode | None:
+    if cassette is None or not (cassette.holds_code or prepared.settings.record_code):
+        return None
+    from agentv.app.recorded_code import RecordedCode
+
+    cassette.holds_code = True
+    return RecordedCode(cassette, asks, root_of(prepared.suites))
 
 
 def _cache(prepared: Prepared) -> AnswerCache:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from agentv.app.partial import asked, why_partial
 from agentv.engine.plan import Plan
 from agentv.errors import StoreError
-from agentv.model.cases import Sample, case_verdict
+from agentv.model.cases import Sample
 from agentv.model.exam import Exam, Sitting
 from agentv.model.suite import Suite, TargetSpec
 from agentv.model.trial import Status, Trial
 from agentv.spec.files import is_directory, repository_root, upwards
+from agentv.stats.deciding import rule_of, verdict_over
 
 if TYPE_CHECKING:
     from agentv.app.preparation import Prepared
@@ -135,8 +136,7 @@ def _trials(suite: Suite, plan: Plan) -> Iterator[list[Trial]]:
 def _status(trials: Sequence[Trial], rows: Mapping[str, RowFacts]) -> Status:
     ended = [row for trial in trials if (row := rows.get(trial.key)) is not None]
     samples = [Sample(row.status, row.score, row.gates) for row in ended]
-    first = trials[0]
-    return case_verdict(samples, repeat=first.repeat, threshold=first.threshold, aggregate=first.aggregate)
+    return verdict_over(samples, rule_of(trials[0]))
 
 
 def _by_case(found: Iterable[_Verdict]) -> dict[str, Status]:

@@ -27,6 +27,7 @@ from agentv.targets.catalogue import registry as target_registry
 
 if TYPE_CHECKING:
     from agentv.assertions.javascript.host import JavaScriptHost
+    from agentv.engine.purse import Purse
     from agentv.foreign.repositories import Repositories
 
 
@@ -120,11 +121,12 @@ class Connections:
 
     Args:
         workers: calls that one endpoint gets at once, at most.
+        purse: what the calls may spend; None: there is no budget.
     """
 
-    def __init__(self, workers: int = DEFAULT_WORKERS) -> None:
+    def __init__(self, workers: int = DEFAULT_WORKERS, purse: Purse | None = None) -> None:
         self.executor = DaemonThreads()
-        self.traffic = Traffic(workers)
+        self.traffic = Traffic(workers, purse=purse)
         self._javascript: dict[int, LazyJavaScript] = {}
         self._targets: dict[int, Target] = {}
         self._judges: dict[tuple[int, int], Judge] = {}

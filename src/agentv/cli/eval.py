@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from agentv.app.settings import EXECUTORS, EvalSettings, run_directory_of
+from agentv.app.settings import EXECUTORS, EvalSettings, outs_of
 from agentv.cli.formats import chosen_format, format_options
 from agentv.cli.progress import follow
 from agentv.errors import UsageError
@@ -33,7 +33,14 @@ class Finite(click.FloatRange):
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option("-t", "--target", "targets", multiple=True, metavar="TARGET", help="Whom to ask.")
 @click.option("--judge", metavar="TARGET", help="Who grades rubrics.")
-@click.option("-o", "--out", "outs", multiple=True, metavar="DIR", help="Where the results go.")
+@click.option(
+    "-o",
+    "--out",
+    "outs",
+    multiple=True,
+    metavar="DIR|FILE",
+    help="Where the results go; a FILE .jsonl, .json, .csv, .xml (JUnit), .html or .md gets them in that format too.",
+)
 @click.option("--filter", metavar="GLOB", help="Only cases whose id matches.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag.")
 @click.option("--exclude-tag", "exclude_tags", multiple=True, metavar="TAG", help="No case with this tag.")
@@ -44,9 +51,13 @@ class Finite(click.FloatRange):
 @click.option("--env-file", type=click.Path(exists=True, dir_okay=False), help="Read this .env instead of those above.")
 @click.option("-j", "--workers", type=click.IntRange(1), metavar="N", help="Trials that run at once.")
 @click.option("--repeat", type=click.IntRange(1), metavar="N", help="Samples of each case.")
+@click.option("--until", type=click.Choice(("decided",)), help="Sample a case only until its pass rate is decided.")
+@click.option("--alpha", type=Finite(0, 0.5, min_open=True), metavar="X", help="How often that may be wrong; 0.05.")
 @click.option("--threshold", type=Finite(0, 1), metavar="X", help="Pass mark of every case.")
 @click.option("--timeout", "timeout_s", type=Finite(0, min_open=True), metavar="S", help="For one attempt.")
 @click.option("--max-errors", type=click.IntRange(1), metavar="N", help="Stop after N errored trials.")
+@click.option("--budget-usd", type=Finite(0, min_open=True), metavar="USD", help="Spend no more than this.")
+@click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="Use no more tokens than this.")
 @click.option("--fail-fast", is_flag=True, help="Stop after the first trial that fails or errs.")
 @click.option("--resume", is_flag=False, flag_value="last", metavar="RUN", help="Go on with a run.")
 @click.option("--rerun", type=click.Choice(("failed", "errored")), help="Do these trials of the run anew.")
@@ -55,6 +66,7 @@ class Finite(click.FloatRange):
 )
 @click.option("--cache/--no-cache", default=None, help="Use answers of earlier runs, and keep these for later.")
 @click.option("--record", metavar="FILE", help="Keep what targets, judges and embedders say in a cassette.")
+@click.option("--record-code", is_flag=True, help="Keep what scripts and other code of yours say there too.")
 @click.option("--replay", metavar="FILE", help="Take it from a cassette: nobody is asked.")
 @click.option(
     "--replay-mode",
@@ -87,10 +99,10 @@ def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = Fal
     """
     form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))
     looks = {"form": form, **{name: options.pop(name) for name in ("quiet", "no_progress")}}
-    out = run_directory_of(options.pop("outs"))
+    out, exports = outs_of(options.pop("outs"))
     variables = dict(_variable(text) for text in options.pop("variables", ()))
     lists = options.pop("lists")
-    settings = EvalSettings(paths=paths, out=out, variables=variables, **options)
+    settings = EvalSettings(paths=paths, out=out, exports=exports, variables=variables, **options)
     if lists:
         from agentv.cli.listing import show_listing
 

@@ -21,17 +21,21 @@ COMMANDS = {
     "eval": "agentv.cli.eval:command",
     "validate": "agentv.cli.validate:command",
     "assert": "agentv.cli.grade:command",
+    "compare": "agentv.cli.compare:command",
     "prompt": "agentv.cli.prompt:group",
     "targets": "agentv.cli.targets:command",
     "convert": "agentv.cli.convert:command",
     "init": "agentv.cli.init:command",
     "schema": "agentv.cli.schema:command",
     "explain": "agentv.cli.explain:command",
+    "results": "agentv.cli.results:group",
     "cache": "agentv.cli.cache:command",
+    "power": "agentv.cli.power:command",
+    "trend": "agentv.cli.trend:command",
 }
 """Loaded when they are called: a command imports what it needs and no more."""
 
-NOT_YET = ("results", "compare", "trend", "power", "serve")
+NOT_YET = ("serve",)
 
 
 @click.group(

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from agentv.app.excerpts import source_of
 from agentv.errors import AgentvError, Diagnostic, LoadError, UsageError
 from agentv.reports.diagnostics import render_diagnostics
 from agentv.reports.text import safe
 
-_NAME = re.compile(r"\s*(?:export\s+)?[A-Z_][A-Z0-9_.-]*\s*=")
-"""The name in a line of a `.env`. In capitals: other text before a `=` may be the end of a key's base64."""
 if TYPE_CHECKING:
     from agentv.app.preparation import Prepared
 
@@ -43,23 +40,6 @@ def print_sample(prepared: Prepared) -> None:
         from agentv.reports.words import sample_line  # only a run has samples, and validate prints too
 
         click.echo(sample_line(sample.size, sample.of, sample.seed), err=True)
-
-
-def source_of(path: str) -> str | None:
-    """The text of an authored file, for an excerpt; None where it cannot be read. Of a `.env` only names are shown."""
-    if not Path(path).is_file():
-        return None
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
-    except OSError:
-        return None
-    return "\n".join(map(_masked, text.split("\n"))) if Path(path).name.startswith(".env") else text
-
-
-def _masked(line: str) -> str:
-    """A line of a `.env` with its value hidden: it may be a secret, and so may a line without a name."""
-    name = _NAME.match(line)
-    return f"{name[0]}…" if name else "…" if line.strip() else ""
 
 
 def for_people() -> bool:

@@ -20,6 +20,7 @@ from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as
 from agentv.cli.printing import for_people, print_diagnostics, print_sample
 from agentv.errors import LoadError, UsageError
 from agentv.foreign.guard import unable_to_exit
+from agentv.model.budget import BudgetUse
 from agentv.model.events import (
     Event,
     RunInterrupted,
@@ -86,8 +87,12 @@ def follow(settings: EvalSettings, *, form: Format, quiet: bool, no_progress: bo
     _report(view, outcome, exams, here, as_json=form == "json", quiet=quiet or form in ANNOTATED)
     if exams is not None and form != "json":
         click.echo(exams.text(color=for_people() and "NO_COLOR" not in os.environ), err=True)
+    if outcome.exports and not quiet:
+        click.echo(f"exports: {', '.join(map(one_line, outcome.exports))}", err=True)
     if outcome.interrupted:
         click.echo(f"interrupted; what finished is saved. Go on with:\n  {resuming(outcome, sys.argv)}", err=True)
+    elif outcome.budget is not None and outcome.budget.used_up:
+        click.echo(f"what finished is saved. Go on with a larger budget:\n  {resuming(outcome, sys.argv)}", err=True)
     return outcome.status
 
 
@@ -103,17 +108,31 @@ def _prepared(settings: EvalSettings, form: Format) -> Prepared:
 
 
 def resuming(outcome: Outcome, arguments: list[str]) -> str:
-    """The command line that goes on with an interrupted run. It records nothing: a cassette holds a whole run."""
+    """The command line that goes on with a run that did not end. It records nothing: a cassette holds a whole run.
+
+    Where the budget is used up, a larger one is to be filled in.
+    """
     words = ["eva" if Path(arguments[0]).name == "eva" else "agentv"]
+    more = _larger(outcome.budget)
+    recorded = ("--record",) if any(word.partition("=")[0] == "--record" for word in arguments) else ()
+    valued = (*recorded, *more)
     skip = False
     for word, after in zip(arguments[1:], [*arguments[2:], ""], strict=True):
-        if skip or word.startswith(("--resume", "--record")):
-            skip = not skip and (word == "--record" or (word == "--resume" and after == outcome.run_id))
+        if skip or word.startswith(("--resume", *valued)):
+            skip = not skip and (word in valued or (word == "--resume" and after == outcome.run_id))
             continue
         words.append(word)
+    words += [f"{flag}=MORE" for flag in more]
     results = outcome.directory.parent.name == "results"
     named = outcome.run_id if results else shown_from(str(outcome.directory), str(Path.cwd()))
     return shlex.join([*words, f"--resume={named}"])
+
+
+def _larger(use: BudgetUse | None) -> tuple[str, ...]:
+    """The flags whose budget must grow before a run can go on."""
+    if use is None or not use.used_up:
+        return ()
+    return tuple(f"--budget-{name}" for name in ("usd", "tokens") if getattr(use, name) is not None)
 
 
 def _sink(view: RunView, live: Live, *, quiet: bool) -> Callable[[Event], None]:
@@ -140,7 +159,7 @@ def _going_on(event: RunResumed) -> str:
     parts = [f"{plural(event.standing, 'trial')} {'stands' if event.standing == 1 else 'stand'}"]
     if event.regraded:
         parts.append(f"{event.regraded:,} {_are(event.regraded)} graded anew from the answers that were kept")
-    parts.append(f"{event.asked:,} {_are(event.asked)} asked")
+    parts.append(f"{'up to ' if event.at_most else ''}{event.asked:,} {_are(event.asked)} asked")
     return f"going on: {', '.join(parts)}"
 
 
@@ -160,6 +179,8 @@ def _without(event: TargetStopped) -> str:
 def _stopping(event: RunInterrupted) -> str:
     if event.reason == "max-errors":
         return "too many errored trials: no more are started"
+    if event.reason == "budget":
+        return f"{one_line(event.why)}; no more trials are started"
     if event.reason == "fail-fast":
         return "a trial did not pass: no more are started"
     running = f"waiting up to {GRACE_S:g} s for {event.running} running" if event.running else "nothing runs"

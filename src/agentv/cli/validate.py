@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
+from agentv.app.excerpts import source_of
 from agentv.app.validate import Checked, Validation
 from agentv.cli.formats import chosen_format, format_options, print_as
-from agentv.cli.printing import source_of
 from agentv.errors import Diagnostic, ExitStatus, LoadError
 from agentv.reports.paths import shown_from
 from agentv.reports.text import safe

@@ -13,6 +13,7 @@ from agentv.engine.limits import in_time
 from agentv.engine.line import Line
 from agentv.engine.pace import Ticket
 from agentv.engine.policy import Again, GiveUp, Tries, decide, is_limited, patience_s
+from agentv.engine.purse import Fare
 from agentv.engine.stops import INTERRUPTED
 from agentv.foreign.guard import attempt
 from agentv.foreign.patience import LIMIT, Limit
@@ -36,6 +37,7 @@ class Call(Generic[A]):
         ask: makes one attempt.
         timeout_s: that one may take.
         visitor: the call as the gate sees it.
+        fare: as the budget sees it; None: there is none, or the call costs nothing.
         attempts: those that failed and were followed by another.
     """
 
@@ -43,6 +45,7 @@ class Call(Generic[A]):
     ask: Callable[[Turn], A | Failure | Awaitable[A | Failure]]
     timeout_s: float
     visitor: Visitor = field(default_factory=Visitor)
+    fare: Fare | None = None
     attempts: list[Attempt] = field(default_factory=list)
     _tries: Tries = field(default_factory=Tries)
     _ends_at: float | None = None
@@ -80,6 +83,32 @@ class Call(Generic[A]):
 
     async def _admitted(self) -> Ticket | Failure | None:
         """A ticket of the gate, or why the call is not to be made; None where there is no gate."""
+        fare = self.fare
+        if fare is None:
+            return await self._let_in()
+        refused = await self._afforded(fare)
+        if refused is not None:
+            return refused
+        found: Ticket | Failure | None = INTERRUPTED
+        try:
+            found = await self._let_in()
+        finally:
+            if isinstance(found, Failure):
+                fare.give_back()
+        return found
+
+    async def _afforded(self, fare: Fare) -> Failure | None:
+        """Reserve what the attempt can cost, or why it is not to be made. The wait is not the call's time."""
+        if fare.at_once():
+            return None
+        came = _now()
+        with self._unhurried(limited=True):
+            refused = await fare.reserve(first=self._asker is not None)
+        if self._ends_at is not None:
+            self._ends_at += _now() - came
+        return refused
+
+    async def _let_in(self) -> Ticket | Failure | None:
         line, gate = self.line, self.line.gate
         stopped = line.stop.failure_for(line.spec.name)
         if stopped is not None or gate is None:
@@ -112,6 +141,8 @@ class Call(Generic[A]):
         finally:
             if gate is not None and ticket is not None:
                 gate.leave(ticket, ended, self.visitor)
+            if self.fare is not None:
+                self.fare.settle(ended)
         return ended
 
     def _decision(self, failure: Failure, now: float) -> Again | GiveUp:

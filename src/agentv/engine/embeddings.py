@@ -110,8 +110,10 @@ class KeptEmbedder:
         if isinstance(asked, Failure) or len(asked.vectors) != len(missing):
             return asked
         fresh = dict(zip(missing, asked.vectors, strict=True))
+        usage, cost = asked.token_usage, asked.cost_usd  # of all of them: it stands at the first
         for number, vector in fresh.items():
-            self._store.keep(calls[number], TargetResponse(_written(vector)))
+            self._store.keep(calls[number], TargetResponse(_written(vector), token_usage=usage, cost_usd=cost))
+            usage, cost = None, None if cost is None else 0.0
         vectors = (fresh[number] if number in fresh else _read(found[number]) for number in range(len(texts)))
         return Embeddings(tuple(vectors), asked.token_usage, asked.cost_usd)
 

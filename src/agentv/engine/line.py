@@ -10,6 +10,7 @@ from agentv.model.suite import TargetSpec
 if TYPE_CHECKING:
     from agentv.engine.gate import Gate
     from agentv.engine.naps import Naps
+    from agentv.engine.purse import Account
     from agentv.engine.rate import Meter
     from agentv.engine.stops import Stop
     from agentv.model.response import Failure
@@ -25,6 +26,7 @@ class Line(NamedTuple):
         stop: whether it is stopped.
         chance: gives a random number, 0..1.
         tell: takes the failure that has stopped it.
+        answers, vectors: what its calls may spend; None: there is no budget, or they cost nothing.
     """
 
     spec: TargetSpec
@@ -35,3 +37,5 @@ class Line(NamedTuple):
     naps: Naps
     chance: Callable[[], float]
     tell: Callable[[TargetSpec, Failure], None]
+    answers: Account | None = None
+    vectors: Account | None = None

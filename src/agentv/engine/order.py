@@ -16,12 +16,13 @@ from typing import NamedTuple
 
 from agentv.engine.conversation import transcript_of
 from agentv.engine.plan import Plan
-from agentv.model.cases import Gate, Sample, case_verdict
+from agentv.model.cases import Sample, sample_of
 from agentv.model.conversation import Link
 from agentv.model.message import Message
 from agentv.model.response import Failure, TargetResponse
 from agentv.model.suite import Suite
 from agentv.model.trial import Status, Trial, TrialResult
+from agentv.stats.deciding import rule_of, stopped_by, verdict_over
 
 _ANSWERED = ("passed", "failed")
 WHOLE = 0
@@ -82,15 +83,19 @@ class Order:
         self._running += len(found)
         return found
 
+    def also(self) -> None:
+        """A further sample of a case runs, which `take` has not handed out."""
+        self._running += 1
+
     def finish(self, result: TrialResult) -> None:
         """A trial that was taken has ended."""
         self._running -= 1
-        self._end(_Ended(result.trial, _sample(result), result.turns))
+        self._end(_Ended(result.trial, sample_of(result), result.turns))
         self._changed.set()
 
     def keep(self, result: TrialResult) -> None:
         """A trial ended in an earlier run that this one goes on with. Those of a conversation come in its order."""
-        self._end(_Ended(self._continued(result.trial), _sample(result), result.turns))
+        self._end(_Ended(self._continued(result.trial), sample_of(result), result.turns))
 
     def close(self) -> None:
         """Hand out nothing more."""
@@ -153,11 +158,11 @@ class Order:
         trial = ended.trial
         samples = self._samples.setdefault(spot, [])
         samples.append(ended.sample)
-        if len(samples) < trial.repeat:
+        rule = rule_of(trial)
+        if len(samples) < trial.repeat and stopped_by(samples, rule) is None:
             return
         del self._samples[spot]
-        aggregate, threshold = trial.aggregate, trial.threshold
-        self._settle(spot, case_verdict(samples, repeat=trial.repeat, threshold=threshold, aggregate=aggregate))
+        self._settle(spot, verdict_over(samples, rule))
 
     def _settle(self, spot: Spot, status: Status) -> None:
         self._statuses[spot] = status
@@ -184,17 +189,42 @@ class Order:
 def standing(plan: Plan, rows: Container[str]) -> Iterator[str]:
     """The keys of the planned trials that an earlier run has done.
 
-    A trial of a conversation is done if those before it are too: asked again, they may tell it something else.
+    A trial that hangs on another is done if that one is too: done anew, a dependency may fail, and a conversation may
+    go another way. Where answers are compared, the choice among all of them stands or none does.
     """
-    open_spots: set[Spot] = set()
-    # where answers are compared, the choice among all of them stands or none does
+    reopened = _reopened(plan, rows) if any(suite.links for suite in plan.suites) else frozenset()
     for trial in plan:
-        link = trial.suite.links.get(trial.case.id) if trial.suite.links else None
-        reopened = link is not None and link.follows is not None and _spot(trial, link.follows) in open_spots
-        if trial.key in rows and not reopened and all(rival in rows for rival in trial.rivals):
+        if trial.key not in reopened and _has_row(trial, rows):
             yield trial.key
-        elif trial.case.conversation_id is not None:
-            open_spots.add(_spot(trial, trial.case.id))
+
+
+def _has_row(trial: Trial, rows: Container[str]) -> bool:
+    return trial.key in rows and all(rival in rows for rival in trial.rivals)
+
+
+def _reopened(plan: Plan, rows: Container[str]) -> Container[str]:
+    """The keys of the trials without a row, and of all that hang on them, of the suites where cases do."""
+    linked = {id(suite): _Linked.of(suite, plan) for suite in plan.suites if suite.links}
+    hanging: dict[Spot | str, list[Trial]] = {}
+    to_do: list[Trial] = []
+    for trial in plan:
+        if (links := linked.get(id(trial.suite))) is None:
+            continue
+        needed: list[Spot | str] = [*links.needed_by(trial), *trial.rivals]
+        for one in needed:
+            hanging.setdefault(one, []).append(trial)
+        if not _has_row(trial, rows):
+            to_do.append(trial)
+    found = {trial.key for trial in to_do}
+    while to_do:
+        ended = to_do.pop()
+        spot = _spot(ended, ended.case.id)
+        gone: list[Spot | str] = [spot, spot._replace(sample=WHOLE), ended.key]
+        for trial in (trial for one in gone for trial in hanging.pop(one, ())):
+            if trial.key not in found:
+                found.add(trial.key)
+                to_do.append(trial)
+    return found
 
 
 @dataclass(slots=True)
@@ -278,8 +308,3 @@ def _reason(trial: Trial, spot: Spot, status: Status) -> Failure:
         return Failure("dependency-not-passed", f"'{spot.case}', which it depends on, {what}")
     conversation = trial.case.conversation_id
     return Failure("broken-conversation", f"'{spot.case}', before it in the conversation '{conversation}', {what}")
-
-
-def _sample(result: TrialResult) -> Sample:
-    gates = (Gate.of(one.entry.settings.required, one.grade.score, one.grade.passed) for one in result.scores)
-    return Sample(result.status, result.score, tuple(gate for gate in gates if gate is not None))

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from agentv.model.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
+from agentv.model.sampling import DEFAULT_ALPHA
+from agentv.model.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec, Until
 from agentv.model.trial import Trial
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class PlanSettings:
     """
 
     repeat: int | None = None
+    until: Until | None = None
+    alpha: float | None = None
     threshold: float | None = None
     timeout_s: float | None = None
     flagged_targets: bool = False
@@ -116,6 +119,18 @@ class Plan:
         """How many samples a case gets."""
         return self._repeat(suite, case.repeat)
 
+    def alpha(self, suite: Suite) -> float | None:
+        """The chance of a wrong decision at which samples of a suite's cases end early; None: they do not."""
+        settings, run = self.settings, suite.run
+        if (settings.until or run.until) is None:
+            return None
+        return _first(settings.alpha, run.alpha, DEFAULT_ALPHA)
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether samples of some cases end early."""
+        return any(self.alpha(suite) is not None for suite in self.suites)
+
     def _repeat(self, suite: Suite, own: int | None) -> int:
         return self.settings.repeat or own or suite.run.repeat or 1
 
@@ -169,6 +184,7 @@ class Plan:
             judge=judge_of(suite, case, target),
             repeat=self.repeat(suite, case),
             aggregate=suite.run.aggregate or "mean",
+            alpha=self.alpha(suite),
         )
         key = trial_key(first)
         yield replace(first, key=f"{key}-1")
@@ -216,6 +232,8 @@ def trial_key(trial: Trial) -> str:
     link = suite.links.get(trial.case.id) if suite.links else None
     if link is not None and link.story:
         facts += f"\0{link.story}"
+    if trial.alpha is not None:
+        facts += f"\0until decided, {trial.alpha}"
     if trial.case.prompt_id is not None:
         facts += f"\0{trial.case.prompt_id}"  # two prompts may say the same
     return hashlib.sha256(facts.encode(errors="surrogatepass")).hexdigest()

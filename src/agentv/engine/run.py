@@ -12,8 +12,9 @@ from itertools import islice
 
 from agentv.engine.executor import LocalTrials, TrialExecutor
 from agentv.engine.order import Order
+from agentv.engine.series import Series
 from agentv.engine.services import World
-from agentv.engine.stops import is_interrupted, is_stopped
+from agentv.engine.stops import is_interrupted, is_stopped, is_unaffordable
 from agentv.engine.trial import Answered, not_run
 from agentv.model.events import (
     Event,
@@ -38,10 +39,12 @@ class RunLimits:
     Attributes:
         max_errors: after so many that errored; None: never.
         fail_fast: after the first that failed or errored.
+        series: knows when a case needs no more samples; None: every trial is run.
     """
 
     max_errors: int | None = None
     fail_fast: bool = False
+    series: Series | None = None
 
 
 NO_LIMITS = RunLimits()
@@ -64,6 +67,7 @@ class Run:
         limits: RunLimits = NO_LIMITS,
     ) -> None:
         self.run_id = run_id
+        self._series = limits.series if limits.series is not None else Series()
         self._order = trials if isinstance(trials, Order) else None
         self._trials: Iterator[Trial] = iter(()) if isinstance(trials, Order) else iter(trials)
         self._total = total
@@ -118,7 +122,8 @@ class Run:
             await asyncio.gather(*self._tasks, return_exceptions=True)
         duration = (self._world.clock.monotonic() - started) * 1000
         interrupted = self._stopped == "interrupt"
-        yield RunFinished(self.run_id, self._done, self._total - self._done, interrupted, duration)
+        unstarted = self._total - self._done - self._series.spared
+        yield RunFinished(self.run_id, self._done, unstarted, interrupted, duration)
 
     def _happened(self) -> Iterator[Event]:
         stopped = self._world.traffic.stopped
@@ -131,7 +136,9 @@ class Run:
             yield TrialFinished(result)
         if self._stopped and not self._announced:
             self._announced = True
-            yield RunInterrupted(self._running, self._stopped)
+            purse = self._world.traffic.purse
+            why = purse.refused if purse is not None and self._stopped == "budget" else None
+            yield RunInterrupted(self._running, self._stopped, why or "")
 
     def _raise_bugs(self) -> None:
         for task in self._tasks:
@@ -143,10 +150,11 @@ class Run:
             await self._work_in_order(self._order)
             return
         for turns, trial in enumerate(self._trials, 1):
-            if self._is_stopped():
-                return
-            for result in await self._ran(trial):
-                self._note(result)
+            sample: Trial | None = trial
+            while sample is not None:
+                if self._is_stopped():
+                    return
+                sample = self._noted(await self._ran(sample))
             if turns % TURN == 0:
                 await asyncio.sleep(0)
             if self._is_stopped():
@@ -155,13 +163,16 @@ class Run:
     async def _work_in_order(self, order: Order) -> None:
         """As `_work`, where some trials wait for others."""
         try:
-            while (trial := await order.take()) is not None and not self._is_stopped():
+            sample: Trial | None = None
+            while (trial := sample or await order.take()) is not None and not self._is_stopped():
                 results = await self._ran(trial)
                 if not results:
                     break
+                sample = self._noted(results)
                 for result in results:
                     order.finish(result)
-                    self._note(result)
+                if sample is not None:
+                    order.also()
                 self._note_skipped(order)
                 await asyncio.sleep(0)
         finally:
@@ -169,9 +180,20 @@ class Run:
                 order.close()  # whoever waits for what this worker did not finish waits in vain
         self._note_skipped(order)
 
+    def _noted(self, results: Iterable[TrialResult]) -> Trial | None:
+        """Take in results; the sample of the same case that comes next, where samples end early and it is needed."""
+        following: Trial | None = None
+        for result in results:
+            if result.trial.alpha is None:
+                self._note(result)
+            else:
+                told, following = self._series.after(result)
+                self._note(told)
+        return following
+
     def _note_skipped(self, order: Order) -> None:
         while order.skipped:
-            self._note(not_run(*order.skipped.popleft(), self._world))
+            self._noted((not_run(*order.skipped.popleft(), self._world),))
 
     def _is_stopped(self) -> bool:
         return self._stopped is not None
@@ -224,11 +246,14 @@ class Run:
         return self._settled(trial, result)
 
     def _settled(self, trial: Trial, result: TrialResult) -> TrialResult | None:
-        """The result as it counts: a call that could not be made is none; None where it was interrupted."""
+        """The result as it counts: a call that could not be made is none; None where the trial was broken off."""
         world, error = self._world, result.error
         if error is None:
             return result
         if is_interrupted(error):
+            return None
+        if is_unaffordable(error):
+            self.stop("budget")  # it leaves no row either: a run that goes on with a larger budget takes it up again
             return None
         why = world.traffic.stops.why_not(trial)
         if is_stopped(error):

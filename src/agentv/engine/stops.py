@@ -12,6 +12,7 @@ from agentv.model.trial import Trial
 
 STOPPED = "target-stopped"
 INTERRUPTED = Failure("interrupted", "the run was interrupted while a call waited")
+UNAFFORDABLE = "budget-spent"
 
 
 @dataclass(slots=True)
@@ -46,10 +47,13 @@ class Stops:
 
     def of(self, spec: TargetSpec) -> Stop:
         """Of one target; two specs that say the same are one."""
+        return self._all.setdefault(self.key_of(spec), Stop())
+
+    def key_of(self, spec: TargetSpec) -> Hashable:
+        """The same for two specs that say the same."""
         if not spec.fingerprint:
             self._kept.append(spec)
-        key = (spec.name, spec.provider, spec.fingerprint or id(spec), spec.secrets)
-        return self._all.setdefault(key, Stop())
+        return (spec.name, spec.provider, spec.fingerprint or id(spec), spec.secrets)
 
     def why_not(self, trial: Trial) -> Failure | None:
         """Why a trial need not begin: its target, or a judge that it needs, is stopped."""
@@ -61,12 +65,21 @@ class Stops:
 
 def is_stopped(failure: Failure | None) -> bool:
     """Whether a trial has no verdict since its target, or its judge, was stopped before."""
-    return failure is not None and failure.code.removeprefix("judge-") == STOPPED
+    return _is(failure, STOPPED)
 
 
 def is_interrupted(failure: Failure | None) -> bool:
     """Whether a trial has no verdict since the run was interrupted."""
-    return failure is not None and failure.code.removeprefix("judge-") == INTERRUPTED.code
+    return _is(failure, INTERRUPTED.code)
+
+
+def is_unaffordable(failure: Failure | None) -> bool:
+    """Whether a trial has no verdict since a call of it does not fit into the budget."""
+    return _is(failure, UNAFFORDABLE)
+
+
+def _is(failure: Failure | None, code: str) -> bool:
+    return failure is not None and failure.code.removeprefix("judge-").removeprefix("embedder-") == code
 
 
 def judges_of(trial: Trial) -> Iterator[TargetSpec]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from agentv.engine.line import Line
 from agentv.engine.naps import Naps
 from agentv.engine.stops import Stops
+from agentv.model.budget import UNKNOWN, Ceiling
 from agentv.model.response import CallFailure, Embeddings, Failure, TargetResponse
 from agentv.model.suite import DEFAULT_WORKERS, TargetSpec
 from agentv.ports import Embedder, Target, TargetRequest
@@ -21,6 +22,7 @@ from agentv.ports import Embedder, Target, TargetRequest
 if TYPE_CHECKING:
     from agentv.engine.attempts import Turn
     from agentv.engine.gate import Gate, Visitor
+    from agentv.engine.purse import Account, Fare, Kind, Purse
     from agentv.engine.rate import Meter
 
 
@@ -37,13 +39,21 @@ class Traffic:
     Attributes:
         stops: the targets that are stopped.
         stopped: those of them that nobody has told yet, with the reason.
+        purse: what the calls may spend; None: there is no budget.
 
     Args:
         workers: calls that one endpoint gets at once, at most.
         chance: gives random numbers, 0..1.
+        purse: as the attribute.
     """
 
-    def __init__(self, workers: int = DEFAULT_WORKERS, chance: Callable[[], float] = by_chance) -> None:
+    def __init__(
+        self,
+        workers: int = DEFAULT_WORKERS,
+        chance: Callable[[], float] = by_chance,
+        purse: Purse | None = None,
+    ) -> None:
+        self.purse = purse
         self.stops = Stops()
         self.stopped: deque[tuple[str, Failure]] = deque()
         self._workers = workers
@@ -64,6 +74,8 @@ class Traffic:
             self._naps,
             self._chance,
             self._tell,
+            self._account(spec, "answers"),
+            self._account(spec, "vectors"),
         )
         paced = PacedEmbedder if isinstance(target, Embedder) else PacedTarget
         return paced(target, line)
@@ -71,6 +83,8 @@ class Traffic:
     def interrupt(self) -> None:
         """Nobody waits for another attempt any more, nor for a place at a server."""
         self._naps.end()
+        if self.purse is not None:
+            self.purse.close()
         for gate in (*self._gates.values(), *self._own):
             gate.close()
 
@@ -78,6 +92,11 @@ class Traffic:
         """Take in that a target can answer nobody any more, which was found on another machine."""
         if self.stops.of(spec).note(failure):
             self._tell(spec, failure)
+
+    def _account(self, spec: TargetSpec, kind: Kind) -> Account | None:
+        if self.purse is None or getattr(spec.settings, "free", False):
+            return None
+        return self.purse.account(self.stops.key_of(spec), spec.name, kind)
 
     def _gate(self, spec: TargetSpec, endpoint: str | None) -> Gate | None:
         """Where calls wait: at the endpoint, or, where there is a rate to keep and nothing else, one by one target."""
@@ -111,7 +130,7 @@ class PacedTarget:
         self.wrapped = wrapped
         self._line = line
         self._answer = wrapped.answer
-        self._at_once = line.gate is None
+        self._at_once = line.gate is None and line.answers is None
         self._stop = line.stop
 
     def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
@@ -139,10 +158,12 @@ class PacedTarget:
                 return self._answer(request)
             return self._answer(replace(request, attempt=request.attempt + turn.number, timeout_s=turn.seconds))
 
-        call = Call(self._line, ask, request.timeout_s, _visitor(request.prompt, self._line))
+        line = self._line
+        fare = _fare(line.answers, line.spec, "ceiling", request)
+        call = Call(line, ask, request.timeout_s, _visitor(request.prompt, line), fare)
         found, took_s = await call.outcome(first)
         if isinstance(found, Failure):
-            return _noted(found, self._line)
+            return _noted(found, line)
         if self._at_once and not call.attempts:
             return found
         took_ms = found.duration_ms if found.duration_ms is not None else took_s * 1000
@@ -162,8 +183,10 @@ class PacedEmbedder(PacedTarget):
         def ask(turn: Turn) -> Awaitable[Embeddings | Failure]:
             return embedder.embed(texts, turn.seconds)
 
-        found, _ = await Call(self._line, ask, timeout_s, _visitor("".join(texts), self._line)).outcome()
-        return _noted(found, self._line) if isinstance(found, Failure) else found
+        line = self._line
+        fare = _fare(line.vectors, line.spec, "ceiling_of_vectors", texts)
+        found, _ = await Call(line, ask, timeout_s, _visitor("".join(texts), line), fare).outcome()
+        return _noted(found, line) if isinstance(found, Failure) else found
 
 
 def _noted(failure: Failure, line: Line) -> Failure:
@@ -183,6 +206,14 @@ def _visitor(text: str, line: Line) -> Visitor:
     from agentv.engine.rate import tokens_in
 
     return Visitor(tokens=tokens_in(text), meter=line.meter)
+
+
+def _fare(account: Account | None, spec: TargetSpec, ask: str, about: object) -> Fare | None:
+    """What a call has to reserve; settings of a plugin from before there were budgets tell no ceiling."""
+    if account is None:
+        return None
+    ceiling: Ceiling = getattr(spec.settings, ask, lambda _: UNKNOWN)(about)
+    return account.fare(ceiling)
 
 
 def _meter(spec: TargetSpec) -> Meter | None:

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from agentv.model.grade import reaches
 from agentv.model.suite import Aggregate
-from agentv.model.trial import Status
+from agentv.model.trial import Status, TrialResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,12 @@ class Sample:
     gates: tuple[Gate, ...] = ()
 
 
+def sample_of(result: TrialResult) -> Sample:
+    """What a finished trial says of its case."""
+    gates = (Gate.of(one.entry.settings.required, one.grade.score, one.grade.passed) for one in result.scores)
+    return Sample(result.status, result.score, tuple(gate for gate in gates if gate is not None))
+
+
 def case_verdict(samples: Sequence[Sample], *, repeat: int, threshold: float, aggregate: Aggregate = "mean") -> Status:
     """The verdict of a case over its samples; a lone sample's verdict is the case's.
 
@@ -57,14 +63,14 @@ def case_verdict(samples: Sequence[Sample], *, repeat: int, threshold: float, ag
         return "skipped"
     if len(judged) == 1:
         return judged[0].status
-    return "passed" if _RULES[aggregate](judged, threshold) and _gates_hold(judged) else "failed"
+    return "passed" if _RULES[aggregate](judged, threshold) and gates_hold(judged) else "failed"
 
 
 def _mean_passes(samples: Sequence[Sample], threshold: float) -> bool:
     return reaches(sum(sample.score or 0.0 for sample in samples) / len(samples), threshold)
 
 
-def _gates_hold(samples: Sequence[Sample]) -> bool:
+def gates_hold(samples: Sequence[Sample]) -> bool:
     """Whether every gate holds in the mean. A sample that lacks a gate of the others counts 0 for it."""
     for same in zip_longest(*(sample.gates for sample in samples)):
         present = [gate for gate in same if gate is not None]

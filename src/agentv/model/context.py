@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from agentv.model.message import Message, ToolCall, attached_files, prompt_text
+from agentv.model.message import Message, ToolCall, attached_files, prompt_text, reference_text
 from agentv.model.response import TokenUsage
 from agentv.model.values import EMPTY, Json, JsonObject
 
@@ -101,7 +101,7 @@ class AssertionContext:
         """The reference answer as one text; None where the case has none."""
         if not self.expected_output:
             return None
-        return "\n\n".join(message.text for message in self.expected_output)
+        return reference_text(self.expected_output)
 
     @cached_property
     def tool_calls(self) -> tuple[ToolCall, ...] | None:

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from agentv.model.trial import TrialResult
 
-StopReason: TypeAlias = Literal["interrupt", "max-errors", "fail-fast"]
+StopReason: TypeAlias = Literal["interrupt", "max-errors", "fail-fast", "budget"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,13 @@ class RunResumed:
         standing: trials whose results stand.
         regraded: those to come whose target was asked already: its answers are graded anew.
         asked: those to come whose target will be asked.
+        at_most: samples of cases may end early, so that there may be fewer to come.
     """
 
     standing: int
     regraded: int
     asked: int
+    at_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +75,11 @@ class TargetStopped:
 
 @dataclass(frozen=True, slots=True)
 class RunInterrupted:
-    """No more trials start; `running` are being waited for."""
+    """No more trials start; `running` are being waited for. `why`: more than the reason says, for people."""
 
     running: int
     reason: StopReason
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

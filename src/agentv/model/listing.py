@@ -38,6 +38,7 @@ class ListedTotals:
         script_calls: calls of judges that scripts may make besides, at most.
         cost_usd: by what earlier runs cost; None where none of it is known.
         unpriced: trials among those that no earlier run tells the cost of.
+        at_most: samples of cases may end early, so that there may be fewer trials and calls.
         generators: functions that were called to know the cases, as `file.py:name`.
     """
 
@@ -48,4 +49,5 @@ class ListedTotals:
     script_calls: int = 0
     cost_usd: float | None = None
     unpriced: int = 0
+    at_most: bool = False
     generators: tuple[str, ...] = ()

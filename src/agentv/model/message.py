@@ -139,6 +139,11 @@ def prompt_text(messages: Sequence[Message]) -> str:
     return "\n\n".join(f"{_label(message)}:\n{message.text}" for message in messages)
 
 
+def reference_text(messages: Sequence[Message]) -> str:
+    """The messages of a reference answer as one text, which is compared with an answer's."""
+    return "\n\n".join(message.text for message in messages)
+
+
 def _label(message: Message) -> str:
     return f"{message.role} ({message.name})" if message.name else message.role
 

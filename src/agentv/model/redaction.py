@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
+from agentv.model.conversation import Turn
 from agentv.model.grade import Grade
 from agentv.model.message import Block, Content, DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse
@@ -102,9 +103,14 @@ class Redactor:
                 metadata=self._object(case.metadata),
                 tags=tuple(self.redact(tag) for tag in case.tags),
                 conversation_id=self._maybe(case.conversation_id),
+                expected_output=tuple(self._message(message) for message in case.expected_output),
+                turns=tuple(self._turn(turn) for turn in case.turns),
             ),
             target=replace(trial.target, name=self.redact(trial.target.name)),
         )
+
+    def _turn(self, turn: Turn) -> Turn:
+        return replace(turn, expected_output=tuple(self._message(message) for message in turn.expected_output))
 
     def _score(self, score: Score) -> Score:
         entry = score.entry

@@ -23,6 +23,7 @@ JUDGE_TIMEOUT_S = 120.0
 CODE_TIMEOUT_S = 60.0
 
 Aggregate = Literal["mean", "pass_any", "pass_all", "majority"]
+Until = Literal["decided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,12 @@ def embeds(spec: TargetSpec) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """The suite's `run:` block. None: not said, so the next level decides."""
+    """The suite's `run:` block. None: not said, so the next level decides.
+
+    Attributes:
+        until: `decided`: samples of a case end where its pass rate is decided, and `repeat` is the most that it gets.
+        alpha: the largest chance of a wrong decision then.
+    """
 
     workers: int | None = None
     repeat: int | None = None
@@ -122,6 +128,10 @@ class RunSettings:
     max_errors: int | None = None
     retry: Retry | None = None
     cache: bool | None = None
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
+    until: Until | None = None
+    alpha: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

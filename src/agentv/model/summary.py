@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
+from agentv.model.budget import BudgetUse
 from agentv.model.response import TokenUsage
+from agentv.model.samples import Samples
+from agentv.model.sampling import EarlyStops
 from agentv.model.trial import SCHEMA_VERSION
 from agentv.model.values import Json
 
@@ -40,7 +43,12 @@ class Summary:
         mean_score: mean over judged cases of their mean score; None where none was judged.
         cost_usd, judge_cost_usd: US dollars; None where no call said its price.
         token_usage, judge_token_usage: of the targets, and apart from them of the judges.
+        budget: what became of it; None: there was none.
+        early_stops: how cases ended whose samples may end early; None: there are none.
+        duration_ms: of all processes of the run together, without the time between them.
+        processes: how many there were: 1, and one more each time that it was gone on with.
         unpriced_trials, judge_unpriced_trials: those whose calls told tokens and no price; no cost here counts them.
+        samples: what the cases with several samples came to; None where every case has one.
     """
 
     run_id: str
@@ -56,11 +64,19 @@ class Summary:
     judge_token_usage: TokenUsage | None = None
     unpriced_trials: int = 0
     judge_unpriced_trials: int = 0
+    processes: int = 1
     by_suite: Mapping[str, Group] = field(default_factory=dict)
     by_target: Mapping[str, Group] = field(default_factory=dict)
     by_prompt: Mapping[str, Group] = field(default_factory=dict)
     by_tag: Mapping[str, Group] = field(default_factory=dict)
+    samples: Samples | None = None
+    budget: BudgetUse | None = None
+    early_stops: EarlyStops | None = None
 
     def as_json(self) -> dict[str, Json]:
-        """The object of `summary.json`, its keys in the order of SPEC section 13."""
-        return {"schema_version": SCHEMA_VERSION, **asdict(self)}
+        """The object of `summary.json`, its keys in the order of SPEC section 13; the last three where they are."""
+        found = asdict(self)
+        for name in ("samples", "budget", "early_stops"):
+            if found[name] is None:
+                del found[name]
+        return {"schema_version": SCHEMA_VERSION, **found}

@@ -9,6 +9,7 @@ from agentv.model.assertion import AssertionEntry
 from agentv.model.grade import Grade
 from agentv.model.message import Message
 from agentv.model.response import Attempt, Failure, TargetResponse, TokenUsage
+from agentv.model.sampling import Stopped
 from agentv.model.suite import Aggregate, Case, Suite, TargetSpec
 from agentv.model.values import EMPTY, JsonObject
 
@@ -27,6 +28,8 @@ class Trial:
         key: content hash of all that determines the outcome.
         repeat: how many samples its case gets on this target.
         aggregate: how the verdicts of those samples become the case's.
+        alpha: samples of its case end where they show on which side of the threshold the pass rate lies, wrongly with
+            this chance at most; None: all `repeat` samples are run.
         history: the transcript of the earlier cases of its conversation.
         rivals: the keys of all trials, its own among them, whose answers are compared with its own; they follow each
             other in a plan.
@@ -42,6 +45,7 @@ class Trial:
     key: str = ""
     repeat: int = 1
     aggregate: Aggregate = "mean"
+    alpha: float | None = None
     history: tuple[Message, ...] = ()
     rivals: tuple[str, ...] = ()
 
@@ -73,7 +77,9 @@ class TrialResult:
         attempts: how many times the target was called.
         retries: the calls that gave no answer and were made again.
         timestamp: when it finished, ISO 8601 in UTC.
-        reused: the answers were there before: another run, a cassette or the cache gave them, and nobody was paid.
+        stopped: why its case gets no more samples, where they may end early and it is the last of them.
+        reused: the answers were there before: another run, a cassette or the cache gave them, or an older row of this
+            run has them; nobody was paid.
         judge_cost_usd, judge_token_usage: what its judges took, apart from the target's `cost_usd` and `token_usage`.
     """
 
@@ -96,3 +102,4 @@ class TrialResult:
     retries: tuple[Attempt, ...] = ()
     judge_token_usage: TokenUsage | None = None
     reused: bool = False
+    stopped: Stopped | None = None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from agentv.model.budget import UNKNOWN, Ceiling
 from agentv.model.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values import Json
 from agentv.registry.fields import Declared, DeclaredAssertion, Fault
@@ -13,7 +14,7 @@ from agentv.registry.fields import Declared, DeclaredAssertion, Fault
 if TYPE_CHECKING:
     from agentv.model.message import Block
     from agentv.model.suite import TargetSpec, Variable
-    from agentv.ports import Assertion, Executor, Target
+    from agentv.ports import Assertion, Executor, Target, TargetRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class ProviderSettings(Declared):
         finds_keys: a library finds keys in the environment by itself, so every variable that looks like one is secret.
         embeds: what it connects to is an Embedder.
         answers: it can be asked, as a system under test and as a judge are.
+        free: its calls cost nothing and take no tokens, so that no budget looks at them.
     """
 
     __slots__ = ()
@@ -66,6 +68,7 @@ class ProviderSettings(Declared):
     finds_keys: ClassVar[bool] = False
     embeds: ClassVar[bool] = False
     answers: ClassVar[bool] = True
+    free: ClassVar[bool] = False
 
     def spares(self) -> Collection[str]:
         """Of the settings that only the environment could give still, those that are not needed as the others are.
@@ -95,6 +98,14 @@ class ProviderSettings(Declared):
         What a model costs is known of its provider: a server of somebody else's may take another price, or none.
         """
         return None
+
+    def ceiling(self, request: TargetRequest) -> Ceiling:  # noqa: ARG002  # most do not know
+        """The most that one call can take, so that a budget can reserve it before the call is made."""
+        return UNKNOWN
+
+    def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:  # noqa: ARG002  # as above
+        """The most that it can take to embed these texts, all of them together."""
+        return UNKNOWN
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target ready to be asked. Nothing is started before its first call."""

@@ -28,11 +28,15 @@ def listed_totals(totals: ListedTotals) -> list[str]:
     if totals.script_calls:
         calls.append(f"up to {totals.script_calls} more by scripts")
     return [
-        f"{plural(totals.cases, 'case')}, {plural(totals.trials, 'trial')}: {', '.join(calls)}",
+        f"{plural(totals.cases, 'case')}, {_most(totals)}{plural(totals.trials, 'trial')}: {', '.join(calls)}",
         _cost(totals),
         *(f"{one_line(name)} was run to know its cases" for name in totals.generators),
         "no target and no judge was called, and nothing was written",
     ]
+
+
+def _most(totals: ListedTotals) -> str:
+    return "up to " if totals.at_most else ""
 
 
 def _cost(totals: ListedTotals) -> str:

@@ -23,7 +23,7 @@ def render_plain(view: RunView, summary: Summary, *, here: str, results: str) ->
         here: absolute path of the directory that paths are shown from.
         results: where the rows are, as a person would type it.
     """
-    return "\n".join([*_trials(view, here), *totals(summary, view.noted, results)])
+    return "\n".join([*_trials(view, here), *_samples(view, summary), *totals(summary, view.noted, results)])
 
 
 def progress_line(view: RunView) -> str:
@@ -41,6 +41,17 @@ def _trials(view: RunView, here: str) -> Iterator[str]:
             yield f"{_VERDICTS[kind]} {omitted} more, listed in the results"
     for why, number in view.stopped.items():
         yield f"{_VERDICTS['skipped']} {plural(number, 'trial')}: {one_line(why, LONGEST)}"
+
+
+def _samples(view: RunView, summary: Summary) -> Iterator[str]:
+    if summary.samples is None:
+        return
+    from agentv.reports.samples import more_words, sampled_label, sampled_words, unsteady
+
+    for case in unsteady(summary.samples):
+        yield f"SAMPLES {sampled_label(case, targets=view.several_targets)}: {sampled_words(case)}"
+    if more := more_words(summary.samples):
+        yield more
 
 
 def trial_lines(trial: TrialView, *, here: str, targets: bool) -> Iterator[str]:

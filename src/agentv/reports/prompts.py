@@ -9,9 +9,10 @@ from textwrap import wrap
 from agentv.model.exam import Sitting
 from agentv.model.library import ListedPrompt, ShownPrompt, called
 from agentv.model.values import Json
+from agentv.reports.columns import GAP, Cell, aligned, paint
 from agentv.reports.paths import shown_from
 from agentv.reports.sittings import gate_json, gate_lines, result, sitting_json, sittings_heading, when
-from agentv.reports.text import CUT, cells, one_line
+from agentv.reports.text import cells, one_line
 from agentv.reports.totals import plural
 
 SITTINGS = 10
@@ -20,20 +21,7 @@ SITTINGS = 10
 NAMED = 3
 """Changed texts that the list names; `diff` shows all."""
 
-_FEWEST = 12
-"""Columns that the last column of the list keeps, however narrow the terminal is."""
-
 _HEADINGS = ("ID", "STATUS", "LAST EXAM", "WHEN (UTC)", "CHANGED")
-_GAP = "  "
-_STYLES = {"ready": "32", "tested": "36", "edited": "33", "wrong": "31", "dim": "2", "bold": "1"}
-
-Cell = tuple[str, str | None]
-"""Text and the name of its style."""
-
-
-def paint(text: str, style: str | None, *, color: bool) -> str:
-    """The text in the style's colour."""
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if color and style is not None and text else text
 
 
 def render_list(prompts: Sequence[ListedPrompt], *, width: int, color: bool = False) -> str:
@@ -50,7 +38,7 @@ def render_list(prompts: Sequence[ListedPrompt], *, width: int, color: bool = Fa
     rows = [headings, *map(_row, prompts)]
     if not any(row[-1][0] for row in rows[1:]):
         rows = [row[:-1] for row in rows]
-    lines = _aligned(rows, width, color=color)
+    lines = aligned(rows, width, color=color)
     return "\n".join([*lines, "", _totals(prompts)])
 
 
@@ -86,29 +74,6 @@ def _changed(prompt: ListedPrompt) -> Cell:
     if len(names) <= NAMED:
         return (", ".join(map(one_line, names)), None)
     return (f"{', '.join(map(one_line, names[:NAMED]))} and {len(names) - NAMED} more", None)
-
-
-def _aligned(rows: Sequence[Sequence[Cell]], width: int, *, color: bool) -> Iterator[str]:
-    """Columns side by side. Not a library's table: a thousand rows would take it a second."""
-    columns = len(rows[0])
-    widths = [max(cells(row[at][0]) for row in rows) for at in range(columns - 1)]
-    left = max(width - sum(widths) - len(_GAP) * (columns - 1), _FEWEST)
-    for row in rows:
-        padded = [
-            paint(text, style, color=color) + " " * (wide - cells(text))
-            for (text, style), wide in zip(row[:-1], widths, strict=True)
-        ]
-        last, style = row[-1]
-        yield _GAP.join([*padded, paint(_fitted(last, left), style, color=color)]).rstrip()
-
-
-def _fitted(text: str, columns: int) -> str:
-    """The beginning of a text that fits."""
-    if cells(text) <= columns:
-        return text
-    while text and cells(text) >= columns:
-        text = text[:-1]
-    return text + CUT
 
 
 def _totals(prompts: Sequence[ListedPrompt]) -> str:
@@ -183,8 +148,8 @@ def _facts(shown: ShownPrompt, here: str, width: int) -> Iterator[str]:
     column = max(map(cells, names.values()))
     for name, label in names.items():
         lines = wrap(one_line(facts[name]), max(width - column - 2, 20), break_on_hyphens=False) or [""]
-        yield f"{label}{' ' * (column - cells(label))}{_GAP}{lines[0]}"
-        yield from (f"{' ' * column}{_GAP}{line}" for line in lines[1:])
+        yield f"{label}{' ' * (column - cells(label))}{GAP}{lines[0]}"
+        yield from (f"{' ' * column}{GAP}{line}" for line in lines[1:])
 
 
 def _queries(shown: ShownPrompt) -> str:

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO, get_args
 
+from agentv.model.samples import Samples
 from agentv.model.summary import Summary
+from agentv.reports.samples import HEADING, more_words, number_unsteady, sampled_label, sampled_words, unsteady
 from agentv.reports.text import one_line
 from agentv.reports.totals import duration, money, totals
 from agentv.reports.view import Finding, Kind, RunView, TrialView
@@ -147,6 +149,8 @@ def _draw(console: Console, view: RunView, summary: Summary, *, here: str, resul
     for kind in get_args(Kind):
         _section(console, view, kind, here)
     _stopped(console, view)
+    if summary.samples is not None:
+        _samples(console, summary.samples, targets=view.several_targets)
     for line in totals(summary, view.noted, results):
         console.print(_outcomes_painted(line))
 
@@ -174,6 +178,28 @@ def _stopped(console: Console, view: RunView) -> None:
         console.print(Text(f"Not run ({number}): {one_line(why, LONGEST)}", _STYLES["skipped"]))
     if view.stopped:
         console.print()
+
+
+def _samples(console: Console, samples: Samples, *, targets: bool) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    if not (cases := unsteady(samples)):
+        return
+    console.print(Text(f"{HEADING} ({number_unsteady(samples)})", "bold"))
+    console.print(Text("─" * console.width, _STYLES["dim"]))
+    table = Table.grid(expand=True, padding=(0, 1, 0, 0))
+    table.add_column(max_width=console.width // 3, overflow="fold")
+    table.add_column(width=1)
+    table.add_column(ratio=1, overflow="fold")
+    for case in cases:
+        style = _STYLES["noted" if case.flaky else "failed"]
+        mark = Text("~" if case.flaky else "", style)
+        table.add_row(Text(sampled_label(case, targets=targets), "bold"), mark, Text(sampled_words(case), style))
+    console.print(table)
+    if more := more_words(samples):
+        console.print(Text(more, _STYLES["dim"]))
+    console.print()
 
 
 def _table(trials: list[TrialView], here: str, width: int, *, targets: bool) -> Table:

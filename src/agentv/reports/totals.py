@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from agentv.model.response import TokenUsage
+from agentv.model.sampling import EarlyStops
 from agentv.model.summary import Counts, Group, Summary
 from agentv.reports.text import one_line, percent
 
@@ -33,8 +34,14 @@ def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
         what = "trial" if trials.total != cases.total else "case"
         yield f"{plural(noted, f'passed {what}')} with a check that did not pass"
     yield ", ".join([_rate(summary), *_mean(summary)])
+    if summary.samples is not None:
+        from agentv.reports.samples import samples_lines  # most runs have one sample of each case
+
+        yield from samples_lines(summary.samples)
+    yield _early(summary.early_stops)
     yield from _prompts(summary)
-    yield f"{_cost(summary)}, {duration(summary.duration_ms)}"
+    # nobody timed a run that was killed
+    yield f"{_cost(summary)}, {duration(summary.duration_ms)}" if summary.duration_ms else _cost(summary)
     yield _tokens(summary)
     yield f"results: {one_line(results)}"
 
@@ -56,6 +63,17 @@ def _rate(summary: Summary) -> str:
     low, high = summary.pass_rate_interval
     judged = summary.cases.passed + summary.cases.failed
     return f"pass rate {percent(summary.pass_rate)} of {judged} judged (95% interval {percent(low)} to {percent(high)})"
+
+
+def _early(stops: EarlyStops | None) -> str:
+    """`decided 8 of 10 cases with 43 of 200 samples, …`; nothing where every case gets all of its samples."""
+    if stops is None:
+        return ""
+    cases = plural(stops.decided + stops.undecided, "case")
+    samples = f"{stops.samples:,} of {plural(stops.samples + stops.spared, 'sample')}"
+    wrong = f"each wrongly with a chance of {percent(stops.alpha)} at most"
+    said = f"decided {stops.decided:,} of {cases} with {samples}, {wrong}"
+    return f"{said}; {stops.undecided:,} by the share that passed" if stops.undecided else said
 
 
 def _prompts(summary: Summary) -> Iterator[str]:
@@ -87,6 +105,14 @@ def _cost(summary: Summary) -> str:
     said = f"cost {least}{money((summary.cost_usd or 0.0) + (judges or 0.0))}"
     of_judges = f" ({money(judges)} of it judges)" if judges else ""
     return f"{said}{of_judges}" + (f": no price is known for {plural(unpriced, 'trial')}" if unpriced else "")
+
+
+def cost_of(summary: Summary) -> str:
+    """What targets and judges took: `$0.0123`, `≥ $0.0123` where a part of it has no price; empty where nobody said."""
+    if summary.cost_usd is None and summary.judge_cost_usd is None:
+        return ""
+    least = "≥ " if summary.unpriced_trials or summary.judge_unpriced_trials else ""
+    return least + money((summary.cost_usd or 0.0) + (summary.judge_cost_usd or 0.0))
 
 
 def _tokens(summary: Summary) -> str:

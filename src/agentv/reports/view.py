@@ -10,12 +10,15 @@ from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import Literal, get_args
 
-from agentv.model.cases import Gate, Sample, case_verdict
-from agentv.model.grade import Grade, reaches
+from agentv.model.assertion import AssertionEntry
+from agentv.model.cases import Sample, sample_of
+from agentv.model.grade import NOT, Grade, reaches
 from agentv.model.response import Failure
+from agentv.model.span import Span
 from agentv.model.suite import Aggregate
 from agentv.model.trial import Score, Status, Trial, TrialResult
 from agentv.reports.text import apart
+from agentv.stats.deciding import Rule, verdict_over
 
 KEPT = 1000
 """Trials of one kind that are held; the rest is counted."""
@@ -49,10 +52,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class PassedCase:
-    """A case that passed over its samples: how many of them did, and by which rule."""
+    """A case that passed over its samples: how many of them did, and by which rule.
+
+    `early`: how many samples there were, where they may end early; None: as many as there were to be.
+    """
 
     passed: int
     aggregate: Aggregate
+    early: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +99,18 @@ class TrialView:
 class _Samples:
     """The samples of one case on one target that have ended."""
 
-    repeat: int
-    threshold: float
-    aggregate: Aggregate
+    rule: Rule
     ended: list[Sample] = field(default_factory=list)
 
     def add(self, result: TrialResult) -> None:
-        gates = (Gate.of(one.entry.settings.required, one.grade.score, one.grade.passed) for one in result.scores)
-        self.ended.append(Sample(result.status, result.score, tuple(gate for gate in gates if gate is not None)))
+        self.ended.append(sample_of(result))
 
     def passed(self) -> PassedCase | None:
         """How the case passed; None where it did not, or not yet."""
-        status = case_verdict(self.ended, repeat=self.repeat, threshold=self.threshold, aggregate=self.aggregate)
-        if status != "passed":
+        if verdict_over(self.ended, self.rule) != "passed":
             return None
-        return PassedCase(sum(one.status == "passed" for one in self.ended), self.aggregate)
+        early = None if self.rule.alpha is None else len(self.ended)
+        return PassedCase(sum(one.status == "passed" for one in self.ended), self.rule.aggregate, early)
 
 
 @dataclass(slots=True)
@@ -114,7 +118,7 @@ class RunView:
     """A run as it goes on. `add` takes in one finished trial.
 
     Attributes:
-        planned: trials that there are to do.
+        planned: trials that there are to do; fewer, as cases turn out to need no more samples.
         passed, failed, errored: trials that ended so; a passed one with a failed check is also `noted`.
         skipped: trials that were held back, because of what became of others.
         stopped: why targets were stopped → how many trials were held back for it; these are not held one by one.
@@ -151,7 +155,11 @@ class RunView:
         if result.trial.repeat > 1:
             trial = result.trial
             key = (_place(trial), trial.case.id, trial.case.prompt_id, trial.target.name)
-            self._samples.setdefault(key, _Samples(trial.repeat, trial.threshold, trial.aggregate)).add(result)
+            rule = Rule(trial.repeat, trial.threshold, trial.aggregate, trial.alpha)
+            samples = self._samples.setdefault(key, _Samples(rule))
+            samples.add(result)
+            if result.stopped is not None:
+                self.planned -= max(0, trial.repeat - len(samples.ended))
         self._spend(result.cost_usd)
         self._spend(result.judge_cost_usd)
         if result.status == "passed":
@@ -274,7 +282,17 @@ def _below(grade: Grade, required: bool | float) -> str | None:
 
 def _finding(score: Score, state: Literal["failed", "errored"], text: str, evidence: str | None = None) -> Finding:
     entry = score.entry
-    source = (entry.span.file, entry.span.line) if entry.span else None
+    span = _span_of(entry, text)
+    source = (span.file, span.line) if span else None
     return Finding(
         state, entry.name, entry.shown_type, source, text, evidence, required=entry.settings.required is not False
     )
+
+
+def _span_of(entry: AssertionEntry, text: str) -> Span | None:
+    """Where the assertion stands that a check is of: inside a set the one whose name the text begins with."""
+    said = text.removeprefix(NOT)
+    for inner in entry.inner:
+        if said == inner.name or said.startswith(f"{inner.name}: "):
+            return _span_of(inner, said[len(inner.name) + 2 :]) or entry.span
+    return entry.span

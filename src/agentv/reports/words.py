@@ -39,7 +39,9 @@ def reason(trial: TrialView) -> str:
     said = _reason(trial)
     if trial.case is None or trial.kind != "failed":
         return said
-    return f"{said}; the case passed ({trial.case.passed} of {trial.repeat} samples, {trial.case.aggregate})"
+    case = trial.case
+    of = f"{trial.repeat} samples, {case.aggregate}" if case.early is None else f"{case.early} samples"
+    return f"{said}; the case passed ({case.passed} of {of})"
 
 
 def _reason(trial: TrialView) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +15,7 @@ from agentv.spec.decode import INVALID, shape_of
 from agentv.spec.files import Places, is_file, shown, upwards
 from agentv.spec.nodes import MapNode, Node, Scalar, holds_placeholder, kind_of
 from agentv.spec.reading import Others, Reading
-from agentv.spec.schema import AuthoredRun, Unread
+from agentv.spec.schema import AuthoredRepeat, AuthoredRun, Unread
 from agentv.spec.spellings import RUN, translate
 from agentv.spec.yaml import read_shared
 
@@ -100,7 +100,20 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
     if read is INVALID:
         return RunSettings()
     retry = None if read.retry is None else read.retry.over(DEFAULT_RETRY)
-    return RunSettings(read.workers, read.repeat, read.aggregate, read.timeout_s, read.max_errors, retry, read.cache)
+    early = read.repeat if isinstance(read.repeat, AuthoredRepeat) else None
+    return RunSettings(
+        workers=read.workers,
+        repeat=read.repeat if early is None else early.max,
+        until=None if early is None else early.until,
+        alpha=None if early is None else early.alpha,
+        aggregate=read.aggregate,
+        timeout_s=read.timeout_s,
+        max_errors=read.max_errors,
+        retry=retry,
+        cache=read.cache,
+        budget_usd=read.budget_usd,
+        budget_tokens=read.budget_tokens,
+    )
 
 
 def _run_value(key: str, node: Node) -> Node:
@@ -128,12 +141,7 @@ def _merged(configs: list[Config]) -> Config:
 
 def over(first: RunSettings, second: RunSettings) -> RunSettings:
     """The first settings, and the second ones where the first say nothing."""
-    return RunSettings(
-        workers=first.workers if first.workers is not None else second.workers,
-        repeat=first.repeat if first.repeat is not None else second.repeat,
-        aggregate=first.aggregate if first.aggregate is not None else second.aggregate,
-        timeout_s=first.timeout_s if first.timeout_s is not None else second.timeout_s,
-        max_errors=first.max_errors if first.max_errors is not None else second.max_errors,
-        retry=first.retry if first.retry is not None else second.retry,
-        cache=first.cache if first.cache is not None else second.cache,
-    )
+    if first.repeat is not None:  # it says all of how samples are made
+        second = replace(second, until=None, alpha=None)
+    said = {one.name: getattr(first, one.name) for one in fields(RunSettings)}
+    return replace(second, **{name: value for name, value in said.items() if value is not None})

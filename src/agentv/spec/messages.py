@@ -187,12 +187,13 @@ def _block(node: Node, reading: Reading) -> Block | None:
         return None
     unknown = [key for key in node.items if key not in {"type", "value"} and not key.startswith("x-")]
     others = Others(meant="value") if value is None and len(unknown) == 1 else NO_OTHERS
+    what = f"{'an' if said == 'image' else 'a'} {said} block"
     for key in unknown:
-        reading.unknown_key(key, node, ("type", "value"), f"a {said} block", others)
+        reading.unknown_key(key, node, ("type", "value"), what, others)
     if others.meant is not None:
         return None
     if value is None or (isinstance(value, Scalar) and value.value is None):
-        reading.report.error("missing-key", value or node, f"a {said} block needs 'value'")
+        reading.report.error("missing-key", value or node, f"{what} needs 'value'")
         return None
     return _BLOCKS[said](value, reading)
 

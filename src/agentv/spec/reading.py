@@ -138,7 +138,8 @@ class Reading:
     ) -> None:
         """Report a key that means nothing here."""
         listed = [*allowed, *others.listed]
-        hint = did_you_mean(key, [*listed, *others.hinted]) or _misplaced(key, listed, mapping)
+        hint = _cut_off(key, mapping) or did_you_mean(key, [*listed, *others.hinted])
+        hint = hint or _misplaced(key, listed, mapping)
         hint = hint or (f"did you mean '{others.meant}'?" if others.meant else None)
         notes = () if hint else (f"{what} takes {', '.join(sorted(listed))}" if listed else f"{what} takes none",)
         self.report.error("unknown-key", mapping.keys[key], f"{what} has no key '{key}'", hint=hint, notes=notes)
@@ -317,6 +318,19 @@ def _warn_of_variables(node: Scalar, reading: Reading) -> None:
             message = f"'${{{{ {name} }}}}' is the environment variable, and '{name}' is a variable too"
             hint = f"for the variable write {{{{ {name} }}}}, for the environment {{{{ env.{name} }}}}"
             reading.report.warning("environment-or-variable", _place_of(name, node, reading), message, hint=hint)
+
+
+def _cut_off(key: str, mapping: MapNode) -> str | None:
+    """What to write where a comma inside braces ended a text, so that its rest was read as a key without a value."""
+    own, alone = span_of(mapping.keys[key]), span_of(mapping.items[key].at)
+    if (alone.line, alone.column) != (own.end_line, own.end_column):
+        return None  # it has a value, or a colon behind which one is missing
+    names = list(mapping.keys)
+    before = names[names.index(key) - 1]
+    text = mapping.items.get(before)
+    if before == key or not isinstance(text, Scalar) or not isinstance(text.value, str):
+        return None
+    return f"quote the value of '{before}': inside {{ }} a comma ends a text that is not quoted"
 
 
 def _misplaced(key: str, listed: Iterable[str], mapping: MapNode) -> str | None:

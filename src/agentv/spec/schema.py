@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeAlias
 
 from agentv.model.assertion import Transform
+from agentv.model.suite import Until
 from agentv.model.values import EMPTY, JsonObject
 from agentv.registry.fields import Between, Declared, Doc, Fraction, Nonempty, Older, Seconds, Text, Verbatim
 from agentv.spec.decode import AsNode
@@ -24,16 +25,33 @@ Name: TypeAlias = Annotated[Text | None, Nonempty(), Verbatim()]
 
 
 @dataclass(frozen=True, slots=True)
+class AuthoredRepeat(Declared):
+    """How many times a case runs, where that depends on what comes of it."""
+
+    max: Annotated[AtLeastOne, Doc("how many times at most")]
+    until: Annotated[Until, Doc("samples end where they show on which side of its threshold a case's pass rate lies")]
+    alpha: Annotated[
+        Annotated[float, Between(0.0001, 0.5)] | None, Doc("the largest chance that this is wrong, 0.05")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
 class AuthoredRun(Declared):
     """The `run:` block of a suite."""
 
     workers: Annotated[AtLeastOne | None, Doc("how many trials run at once")] = None
-    repeat: Annotated[AtLeastOne | None, Doc("how many times each case runs")] = None
+    repeat: Annotated[
+        AtLeastOne | AuthoredRepeat | None, Doc("how many times each case runs, or until when and how often at most")
+    ] = None
     aggregate: Annotated[
         Literal["mean", "pass_any", "pass_all", "majority"] | None, Doc("how the samples of a case make its verdict")
     ] = None
     timeout_s: Annotated[Seconds | None, Doc("seconds that one attempt may take")] = None
     max_errors: Annotated[AtLeastOne | None, Doc("stop after so many errored trials")] = None
+    budget_usd: Annotated[
+        float | None, Between(0.0001), Doc("US dollars that a run may spend on targets, judges and embeddings")
+    ] = None
+    budget_tokens: Annotated[AtLeastOne | None, Doc("tokens that they may take, of questions and answers")] = None
     cache: Annotated[
         bool | None, Doc("answers of earlier runs are used again, and those of this one kept for later")
     ] = None

@@ -94,6 +94,7 @@ SUITE = Spellings(
             "trials": "run.trials",
             "aggregate": "run.aggregate",
             "budget_usd": "run.budget_usd",
+            "budget_tokens": "run.budget_tokens",
             "cache": "run.cache",
             "fail_on_error": "run.fail_on_error",
             "timeout_seconds": "run.timeout_s",
@@ -115,7 +116,19 @@ SUITE = Spellings(
 )
 
 RUN = Spellings(
-    canonical=frozenset(["workers", "repeat", "aggregate", "timeout_s", "max_errors", "cache", "retry"]),
+    canonical=frozenset(
+        [
+            "workers",
+            "repeat",
+            "aggregate",
+            "timeout_s",
+            "max_errors",
+            "budget_usd",
+            "budget_tokens",
+            "cache",
+            "retry",
+        ]
+    ),
     older={
         "max_concurrency": "workers",
         "maxConcurrency": "workers",
@@ -123,7 +136,6 @@ RUN = Spellings(
         "trials": "repeat",
         "fail_on_error": "max_errors",
     },
-    not_yet=frozenset({"budget_usd"}),
 )
 
 CASE = Spellings(

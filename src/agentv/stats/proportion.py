@@ -22,7 +22,7 @@ def wilson_interval(successes: int, trials: int, confidence: float = USUAL) -> t
     """
     if not 0 <= successes <= trials or trials == 0:
         raise ValueError(f"no proportion: {successes} of {trials}")
-    z = _quantile(confidence)
+    z = quantile(confidence)
     share = successes / trials
     scale = 1 + z * z / trials
     centre = (share + z * z / (2 * trials)) / scale
@@ -34,7 +34,7 @@ def wilson_interval(successes: int, trials: int, confidence: float = USUAL) -> t
 
 
 @lru_cache(maxsize=8)
-def _quantile(confidence: float) -> float:
+def quantile(confidence: float) -> float:
     """The two-sided quantile of the standard normal distribution: 1.96 for 0.95."""
     if confidence == USUAL:
         return USUAL_QUANTILE

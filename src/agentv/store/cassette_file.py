@@ -15,8 +15,33 @@ from agentv.errors import StoreError
 from agentv.foreign.refusals import store_error
 from agentv.store.lines import read_lines
 
-VERSION = 1
-HEADER = b'{"format":"agentv-cassette","version":%d}\n' % VERSION
+VERSION = 2
+_FORMAT = "agentv-cassette"
+_HEADERS = {
+    False: b'{"format":"agentv-cassette","version":1}\n',
+    True: b'{"format":"agentv-cassette","version":2,"code":true}\n',
+}
+"""Whether grades of the user's code are recorded too → the first line."""
+
+
+def header(*, code: bool) -> bytes:
+    """The first line of a cassette. `code`: it holds what code of the user's said, so that none is run.
+
+    A cassette without is of version 1, which every agentv reads.
+    """
+    return _HEADERS[code]
+
+
+def holds_code(path: Path) -> bool:
+    """Whether grades of the user's code are recorded in a cassette; not where there is no file.
+
+    Raises:
+        StoreError: as `calls_in`.
+    """
+    first = next(read_lines(path), None)
+    if first is None and not path.exists():
+        return False
+    return _check_header(path, first[1] if first is not None else b"")
 
 
 def calls_in(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -40,7 +65,7 @@ def new_file(path: Path) -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write a cassette to, which takes the old one's place at the end.
+    """A file to write a cassette to, which takes the old one's place at the end; a link goes on leading to it.
 
     Whoever writes holds a lock on the new file. Its name is gone once it stands in its place: who waited for it begins
     with a file of their own.
@@ -48,15 +73,16 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Raises:
         StoreError: the system refuses.
     """
-    new = new_file(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        place = Path(os.path.realpath(path))
+        new = new_file(place)
+        place.parent.mkdir(parents=True, exist_ok=True)
         with _locked(new) as file, _removed_on_error(new):
             file.truncate(0)
             yield file
             file.flush()
             os.fsync(file.fileno())
-            new.replace(path)
+            new.replace(place)
     except OSError as error:
         raise store_error("write", path, error) from error
 
@@ -92,8 +118,9 @@ def check_place(path: Path) -> None:
                 kind = "a directory" if path.is_dir() else "no regular file"
                 raise StoreError(f"{path} is {kind}: a cassette is one file")
             next(calls_in(path), None)
-        _check_parent(path)
-        new_file(path).exists()  # a name that is too long is refused here
+        place = Path(os.path.realpath(path))
+        _check_parent(place)
+        new_file(place).exists()  # a name that is too long is refused here
     except OSError as error:
         raise store_error("write", path, error) from error
 
@@ -107,15 +134,15 @@ def _check_parent(path: Path) -> None:
         raise StoreError(f"cannot write {path}: nothing may be written in {there}")
 
 
-def _check_header(path: Path, line: bytes) -> None:
-    if line.rstrip(b"\n") == HEADER.rstrip(b"\n"):
-        return
+def _check_header(path: Path, line: bytes) -> bool:
+    """Whether the cassette that begins so holds grades of code."""
     try:
-        header = msgspec.json.decode(line)
+        found = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        header = None
-    if isinstance(header, dict) and header.get("format") == "agentv-cassette":
-        raise StoreError(
-            f"{path} was written by a newer agentv (format {header.get('version')}, this one knows {VERSION})"
-        )
-    raise StoreError(f"{path} is no cassette: its first line is not {HEADER.decode().strip()}")
+        found = None
+    if isinstance(found, dict) and found.get("format") == _FORMAT:
+        version = found.get("version")
+        if version in (1, VERSION):
+            return found.get("code") is True
+        raise StoreError(f"{path} was written by a newer agentv (format {version}, this one knows {VERSION})")
+    raise StoreError(f"{path} is no cassette: its first line is not {header(code=False).decode().strip()}")

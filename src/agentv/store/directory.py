@@ -45,6 +45,11 @@ def holds_run(path: Path) -> bool:
     return any((path / name).exists() and (path / name).stat().st_size for name in (RUN, INDEX, JOURNAL))
 
 
+def without_record(run: Path) -> str:
+    """What to say of a run whose `run.json` is not there."""
+    return f"the run {run.name} has no {RUN} any more: it was removed, and with it what was run"
+
+
 def read_document(path: Path) -> dict[str, Json]:
     """`run.json` or `summary.json`.
 
@@ -122,7 +127,8 @@ class RunDirectory:
         """
         path = path.absolute()
         if not (path / RUN).is_file():
-            raise StoreError(f"{path} holds no run: there is no {RUN} in it")
+            what = f"{path} holds no run: there is no {RUN} in it"
+            raise StoreError(without_record(path) if holds_run(path) else what)
         with _closing_on_error(_locked(path)) as lock:
             return cls(path, _run_id(read_document(path / RUN), path), lock, redactor or Redactor())
 

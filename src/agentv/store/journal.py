@@ -6,8 +6,9 @@ process loses none, a power cut at most those. Rows are buffered: one that is lo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from threading import Lock
 from types import TracebackType
 from typing import Self
@@ -19,6 +20,8 @@ from agentv.model.response import TargetResponse
 from agentv.model.trial import TrialResult
 from agentv.ports import Call
 from agentv.store.answers import HEADER, VERSION, anew_line, answer_line, row_seal, unsealed
+from agentv.store.counted import Counted
+from agentv.store.current import replaced_lines
 from agentv.store.directory import HISTORY, INDEX, JOURNAL, REJECTED, RunDirectory
 from agentv.store.encoding import to_json
 from agentv.store.heartbeat import Heartbeat
@@ -56,6 +59,7 @@ class Journal:
         self.mended = tuple(_mend(directory))
         self.damaged = 0
         self._recall: Recall | None = None
+        self._counted: Counted | None = None
         self._answers = LineFile(self._path / JOURNAL)
         self._index = LineFile(self._path / INDEX)
         self._rows: list[bytes] = []
@@ -69,6 +73,8 @@ class Journal:
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
         """Keep an answer: it is with the system when this returns."""
+        if answer.earlier and self.holds(call.key):
+            return
         case = call.request.case_id
         line = answer_line(call.key, case, answer)
         if self._redactor.found_in(line):
@@ -81,8 +87,14 @@ class Journal:
         self._heartbeat.wake()
 
     def kept(self, call: Call) -> TargetResponse | None:
-        """What this run was answered before it was gone on with, once that is recalled."""
-        return None if self._recall is None else self._recall.answer(call.key)
+        """What this run was answered before it was gone on with, once that is recalled.
+
+        It is an `earlier` one where a row tells its cost already.
+        """
+        found = None if self._recall is None else self._recall.answer(call.key)
+        if found is None or self._counted is None or call not in self._counted:
+            return found
+        return replace(found, earlier=True)
 
     def holds(self, key: str) -> bool:
         """Whether there is such an answer, by its hash alone: it is not read."""
@@ -106,7 +118,7 @@ class Journal:
             what = "was removed, emptied or replaced, so that nobody vouches for them"
             raise StoreError(f"{self._path / INDEX} holds rows, and {JOURNAL} {what}: begin a new run")
         if any(not recall.vouches_for(line.rstrip(b"\n")) for _, line in self._lines()):
-            moved = self._move(lambda row: not recall.vouches_for(row), REJECTED)
+            moved = self._move(lambda _, row: not recall.vouches_for(row), REJECTED)
             self.mended = (*self.mended, _rejected(moved))
         return len(recall)
 
@@ -120,14 +132,27 @@ class Journal:
             return 0
         self._answers.append(anew_line(sorted(set(wanted.values()))))
         self._answers.sync()
-        moved = self._move(lambda line: key_of_row(line) in wanted, HISTORY)
+        moved = self._move(lambda _, line: key_of_row(line) in wanted, HISTORY)
         self.recall()
         return moved
+
+    def retire(self, standing: Container[str]) -> int:
+        """Move the rows that do not count any more to `history.jsonl`; how many trials they are of.
+
+        Those are the rows of trials that do not stand, and of several rows of one trial all but the last.
+        """
+        replaced = replaced_lines(self._path / INDEX)
+        gone = {key for _, line in self._lines() if (key := key_of_row(line)) is not None and key not in standing}
+        if gone or replaced:
+            self._move(lambda number, line: number in replaced or key_of_row(line) in gone, HISTORY)
+        if self._recall is not None:
+            self._counted = Counted(self._recall, (line for _, line in read_lines(self._path / HISTORY)))
+        return len(gone)
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
         return read_lines(self._path / INDEX)
 
-    def _move(self, chosen: Callable[[bytes], bool], elsewhere: str) -> int:
+    def _move(self, chosen: Callable[[int, bytes], bool], elsewhere: str) -> int:
         self._index.close()
         try:
             return set_aside(self._path / INDEX, chosen, self._path / elsewhere)

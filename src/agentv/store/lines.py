@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -14,6 +14,10 @@ from agentv.foreign.refusals import store_error
 
 _READ_AHEAD = 1 << 17
 """Bytes; a row is about two kilobytes long, and the usual buffer holds four of them."""
+
+
+_AT_ONCE = 1 << 20
+"""Bytes that are counted at once."""
 
 
 class LineFile:
@@ -62,12 +66,12 @@ class LineFile:
         os.close(self._fd)
 
 
-def set_aside(path: Path, chosen: Callable[[bytes], bool], elsewhere: Path) -> int:
+def set_aside(path: Path, chosen: Callable[[int, bytes], bool], elsewhere: Path) -> int:
     """Move lines of a file to the end of another; how many. The file is whole at any moment: with them, or without.
 
     Args:
         path: of the file.
-        chosen: whether a line is moved, given without its end.
+        chosen: whether a line is moved, given its number from 1, and itself without its end.
         elsewhere: of the other file, which is made where it is missing.
 
     Raises:
@@ -77,8 +81,8 @@ def set_aside(path: Path, chosen: Callable[[bytes], bool], elsewhere: Path) -> i
     moved = 0
     try:
         with path.open("rb") as old, new.open("wb") as file, elsewhere.open("ab") as other:
-            for line in old:
-                here = not line.isspace() and chosen(line.rstrip(b"\n"))
+            for number, line in enumerate(old, 1):
+                here = not line.isspace() and chosen(number, line.rstrip(b"\n"))
                 moved += here
                 (other if here else file).write(line)
             for one in (other, file):
@@ -126,12 +130,49 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     Raises:
         StoreError: the file cannot be read.
     """
+    return ((number, line) for _, number, line in read_placed_lines(path))
+
+
+def read_placed_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """As `read_lines`, each also with the place where it begins, in bytes, which stands first."""
+    place = 0
     try:
         with path.open("rb", buffering=_READ_AHEAD) as file:
             for number, line in enumerate(file, 1):
                 if not line.isspace():
-                    yield number, line
+                    yield place, number, line
+                place += len(line)
     except FileNotFoundError:
         return
+    except OSError as error:
+        raise store_error("read", path, error) from error
+
+
+def lines_at(path: Path, places: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+    """The lines that begin at these places, in bytes, each with its place.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            for place in places:
+                file.seek(place)
+                yield place, file.readline()
+    except OSError as error:
+        raise store_error("read", path, error) from error
+
+
+def count_lines(path: Path) -> int:
+    """How many whole lines a file has; none where there is no file.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    try:
+        with path.open("rb", buffering=0) as file:
+            return sum(piece.count(b"\n") for piece in iter(lambda: file.read(_AT_ONCE), b""))
+    except FileNotFoundError:
+        return 0
     except OSError as error:
         raise store_error("read", path, error) from error

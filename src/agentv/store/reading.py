@@ -13,7 +13,7 @@ from agentv.model.cases import Gate
 from agentv.model.response import TokenUsage
 from agentv.model.suite import DEFAULT_THRESHOLD, Aggregate
 from agentv.model.trial import SCHEMA_VERSION, Status
-from agentv.store.lines import read_lines
+from agentv.store.lines import read_placed_lines
 
 
 class ErrorFacts(Struct, gc=False):
@@ -44,6 +44,7 @@ class RowFacts(Struct, gc=False):
     repeat: int = 1
     aggregate: Aggregate = "mean"
     reused: bool = False
+    alpha: float | None = None
     scores: Raw = Raw(b"[]")
     error: ErrorFacts | None = None
 
@@ -65,23 +66,39 @@ class _ScoreFacts(Struct, gc=False, rename={"passed": "pass"}):
 _scores = msgspec.json.Decoder(list[_ScoreFacts])
 _rows = msgspec.json.Decoder(RowFacts)
 
+row_in = _rows.decode
+"""The facts of a line. Raises `msgspec.DecodeError` or `UnicodeDecodeError` where it is no row."""
+
 
 def read_rows(path: Path) -> Iterator[RowFacts]:
     """The rows of an `index.jsonl`, one after the other; none where there is no file.
 
+    A last line that was cut off, or is being written, is passed over.
+
     Raises:
         StoreError: a line is no row, or a newer agentv wrote it; the text names the line.
     """
+    return (row for _, row in read_placed_rows(path))
+
+
+def read_placed_rows(path: Path) -> Iterator[tuple[int, RowFacts]]:
+    """As `read_rows`, each with the place where its line begins, in bytes."""
     decode = _rows.decode
-    for number, line in read_lines(path):
+    for place, number, line in read_placed_lines(path):
         try:
             row = decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            if is_torn(line):
+                return
             raise not_a_row(path, number, error) from error
         if row.schema_version > SCHEMA_VERSION:
-            known = f"(format {row.schema_version}, this one knows {SCHEMA_VERSION})"
-            raise StoreError(f"{path}:{number}: a newer agentv wrote this row {known}")
-        yield row
+            raise newer_row(path, number, row.schema_version)
+        yield place, row
+
+
+def is_torn(line: bytes) -> bool:
+    """Whether a line has no end: its writer was cut off, or is about to write the rest."""
+    return not line.endswith(b"\n")
 
 
 class _KeyOf(Struct, gc=False):
@@ -102,6 +119,12 @@ def key_of_row(line: bytes) -> str | None:
 def not_a_row(path: Path, number: int, error: Exception) -> StoreError:
     """What to say of a line that cannot be read."""
     return StoreError(f"{path}:{number}: this is no row of a run: {error}")
+
+
+def newer_row(path: Path, number: int, version: int) -> StoreError:
+    """What to say of a line whose format is not known yet."""
+    known = f"(format {version}, this one knows {SCHEMA_VERSION})"
+    return StoreError(f"{path}:{number}: a newer agentv wrote this row {known}")
 
 
 def finished_keys(path: Path) -> Iterator[str]:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from agentv.errors import StoreError
 from agentv.model.assertion import AssertionEntry, AssertionSettings
 from agentv.model.context import AssertionContext
 from agentv.model.grade import Check, Grade
-from agentv.model.message import messages_from_json
+from agentv.model.message import Message, messages_from_json
 from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse, TokenUsage
+from agentv.model.sampling import Stopped
 from agentv.model.span import Span
 from agentv.model.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
 from agentv.model.trial import Score, Trial, TrialResult
 from agentv.ports import Executor, Target
-from agentv.store.lines import read_lines
-from agentv.store.reading import not_a_row
+from agentv.store.lines import lines_at, read_lines
+from agentv.store.reading import is_torn, not_a_row
 
 Row = Mapping[str, Any]
 
@@ -28,7 +31,7 @@ def read_results(path: Path, root: str, without: Container[int] = ()) -> Iterato
     """The finished trials of an `index.jsonl`, in the order of their rows.
 
     They hold what rows hold: names, scores, checks and where assertions stand, but no options, secrets or settings,
-    so they can be shown and counted, and not be run.
+    so they can be shown and counted, and not be run. A last line that was cut off, or is being written, is passed over.
 
     Args:
         path: of the file; one that is missing holds nothing.
@@ -42,9 +45,31 @@ def read_results(path: Path, root: str, without: Container[int] = ()) -> Iterato
         if number in without:
             continue
         try:
-            yield _result(msgspec.json.decode(line, type=dict[str, Any]), root)
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+            yield _read(line, root)
+        except _NO_ROW as error:
+            if is_torn(line):
+                return
             raise not_a_row(path, number, error) from error
+
+
+def read_results_at(path: Path, root: str, places: Iterable[int]) -> Iterator[TrialResult]:
+    """As `read_results`: those whose rows begin at these places, in bytes, in their order.
+
+    Raises:
+        StoreError: no row begins there.
+    """
+    for place, line in lines_at(path, places):
+        try:
+            yield _read(line, root)
+        except _NO_ROW as error:
+            raise StoreError(f"{path}: no row of a run begins at byte {place}: {error}") from error
+
+
+_NO_ROW = (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError)
+
+
+def _read(line: bytes, root: str) -> TrialResult:
+    return _result(msgspec.json.decode(line, type=dict[str, Any]), root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +112,7 @@ def _result(row: Row, root: str) -> TrialResult:
         retries=tuple(Attempt(**retry) for retry in row.get("retries", ())),
         judge_token_usage=TokenUsage(**judged) if judged else None,
         reused=row.get("reused", False),
+        stopped=Stopped(**row["stopped"]) if "stopped" in row else None,
     )
 
 
@@ -111,6 +137,7 @@ def _trial(row: Row, root: str) -> Trial:
         row["test_id"],
         messages_from_json(row.get("input", ())),
         (),
+        expected_output=_reference(row.get("expected_output")),
         tags=tuple(row.get("tags", ())),
         metadata=row.get("metadata", {}),
         prompt_id=row.get("prompt_id"),
@@ -127,7 +154,13 @@ def _trial(row: Row, root: str) -> Trial:
         key=row["key"],
         repeat=row.get("repeat", 1),
         aggregate=row.get("aggregate", "mean"),
+        alpha=row.get("alpha"),
     )
+
+
+def _reference(text: str | None) -> tuple[Message, ...]:
+    """The reference answer: one message, whatever it was written as."""
+    return (Message("assistant", text),) if text else ()
 
 
 def _score(row: Row, root: str) -> Score:
@@ -151,5 +184,6 @@ def _span(source: str | None, root: str) -> Span | None:
     return Span(_absolute(path, root), int(line), 1, int(line), 1)
 
 
+@lru_cache(maxsize=1024)  # a few files stand in all rows of a run, and joining paths took a quarter of the time
 def _absolute(path: str, root: str) -> str:
     return str(Path(root, path))

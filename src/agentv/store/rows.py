@@ -1,22 +1,24 @@
 """The rows of `index.jsonl`, and how a finished trial becomes one (SPEC section 13).
 
 Beyond the keys of SPEC section 13, in their order, a row ends with those of `tags`, `judge_cost_usd`, `repeat`,
-`aggregate`, `conversation_id`, `turns`, `retries`, `judge_token_usage` and `reused` that say something: totals are
-computed from rows alone. A score ends with `error` where it errored. `input` and `output` of a conversation are its
-transcript; `turns` says what each call gave.
+`aggregate`, `conversation_id`, `turns`, `retries`, `judge_token_usage`, `reused`, `expected_output`, `alpha` and
+`stopped` that say something: totals are computed from rows alone, and so are views. A score ends with `error` where it
+errored. `input` and `output` of a conversation are its transcript; `turns` says what each call gave.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
 from agentv.model.grade import Check
-from agentv.model.message import Message
+from agentv.model.message import Message, reference_text
 from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse, TokenUsage
-from agentv.model.suite import Aggregate
+from agentv.model.sampling import Why
+from agentv.model.suite import Aggregate, Case
 from agentv.model.trial import SCHEMA_VERSION, Score, Status, TrialResult
 from agentv.model.values import JsonObject
 
@@ -75,6 +77,16 @@ class TurnRow(Struct, gc=False):
     messages: Sequence[JsonObject] | UnsetType = UNSET
 
 
+class StoppedRow(Struct, gc=False):
+    """Why a case got no more samples."""
+
+    why: Why
+    samples: int
+    passed: int
+    low: float
+    high: float
+
+
 class Row(Struct, gc=False):
     """One finished trial, its keys in the order of SPEC section 13. Durations are milliseconds, costs US dollars."""
 
@@ -109,6 +121,9 @@ class Row(Struct, gc=False):
     retries: Sequence[RetryRow] | UnsetType = UNSET
     judge_token_usage: TokenUsage | UnsetType = UNSET
     reused: bool | UnsetType = UNSET
+    expected_output: str | UnsetType = UNSET
+    alpha: float | UnsetType = UNSET
+    stopped: StoppedRow | UnsetType = UNSET
 
 
 class Places(dict[str, str]):
@@ -160,7 +175,15 @@ def row_of(result: TrialResult, places: Places) -> Row:
         [_retry_row(attempt) for attempt in result.retries] if result.retries else UNSET,
         UNSET if result.judge_token_usage is None else result.judge_token_usage,
         result.reused or UNSET,
+        _reference(case) or UNSET if case.expected_output or case.turns else UNSET,
+        UNSET if trial.alpha is None else trial.alpha,
+        UNSET if result.stopped is None else StoppedRow(*astuple(result.stopped)),
     )
+
+
+def _reference(case: Case) -> str:
+    """What the output is held against, as text: of a case with turns the reference of the last one."""
+    return reference_text(case.turns[-1].expected_output if case.turns else case.expected_output)
 
 
 def _failure_row(failure: Failure) -> FailureRow:

@@ -6,16 +6,26 @@ what was spent is summed over all of them.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import msgspec
+
+from agentv.errors import StoreError
+from agentv.foreign.refusals import store_error
 from agentv.model.response import TokenUsage
+from agentv.model.sampling import EarlyStops, Why
 from agentv.model.summary import Counts, Group, Summary
 from agentv.stats.proportion import wilson_interval
 from agentv.store.directory import SUMMARY, RunDirectory
 from agentv.store.reading import RowFacts
 from agentv.store.tally import STATUSES, CaseOutcome, Profile, Tally, counts_of
+
+if TYPE_CHECKING:
+    from agentv.store.samples import SamplesTally
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +49,7 @@ def summarize(
     run_id: str,
     planned: Planned,
     duration_ms: float,
-    current: Container[str] | None = None,
+    processes: int = 1,
     replaced: Iterable[RowFacts] = (),
 ) -> Summary:
     """The totals over the rows of a run.
@@ -49,29 +59,33 @@ def summarize(
         run_id: of the run that they are of.
         planned: how much there was to do.
         duration_ms: how long the run took; rows overlap in time, so they cannot say it.
-        current: keys of the trials that the run consists of; a row with another key was made from an older text of
-            its case and counts for nothing but what it cost. None: every row is current.
-        replaced: rows in whose place newer ones stand; they count for what they cost.
+        processes: how many it took, one after the other.
+        replaced: rows that do not count any more, but for what they cost.
     """
     tally, spent = Tally(), _Spent()
     for row in replaced:
         spent.add(row)
     for row in rows:
         spent.add(row)
-        if current is None or row.key in current:
-            tally.add(row)
+        tally.add(row)
     cases = _Outcomes()
     groups: dict[Profile, _Outcomes] = defaultdict(_Outcomes)
+    repeated: SamplesTally | None = None
+    early = _EarlyStops()
     for case in tally.cases():
         cases.add(case)
+        early.add(case)
         groups[case.profile].add(case)
+        if case.samples is not None:
+            repeated = repeated or _samples_tally()
+            repeated.add(case.samples)
     whole = cases.group(planned.cases)
     judged = whole.cases.passed + whole.cases.failed
     found = groups.items()
     return Summary(
         run_id=run_id,
         cases=whole.cases,
-        trials=tally.trials(planned.trials),
+        trials=tally.trials(planned.trials - early.spared),
         pass_rate=whole.pass_rate,
         pass_rate_interval=wilson_interval(whole.cases.passed, judged) if judged else None,
         mean_score=whole.mean_score,
@@ -80,13 +94,22 @@ def summarize(
         token_usage=spent.targets.tokens,
         duration_ms=duration_ms,
         judge_token_usage=spent.judges.tokens,
+        processes=processes,
         unpriced_trials=spent.targets.unpriced,
         judge_unpriced_trials=spent.judges.unpriced,
         by_suite=_grouped(((profile.suite, one) for profile, one in found), planned.by_suite),
         by_target=_grouped(((profile.target, one) for profile, one in found), planned.by_target),
         by_prompt=_grouped(((profile.prompt, one) for profile, one in found if profile.prompt is not None), {}),
         by_tag=_grouped(((tag, one) for profile, one in found for tag in profile.tags), planned.by_tag),
+        samples=None if repeated is None else repeated.samples(),
+        early_stops=early.found(),
     )
+
+
+def _samples_tally() -> SamplesTally:
+    from agentv.store.samples import SamplesTally
+
+    return SamplesTally()
 
 
 def write_summary(directory: RunDirectory, summary: Summary) -> None:
@@ -96,6 +119,20 @@ def write_summary(directory: RunDirectory, summary: Summary) -> None:
         StoreError: the system refuses.
     """
     directory.write(SUMMARY, summary.as_json())
+
+
+def read_summary(path: Path) -> Summary:
+    """What a `summary.json` says; keys that this agentv does not know are passed over.
+
+    Raises:
+        StoreError: it cannot be read, or is no summary.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Summary)
+    except OSError as error:
+        raise store_error("read", path, error) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StoreError(f"cannot read {path}: it is no summary of a run: {error}") from error
 
 
 class _Outcomes:
@@ -127,6 +164,32 @@ class _Outcomes:
             # trials end in any order, and the last bits of a sum depend on it
             mean_score=round(self.score / self.scored, 12) if self.scored else None,
         )
+
+
+class _EarlyStops:
+    """The cases whose samples may end early."""
+
+    def __init__(self) -> None:
+        self.spared = 0
+        self._alpha = 0.0
+        self._whys: Counter[Why | None] = Counter()
+        self._samples = 0
+
+    def add(self, case: CaseOutcome) -> None:
+        if case.early is None:
+            return
+        self._alpha = max(self._alpha, case.profile.alpha or 0.0)
+        self._whys[case.early.why] += 1
+        self._samples += case.early.samples
+        if case.early.why is not None:
+            self.spared += max(0, case.profile.repeat - case.early.samples)
+
+    def found(self) -> EarlyStops | None:
+        whys = self._whys
+        if not whys:
+            return None
+        decided = whys["above"] + whys["below"] + whys["gate"]
+        return EarlyStops(self._alpha, decided, whys["undecided"], self._samples, self.spared)
 
 
 def _grouped(found: Iterable[tuple[str, _Outcomes]], planned: Mapping[str, int]) -> dict[str, Group]:

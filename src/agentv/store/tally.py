@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import NamedTuple, get_args
 
-from agentv.model.cases import Gate, Sample, case_verdict
+from agentv.model.cases import Gate, Sample
+from agentv.model.sampling import Why
 from agentv.model.suite import Aggregate
 from agentv.model.summary import Counts
 from agentv.model.trial import Status
+from agentv.stats.deciding import Rule, stopped_by, verdict_over
 from agentv.store.hashes import NumberedHashes
 from agentv.store.reading import RowFacts
 
@@ -29,15 +31,44 @@ class Profile(NamedTuple):
     threshold: float
     repeat: int
     aggregate: Aggregate
+    alpha: float | None = None
+
+    @property
+    def rule(self) -> Rule:
+        """How samples become the verdict of a case."""
+        return Rule(self.repeat, self.threshold, self.aggregate, self.alpha)
+
+
+class Early(NamedTuple):
+    """Of a case whose samples may end early: how many there were, and why there are no more; None: some are to come."""
+
+    samples: int
+    why: Why | None
+
+
+class CaseSamples(NamedTuple):
+    """Of one case on one target: how many samples were judged, and how many of them passed."""
+
+    test_id: str
+    suite: str
+    target: str
+    prompt_id: str | None
+    judged: int
+    passed: int
 
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """The verdict of one case on one target, and the mean score of its samples; None where it was not judged."""
+    """The verdict of one case on one target, and the mean score of its samples; None where it was not judged.
+
+    `samples` is there of a case with several, `early` of one whose samples may end early.
+    """
 
     status: Status
     score: float | None
     profile: Profile
+    samples: CaseSamples | None = None
+    early: Early | None = None
 
 
 class Tally:
@@ -49,7 +80,7 @@ class Tally:
         self._scores = array("d")
         self._profile_of = array("I")
         self._profiles: dict[tuple[object, ...], int] = {}
-        self._samples: dict[int, list[int]] = {}
+        self._samples: dict[int, tuple[str, list[int]]] = {}
         self._gates: dict[int, tuple[Gate, ...]] = {}
 
     def add(self, row: RowFacts) -> None:
@@ -80,30 +111,38 @@ class Tally:
             profile = profiles[number]
             if profile.repeat == 1:
                 yield CaseOutcome(STATUSES[code], _known(score), profile)
-        for numbers in self._samples.values():
+        for test_id, numbers in self._samples.values():
             current = [number for number in numbers if profiles[self._profile_of[number]].repeat > 1]
             if current:
-                yield self._repeated(current, profiles[self._profile_of[current[-1]]])
+                yield self._repeated(test_id, current, profiles[self._profile_of[current[-1]]])
 
     def _profile(self, row: RowFacts) -> int:
-        key = (row.suite, row.target, row.prompt_id, row.tags, row.threshold, max(row.repeat, 1), row.aggregate)
+        repeat = max(row.repeat, 1)
+        key = (row.suite, row.target, row.prompt_id, row.tags, row.threshold, repeat, row.aggregate, row.alpha)
         return self._profiles.setdefault(key, len(self._profiles))
 
     def _add_sample(self, case: int, number: int, row: RowFacts) -> None:
-        numbers = self._samples.setdefault(case, [])
+        _, numbers = self._samples.setdefault(case, (row.test_id, []))
         if number not in numbers:
             numbers.append(number)
         self._gates[number] = row.gates
 
-    def _repeated(self, numbers: list[int], profile: Profile) -> CaseOutcome:
+    def _repeated(self, test_id: str, numbers: list[int], profile: Profile) -> CaseOutcome:
         scores = [_known(self._scores[number]) for number in numbers]
         samples = [
             Sample(STATUSES[self._codes[number]], score, self._gates.get(number, ()))
             for number, score in zip(numbers, scores, strict=True)
         ]
-        verdict = case_verdict(samples, repeat=profile.repeat, threshold=profile.threshold, aggregate=profile.aggregate)
+        verdict = verdict_over(samples, profile.rule)
         known = [score for score in scores if score is not None]
-        return CaseOutcome(verdict, sum(known) / len(known) if known else None, profile)
+        passed = sum(sample.status == "passed" for sample in samples)
+        judged = passed + sum(sample.status == "failed" for sample in samples)
+        counted = CaseSamples(test_id, profile.suite, profile.target, profile.prompt, judged, passed)
+        early = None
+        if profile.alpha is not None:
+            stopped = stopped_by(samples, profile.rule)
+            early = Early(len(samples), stopped.why if stopped is not None else None)
+        return CaseOutcome(verdict, sum(known) / len(known) if known else None, profile, counted, early)
 
 
 def _known(score: float) -> float | None:

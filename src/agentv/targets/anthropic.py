@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+from agentv.model.budget import Ceiling
 from agentv.model.message import Message
 from agentv.model.response import CallFailure, Failure, TargetResponse
 from agentv.model.suite import TargetSpec
@@ -21,6 +22,7 @@ from agentv.targets.answers import parsed
 from agentv.targets.anthropic_messages import conversation, tool_choice_in, tools_in
 from agentv.targets.anthropic_replies import response_of
 from agentv.targets.anthropic_schemas import accepted
+from agentv.targets.ceilings import Asked
 from agentv.targets.extra_keys import extra_faults
 from agentv.targets.model_calls import (
     broken_off,
@@ -146,6 +148,15 @@ class Anthropic(ProviderSettings):
     def elsewhere(self) -> str | None:
         """A server that is not Anthropic's."""
         return outside(self.base_url, "anthropic.com")
+
+    def ceiling(self, request: TargetRequest) -> Ceiling:
+        """By the price list, and the tokens that an answer may have."""
+        return self._asked().ceiling(request)
+
+    def _asked(self) -> Asked:
+        longest = self.max_tokens or MAX_TOKENS + (self.budget or 0)
+        besides = (self.system, self.tools, self.response_format)
+        return Asked(self.elsewhere() or "anthropic", self.model, longest, self.extra, besides)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a client of its own, whose connections are opened by its calls."""

@@ -17,6 +17,7 @@ class Echo(ProviderSettings):
     """Answers with the prompt."""
 
     short: ClassVar[str | None] = None
+    free: ClassVar[bool] = True
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that needs nothing."""

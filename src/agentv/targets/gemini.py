@@ -6,11 +6,12 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from agentv.foreign.proxies import proxy_for
+from agentv.model.budget import Ceiling
 from agentv.model.message import Message
 from agentv.model.response import CallFailure, Embeddings, Failure, TargetResponse
 from agentv.model.suite import TargetSpec
@@ -21,6 +22,7 @@ from agentv.registry.fields import Between, Doc, Fault, Fraction, FromEnvironmen
 from agentv.registry.types import ProviderSettings
 from agentv.targets.answer_format import format_faults, schema_in
 from agentv.targets.answers import parsed
+from agentv.targets.ceilings import Asked
 from agentv.targets.connection import RedirectError, refuse_redirects, unlimited_session
 from agentv.targets.extra_keys import extra_faults
 from agentv.targets.gemini_contents import conversation, tool_config_in, tools_in
@@ -119,6 +121,20 @@ class Gemini(ProviderSettings):
     def elsewhere(self) -> str | None:
         """A server that is not Google's."""
         return outside(self.base_url, "googleapis.com")
+
+    def ceiling(self, request: TargetRequest) -> Ceiling:
+        """By the price list, and the tokens that an answer may have."""
+        return self._asked().ceiling(request)
+
+    def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
+        """By the price list: the API does not tell their tokens."""
+        model = self.embedding_model or _embedding_model(self.model)
+        return replace(self._asked(), model=model).ceiling_of_vectors(texts)
+
+    def _asked(self) -> Asked:
+        besides = (self.system, self.tools, self.response_format)
+        model = self.model.removeprefix("models/")
+        return Asked(self.elsewhere() or "google", model, self.max_tokens, self.extra, besides)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a client of its own, whose connections are opened by its calls."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from agentv.model.budget import Ceiling
 from agentv.model.response import CallFailure, Failure, TargetResponse
 from agentv.model.suite import TargetSpec, Variable
 from agentv.model.values import Json, JsonObject
@@ -18,6 +19,7 @@ from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Between, Doc, Fault, Fraction, Nonempty, Secret, Text, Verbatim
 from agentv.registry.types import ProviderSettings
 from agentv.targets.answer_format import JSON_OBJECT, format_faults, schema_in
+from agentv.targets.ceilings import Asked
 from agentv.targets.connection import refuse_redirects, unlimited_session
 from agentv.targets.extra_keys import extra_faults
 from agentv.targets.litellm_failures import failure_in
@@ -123,6 +125,16 @@ class LiteLLM(ProviderSettings):
         """The address that the settings say, or the process to the library. It may be the provider's own as well."""
         said = self.base_url or self.extra.get("api_base") or self.extra.get("base_url")
         return outside(said if isinstance(said, str) else address_for(self.model))
+
+    def ceiling(self, request: TargetRequest) -> Ceiling:
+        """By the price list, and the tokens that an answer may have."""
+        return self._asked().ceiling(request)
+
+    def _asked(self) -> Asked:
+        provider, _, model = self.model.partition("/")
+        besides = (self.system, self.tools, self.response_format)
+        prices = self.elsewhere() or _PRICED_AS.get(provider, provider)
+        return Asked(prices, model or self.model, self.max_tokens, self.extra, besides)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a pool of connections of its own, for those providers that LiteLLM asks over aiohttp."""

@@ -25,6 +25,7 @@ class Mock(ProviderSettings):
     """Answers with text that is written in the file."""
 
     short: ClassVar[str | None] = "response"
+    free: ClassVar[bool] = True
 
     response: Annotated[Json, Verbatim(), Doc("the answer to every case; an object or a list answers as JSON")] = None
     responses: Annotated[

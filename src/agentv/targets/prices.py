@@ -32,3 +32,20 @@ def cost_of(provider: str, model: str, usage: TokenUsage | None, *, cache_writte
         return float(calc_price(asked, model, provider_id=provider).total_price)
     except (LookupError, ValueError):  # no such provider or model; counts that contradict each other
         return None
+
+
+def window_of(provider: str, model: str) -> int | None:
+    """Tokens that a model takes at most, its answer included; None where the price list does not know.
+
+    Args:
+        provider: as for `cost_of`.
+        model: as for `cost_of`.
+    """
+    from genai_prices.data_snapshot import get_snapshot
+
+    by_name, by_address = (None, provider) if "://" in provider else (provider, None)
+    try:
+        _, found = get_snapshot().find_provider_model(model, None, by_name, by_address)
+    except (LookupError, ValueError):
+        return None
+    return found.context_window

@@ -22,6 +22,7 @@ class Replay(ProviderSettings):
     """Answers with what was recorded; a case without a recording is an error."""
 
     short: ClassVar[str | None] = "fixtures"
+    free: ClassVar[bool] = True
 
     fixtures: Annotated[
         FilePath, Doc("JSONL of rows with `test_id` (or `id`) and `output`, and where known `sample`, `token_usage`, …")

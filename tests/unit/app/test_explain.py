@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from agentv import sdk
+from agentv.app.excerpts import source_of
 from agentv.app.explain import FOLDER, GROUPS, explanation, explanations
 from agentv.app.validate import validate
 from agentv.app.wiring import registries
-from agentv.cli.printing import source_of
 from agentv.codes import CODES, FILES, RUNS
 from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.reports.diagnostics import render_diagnostics
@@ -57,6 +57,7 @@ WITHOUT_EXAMPLE = {
     "file-changed": "it needs somebody who writes into the file at the right moment",
     "http-status": "it needs a server",
     "internal-error": "no file leads to it",
+    "budget-spent": "the trial that it ends leaves no result: a larger budget runs it",
     "interrupted": "it takes somebody who types Ctrl-C",
     "judge-empty-output": "no file leads to it without a server",
     "no-javascript-runtime": "it depends on the machine",

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentv.model.conversation import Turn
 from agentv.model.grade import Check, Grade
 from agentv.model.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.redaction import Redactor
@@ -106,7 +107,18 @@ def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
         turns=(TargetResponse(TOLD, (Message("assistant", TOLD),), attempts=(Attempt("timeout", TOLD, 1.0),)),),
         retries=(Attempt("timeout", TOLD, 1.0, 2.0),),
     )
-    result = replace(result, trial=replace(subject, case=replace(subject.case, conversation_id=TOLD)))
+    result = replace(
+        result,
+        trial=replace(
+            subject,
+            case=replace(
+                subject.case,
+                conversation_id=TOLD,
+                expected_output=(Message("assistant", TOLD),),
+                turns=(Turn((), expected_output=(Message("assistant", TOLD),)),),
+            ),
+        ),
+    )
     clean = redactor.redact_result(result)
     assert clean.scores[0].entry.name == f"contains: {KEPT}"
     assert clean.trial.case.id == clean.trial.target.name == clean.trial.suite.name == KEPT
@@ -123,6 +135,8 @@ def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
         clean.retries,
         clean.trial.case.conversation_id,
         clean.trial.case.metadata,
+        clean.trial.case.expected_output,
+        [turn.expected_output for turn in clean.trial.case.turns],
         clean.scores[0].grade,
     )
     assert SECRET not in repr(shown)

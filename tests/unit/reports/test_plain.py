@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from agentv.model.response import Failure
 from agentv.reports.plain import progress_line, render_plain
+from agentv.reports.samples import SHOWN
 from agentv.reports.view import KEPT, RunView
+from agentv.store.samples import SamplesTally
+from agentv.store.tally import CaseSamples
 from doubles.trials import finished, scored, trial
 from doubles.views import LOOKS, SUMMARY, run_view
 
@@ -67,3 +71,12 @@ def test_what_was_held_back_says_why_and_a_failed_turn_which_it_is():
         "  evals/refund.eval.yaml:14: failed: turn 2: contains 'Ann'",
         "NOT RUN case-2: dependency-not-passed: 'case-1', which it depends on, failed",
     ]
+
+
+def test_samples_are_a_line_each_and_many_are_not_all_listed():
+    tally = SamplesTally()
+    for number in range(SHOWN + 1):
+        tally.add(CaseSamples(f"c{number:03}", "s", "gpt", None, 2, 1))
+    lines = render_plain(RunView(1), replace(SUMMARY, samples=tally.samples()), **LOOKS).split("\n")
+    assert lines[0].startswith("SAMPLES c000: 1 of 2 passed, 50.0%")
+    assert lines[SHOWN] == "and 1 more case that does not always pass, in summary.json"

@@ -2,14 +2,18 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pyte
 import pytest
 
 from agentv.model.response import Failure
+from agentv.reports.samples import HEADING
 from agentv.reports.terminal import SHOWN, LiveProgress, render_terminal
 from agentv.reports.view import RunView
+from agentv.store.samples import SamplesTally
+from agentv.store.tally import CaseSamples
 from doubles.trials import finished, trial
 from doubles.views import LOOKS, SUMMARY, run_view
 
@@ -127,3 +131,16 @@ def test_what_was_held_back_stands_under_a_heading_of_its_own():
     assert text.startswith("Not run, because of others (1)\n")
     assert "case-1" in text
     assert "dependency-not-passed: 'login'" in text
+
+
+def test_samples_stand_under_a_heading_with_their_rates_and_flaky_ones_marked():
+    tally = SamplesTally()
+    for name, passed in (("steady", 5), ("coin", 3)):
+        tally.add(CaseSamples(name, "s", "gpt", None, 5, passed))
+    text = render_terminal(RunView(1), replace(SUMMARY, samples=tally.samples()), color=False, width=120, **LOOKS)
+    lines = [" ".join(line.split()) for line in text.split("\n")]
+    assert lines[0] == f"{HEADING} (1)"
+    assert lines[2].startswith("coin ~ 3 of 5 passed, 60.0% (95% interval 23.1% to 88.2%)")
+    assert "always passed: 1 case with 5 samples (95% interval of the rate of each 56.6% to 100.0%)" in lines
+    assert "steady" not in text
+    assert "flaky: 1 of 2 cases (50.0%, 95% interval 9.5% to 90.5%)" in lines

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
-from agentv.model.grade import Check
+from agentv.model.assertion import AssertionEntry, AssertionSettings
+from agentv.model.grade import Check, Grade
+from agentv.model.span import Span
+from agentv.model.trial import Score
 from agentv.reports.view import KEPT, OUTPUT_KEPT, RunView
 from agentv.reports.words import check, reason
-from doubles.trials import FILE, errored_score, finished, graded, scored, trial
+from doubles.trials import FILE, Looks, entry, errored_score, finished, graded, scored, trial
 
 
 def view_of(*results):
@@ -147,3 +152,25 @@ def test_a_check_that_says_no_more_than_the_type_is_shown_by_the_name():
     result = finished("failed", scores=[scored(False, kind="python", looks_for="len(output) > 9", text="python")])
     (failed,) = view_of(result).trials("failed")
     assert check(failed.findings[0]) == "python: len(output) > 9"
+
+
+def test_a_check_of_a_set_stands_at_the_assertion_that_it_is_of():
+    inner = entry("contains", "'x'", line=21)
+    nested = AssertionEntry("assert-set", Holding((inner,)), AssertionSettings(name="nested"), Span(FILE, 20, 1, 20, 2))
+    others = (entry("contains", "'y'", line=19), nested)
+    outer = AssertionEntry("assert-set", Holding(others), AssertionSettings(name="outer"), Span(FILE, 18, 1, 18, 2))
+    said = ["contains: 'y': no y", "not: nested: contains: 'x': no x", "nested: of its own", "nothing known"]
+    grade = Grade(0.0, False, tuple(Check(text, False) for text in said))
+    (shown,) = view_of(finished("failed", scores=[Score(outer, grade, 0.1)])).trials("failed")
+    assert [one.source for one in shown.findings] == [(FILE, 19), (FILE, 21), (FILE, 20), (FILE, 18)]
+
+
+@dataclass(frozen=True)
+class Holding(Looks):
+    """A set, only looked at."""
+
+    assert_: tuple[AssertionEntry, ...] = ()
+
+    def __init__(self, inner):
+        object.__setattr__(self, "assert_", inner)
+        object.__setattr__(self, "looks_for", "")

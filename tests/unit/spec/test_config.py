@@ -63,7 +63,7 @@ def test_placeholders_are_of_the_environment(tmp_path):
         ("run:\nx-free: 1\n", []),
         ("prompts_dir: [a]\nthreshold: 2\n", [("bad-value", 1), ("bad-value", 2)]),
         ("prompts_dir: ' '\n", [("missing-value", 1)]),
-        ("run: {budget_usd: 1, max_errors: 0}\n", [("not-yet", 1), ("bad-value", 1)]),
+        ("run: {budget_usd: 0, max_errors: 0}\n", [("bad-value", 1), ("bad-value", 1)]),
         ("target: {\n", [("bad-yaml", 2)]),
     ],
 )

@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from agentv.errors import StoreError
+from agentv.model.conversation import Turn
 from agentv.model.grade import Check
 from agentv.model.message import Message, ToolCall
 from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse, TokenUsage
 from agentv.reports.view import RunView
 from agentv.store.encoding import to_json
-from agentv.store.results import read_results
+from agentv.store.results import read_results, read_results_at
 from agentv.store.rows import Places, row_of
 from doubles.trials import ROOT, errored_score, finished, graded, scored, trial
 
@@ -21,7 +22,13 @@ def in_conversation(made, identity):
     return replace(made, case=replace(made.case, conversation_id=identity))
 
 
+def held_against(made, *texts, turns=()):
+    reference = tuple(Message("assistant", text) for text in texts)
+    return replace(made, case=replace(made.case, expected_output=reference, turns=turns))
+
+
 RESULTS = [
+    finished(trial=held_against(trial("r"), "Within", "30 days.")),
     finished(trial=trial("a", tags=("smoke",)), cost_usd=0.5, token_usage=TokenUsage(1, 2, 3), metadata={"k": [1]}),
     finished(
         "failed", trial=trial("b", repeat=2, sample=2, aggregate="pass_any"), scores=[scored(False, required=True)]
@@ -57,7 +64,7 @@ def test_a_trial_that_was_read_back_makes_the_same_row(tmp_path):
 
 def test_a_trial_that_was_read_back_shows_the_same_findings(tmp_path):
     path = written(tmp_path / "index.jsonl", RESULTS)
-    before, after = RunView(5), RunView(5)
+    before, after = RunView(8), RunView(8)
     for result in RESULTS:
         before.add(result)
     for result in read_results(path, ROOT):
@@ -66,7 +73,7 @@ def test_a_trial_that_was_read_back_shows_the_same_findings(tmp_path):
         assert [(one.test_id, one.findings) for one in after.trials(kind)] == [
             (one.test_id, one.findings) for one in before.trials(kind)
         ]
-    assert (after.passed, after.failed, after.errored, after.noted) == (3, 1, 3, 1)
+    assert (after.passed, after.failed, after.errored, after.noted) == (4, 1, 3, 1)
     assert after.cost_usd == 0.75
 
 
@@ -92,3 +99,29 @@ def test_the_answers_to_turns_are_read_back(tmp_path):
     assert [answer.output for answer in result.turns] == ["One", "Two"]
     assert result.turns[1].messages == SPOKEN
     assert result.trial.case.conversation_id == "talk"
+
+
+def test_the_reference_is_read_back_as_one_message(tmp_path):
+    (result,) = read_results(written(tmp_path / "index.jsonl", RESULTS[:1]), ROOT)
+    assert result.trial.case.expected_output == (Message("assistant", "Within\n\n30 days."),)
+
+
+def test_an_answer_to_turns_is_held_against_the_reference_of_the_last(tmp_path):
+    turns = tuple(Turn((), expected_output=(Message("assistant", text),)) for text in ("one", "two"))
+    result = finished(trial=held_against(trial("t"), turns=turns))
+    (again,) = read_results(written(tmp_path / "index.jsonl", [result]), ROOT)
+    assert again.trial.case.expected_output == (Message("assistant", "two"),)
+
+
+def test_a_last_line_that_was_cut_off_is_passed_over(tmp_path):
+    path = written(tmp_path / "index.jsonl", RESULTS[:2])
+    path.write_bytes(path.read_bytes()[:-30])
+    assert [result.trial.case.id for result in read_results(path, ROOT)] == ["r"]
+
+
+def test_rows_are_read_where_they_begin(tmp_path):
+    path = written(tmp_path / "index.jsonl", RESULTS)
+    place = path.read_bytes().index(b"\n") + 1
+    assert [result.trial.case.id for result in read_results_at(path, ROOT, [place, 0])] == ["a", "r"]
+    with pytest.raises(StoreError, match="no row of a run begins at byte 5"):
+        list(read_results_at(path, ROOT, [5]))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentv.errors import StoreError
 from agentv.model.response import TokenUsage
 from agentv.model.summary import Counts
 from agentv.stats.proportion import wilson_interval
@@ -16,7 +17,7 @@ from agentv.store.directory import RunDirectory
 from agentv.store.encoding import to_json
 from agentv.store.reading import RowFacts, read_rows
 from agentv.store.rows import Places, row_of
-from agentv.store.summary import Planned, summarize, write_summary
+from agentv.store.summary import Planned, read_summary, summarize, write_summary
 from doubles.trials import ROOT, finished, scored, trial
 
 _SPENT = ("cost_usd", "judge_cost_usd", "token_usage", "judge_token_usage")
@@ -72,6 +73,19 @@ def test_samples_make_one_case():
     assert found.mean_score == 0.9
 
 
+def test_samples_say_how_often_a_case_passes():
+    rows = [row("passed", sample=1, repeat=3), row("failed", sample=2, repeat=3), row("errored", sample=3, repeat=3)]
+    found = summary(*rows, row("passed", "alone"), row("passed", sample=2, repeat=3))  # sample 2 was done again
+    assert (found.samples.cases, found.samples.flaky) == (1, 0)
+    (case,) = found.samples.by_case
+    assert (case.test_id, case.judged, case.passed) == ("a", 2, 2)
+    assert found.as_json()["samples"]["by_case"][0]["pass_rate"] == 1.0
+
+
+def test_without_samples_the_summary_has_no_word_of_them():
+    assert "samples" not in summary(row("passed")).as_json()
+
+
 @pytest.mark.parametrize(
     ("aggregate", "status"),
     [("mean", "failed"), ("pass_any", "passed"), ("pass_all", "failed"), ("majority", "passed")],
@@ -110,13 +124,6 @@ def test_the_last_row_of_a_trial_counts_and_money_is_summed():
     assert found.cost_usd == 0.3
     reverse = summary(row("passed", sample=2, repeat=2), row(sample=1, repeat=2), row("errored", sample=2, repeat=2))
     assert reverse.cases == Counts(1, 0, 0, 1, 0)
-
-
-def test_a_row_of_an_older_text_counts_for_nothing_but_its_cost():
-    rows = [row("passed", key="old", cost_usd=0.5), row("failed", "b", key="new")]
-    found = summary(*rows, planned=Planned(2, 2), current={"new"})
-    assert found.cases == Counts(2, 0, 1, 0, 1)
-    assert found.cost_usd == 0.5
 
 
 def test_a_case_that_is_no_longer_repeated_counts_once():
@@ -222,6 +229,7 @@ def test_summary_json_is_what_section_13_says(tmp_path):
         "judge_token_usage": None,
         "unpriced_trials": 0,
         "judge_unpriced_trials": 0,
+        "processes": 1,
         "by_suite": {"refunds": group},
         "by_target": {"gpt": group},
         "by_prompt": {},
@@ -250,3 +258,18 @@ def test_a_case_counts_once_for_each_prompt():
         "brief": (1, 1.0),
         "long": (2, 0.75),
     }
+
+
+def test_a_summary_is_read_back_as_it_was_written(tmp_path):
+    found = summary(row("passed", "a", tags=("x",), cost_usd=0.5), row("failed", "b", token_usage=TokenUsage(1, 2, 3)))
+    with RunDirectory.create(tmp_path, NOW) as directory:
+        write_summary(directory, found)
+    assert read_summary(directory.path / "summary.json") == found
+
+
+@pytest.mark.parametrize("text", [None, "{", "[]", '{"run_id": 7}'])
+def test_what_is_no_summary_is_told(tmp_path, text):
+    if text is not None:
+        (tmp_path / "summary.json").write_text(text)
+    with pytest.raises(StoreError, match=r"summary\.json"):
+        read_summary(tmp_path / "summary.json")

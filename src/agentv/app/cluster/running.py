@@ -13,7 +13,7 @@ from agentv.app.cluster.files import needed_files
 from agentv.app.cluster.packing import Luggage
 from agentv.app.cluster.parcels import Terms
 from agentv.app.cluster.trials import ClusterTrials
-from agentv.app.preparation import Prepared, caches, workers_of
+from agentv.app.preparation import Prepared, budget_of, caches, workers_of
 from agentv.app.wiring import Answers
 from agentv.engine.executor import TrialExecutor
 from agentv.engine.services import World
@@ -29,9 +29,13 @@ async def crew_of(prepared: Prepared) -> AsyncIterator[Elsewhere]:
     """Workers for a run, ended when it has.
 
     Raises:
-        UsageError: there is no cluster, its workers lack what trials need, or a target cannot be asked from there.
+        UsageError: there is no cluster, its workers lack what trials need, a target cannot be asked from there, or
+            there is a budget.
     """
     _check_targets(prepared)
+    if budget_of(prepared) != (None, None):
+        hint = "--max-errors and --limit bound a run on a cluster; a provider can bound what a key spends"
+        raise UsageError("a budget and --executor ray: workers do not know what the others spend", hint)
     at_once = workers_of(prepared)
     with cluster(prepared.settings.process_env.get(ADDRESS)) as ray:
         free = int(ray.available_resources().get("CPU", 0))

@@ -6,31 +6,44 @@ from pathlib import Path
 
 from agentv.errors import UsageError
 from agentv.spec.files import shown
-from agentv.store.directory import RUN, results_directory
+from agentv.store.directory import RUN, holds_run, results_directory, without_record
 
 
 def find_run(named: str, root: Path, out: str | None = None, *, doing: str = "resume") -> Path:
     """The directory of a run: an id, a directory, or `last`.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or its `run.json` was removed.
     """
     results = results_directory(root)
     if named == "last":
         if out is not None:
             return Path(out)
-        found = (path for path in results.iterdir() if (path / RUN).is_file()) if results.is_dir() else ()
-        runs = sorted(found, key=_begun)
+        runs = sorted((path for path in results.iterdir() if holds_run(path)) if results.is_dir() else (), key=_begun)
         if not runs:
             raise UsageError(f"there is nothing to {doing}: {shown(str(results))} holds no run")
-        return runs[-1]
+        return _recorded(runs[-1])
     for candidate in (results / named, Path(named)):
-        if (candidate / RUN).is_file():
-            return candidate
+        if holds_run(candidate):
+            return _recorded(candidate)
     raise UsageError(f"there is nothing to {doing}: no run '{named}' in {shown(str(results))}")
+
+
+def _recorded(run: Path) -> Path:
+    """The run, which must still say what it was."""
+    if (run / RUN).is_file():
+        return run
+    raise UsageError(without_record(run), f"put {RUN} back, or name another run by its id")
+
+
+def runs_in(results: Path) -> list[Path]:
+    """The directories of all runs that lie in one directory, oldest first; none where it is not there."""
+    found = (path for path in results.iterdir() if (path / RUN).is_file()) if results.is_dir() else ()
+    return sorted(found, key=_begun)
 
 
 def _begun(run: Path) -> tuple[str, int]:
     """When a run began, to the second by its id; within one by what was written last."""
     second, _, _ = run.name.partition("-")
-    return second, (run / RUN).stat().st_mtime_ns
+    record = run / RUN
+    return second, (record if record.exists() else run).stat().st_mtime_ns

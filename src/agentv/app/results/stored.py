@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ class StoredRun:
         root: absolute path of the repository root, which the paths in its rows are relative to.
         record: `run.json`.
         summary: `summary.json`; None of a run that was killed, or goes on.
+        places: where in its index the rows begin that are looked at, in bytes; None: all of them are.
     """
 
     path: Path
@@ -30,6 +31,7 @@ class StoredRun:
     run_id: str
     record: JsonObject
     summary: JsonObject | None
+    places: Sequence[int] | None = None
 
     @property
     def index(self) -> Path:
@@ -43,8 +45,11 @@ class StoredRun:
             StoreError: a line is no row; the text names it.
         """
         from agentv.store.current import replaced_lines
-        from agentv.store.results import read_results
+        from agentv.store.results import read_results, read_results_at
 
+        if self.places is not None:
+            yield from read_results_at(self.index, self.root, self.places)
+            return
         yield from read_results(self.index, self.root, replaced_lines(self.index))
 
 

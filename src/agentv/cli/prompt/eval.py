@@ -21,6 +21,8 @@ TAKEN = frozenset(
         "repeat",
         "timeout_s",
         "max_errors",
+        "budget_usd",
+        "budget_tokens",
         "resume",
         "lists",
         "format_name",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Literal
 
+from agentv.model.budget import Ceiling
 from agentv.model.suite import TargetSpec
 from agentv.model.values import Json, JsonObject
-from agentv.ports import Executor, Target
+from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Between, Doc, Fault, Nonempty, Text, Verbatim
 from agentv.registry.types import ProviderSettings
+from agentv.targets.ceilings import Asked
 from agentv.targets.extra_keys import extra_faults
 from agentv.targets.model_calls import endpoint_of, host_of, key_faults, url_faults
 from agentv.targets.openai_api.dialect import Dialect
@@ -89,6 +91,20 @@ class OpenAISettings(ProviderSettings):
         """The server, and which key is used there: a short hash of it."""
         dialect = self.dialect()
         return endpoint_of(dialect.name, dialect.base_url, dialect.api_key)
+
+    def ceiling(self, request: TargetRequest) -> Ceiling:
+        """By the price list, and the tokens that an answer may have."""
+        return self._asked().ceiling(request)
+
+    def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
+        """By the price list."""
+        return replace(self._asked(), model=self.dialect().embedding_model).ceiling_of_vectors(texts)
+
+    def _asked(self) -> Asked:
+        dialect = self.dialect()
+        besides = (self.system, self.tools, self.response_format)
+        own = dialect.prices is None or is_local(dialect.base_url)
+        return Asked(dialect.prices, self.model, self.max_tokens, self.extra, besides, own=own)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with one client of the SDK, which opens connections as it is asked.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -126,7 +127,8 @@ def test_all_workers_together_call_no_endpoint_more_often_at_once_than_one_proce
     ],
 )
 def test_workers_ask_at_home_where_answers_may_be(tmp_path, settings, looks, no_target, no_judge):
-    terms = terms_of(prepared(tmp_path, **settings), 1)
+    run = prepared(tmp_path)
+    terms = terms_of(replace(run, settings=replace(run.settings, **settings)), 1)
     assert (terms.looks, terms.no_target, terms.no_judge) == (looks, no_target, no_judge)
 
 
@@ -147,6 +149,11 @@ def test_a_function_of_the_callers_loop_cannot_be_called_elsewhere():
     target = callable_target(lambda prompt: prompt, on_our_loop=True)
     error = refused(EvalSettings(documents=(DOCUMENT,), given_target=target))
     assert "no other machine can call it" in str(error)
+
+
+def test_a_budget_is_refused_since_workers_do_not_share_one():
+    error = refused(EvalSettings(documents=(DOCUMENT,), targets=("echo",), executor="ray", budget_usd=1.0))
+    assert str(error) == "a budget and --executor ray: workers do not know what the others spend"
 
 
 def test_without_ray_it_says_how_to_get_it(monkeypatch):

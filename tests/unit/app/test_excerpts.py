@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.cli.printing import source_of
+from agentv.app.excerpts import source_of
 
 
 @pytest.mark.parametrize(

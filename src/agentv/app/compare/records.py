@@ -1,0 +1,40 @@
+"""What `run.json` says of a run beyond its rows: how much was planned, and what may explain a difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agentv.model.values import JsonObject
+
+
+def differences(base: JsonObject, candidate: JsonObject) -> Iterator[str]:
+    """Sentences, without line ends of their own; foreign names in them are as they were found."""
+    for what, of in (("judge", _judges), ("agentv", _version)):
+        before, after = of(base), of(candidate)
+        if before != after:
+            yield f"the {what} differs: {before} → {after}"
+
+
+def planned_cases(record: JsonObject) -> int:
+    """How many cases there were to do, each counted once for each target and prompt; 0 where that is not known."""
+    planned = record.get("planned")
+    cases = planned.get("cases") if isinstance(planned, Mapping) else None
+    return cases if isinstance(cases, int) else 0
+
+
+def _judges(record: JsonObject) -> str:
+    """The judge that was forced, else those of the suites."""
+    settings = record.get("settings")
+    forced = settings.get("judge") if isinstance(settings, Mapping) else None
+    named = [forced] if forced else [suite.get("judge") for suite in _suites(record)]
+    return ", ".join(dict.fromkeys(str(name) for name in named if name)) or "none named"
+
+
+def _suites(record: JsonObject) -> Sequence[Mapping[str, Any]]:
+    suites = record.get("suites")
+    return [suite for suite in suites if isinstance(suite, Mapping)] if isinstance(suites, Sequence) else ()
+
+
+def _version(record: JsonObject) -> str:
+    return str(record.get("agentv") or "unknown")

@@ -1,0 +1,153 @@
+"""The formats in which a run can be exported (SPEC section 13), and what each is made from.
+
+What a format looks like is decided in `reports`, from trials and totals alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agentv.app.results.stored import StoredRun
+from agentv.errors import UsageError
+from agentv.model.summary import Summary
+from agentv.model.trial import TrialResult
+
+if TYPE_CHECKING:
+    from agentv.reports.html import HtmlReport
+
+Choice = Callable[[TrialResult], bool]
+"""Whether a trial is in an export."""
+
+
+def everything(_: TrialResult) -> bool:
+    """The choice of who chooses nothing. Where it is given, rows need not be looked into."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export is of: a run, those of its trials that were chosen, and the run that it is compared with."""
+
+    run: StoredRun
+    chosen: Choice = everything
+    against: StoredRun | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is of all trials."""
+        return self.chosen is everything and self.run.places is None
+
+    def results(self) -> Iterator[TrialResult]:
+        """The chosen trials, in the order in which they ended."""
+        return (one for one in self.run.results() if self.chosen(one))
+
+    def totals(self) -> Summary:
+        """The totals of the whole run, of which the chosen trials are a part."""
+        from agentv.app.results.listing import totals_of
+
+        return totals_of(self.run.path, self.run.record)[0]
+
+    def rows(self) -> Iterator[str]:
+        """The rows of the chosen trials as they lie on disk, so that keys which only others know stay in them."""
+        from agentv.store.current import replaced_lines
+        from agentv.store.lines import lines_at, read_lines
+        from agentv.store.results import read_results
+
+        if self.run.places is not None:
+            yield from _checked(self.run, lines_at(self.run.index, self.run.places))
+            return
+        replaced = replaced_lines(self.run.index)
+        lines = ((number, line) for number, line in read_lines(self.run.index) if number not in replaced)
+        if self.whole:
+            yield from _checked(self.run, lines)
+            return
+        for (_, line), result in zip(lines, read_results(self.run.index, self.run.root, replaced), strict=False):
+            if self.chosen(result):
+                yield _text(line)
+
+
+def _checked(run: StoredRun, lines: Iterable[tuple[int, bytes]]) -> Iterator[str]:
+    from agentv.store.reading import is_torn, key_of_row, not_a_row
+
+    for number, line in lines:
+        if key_of_row(line) is not None:
+            yield _text(line)
+        elif not is_torn(line):
+            raise not_a_row(run.index, number, ValueError("it has no key"))
+
+
+def _text(line: bytes) -> str:
+    return line.decode("utf-8", "replace").rstrip("\r\n")
+
+
+Renderer = Callable[[Exported], Iterator[str]]
+"""A run to the text of a file, piece by piece."""
+
+
+def _jsonl(exported: Exported) -> Iterator[str]:
+    return (f"{row}\n" for row in exported.rows())
+
+
+def _json(exported: Exported) -> Iterator[str]:
+    from agentv.reports.json_document import render_document
+
+    return render_document(exported.run.record, exported.totals().as_json(), exported.rows())
+
+
+def _csv(exported: Exported) -> Iterator[str]:
+    from agentv.reports.csv_rows import render_csv
+
+    return render_csv(exported.results(), root=exported.run.root)
+
+
+def _junit(exported: Exported) -> Iterator[str]:
+    from agentv.reports.junit import JUnitRun, render_junit
+
+    run = exported.run
+    not_run = exported.totals().trials.skipped if exported.whole else 0
+    return render_junit(exported.results(), JUnitRun(run.run_id, run.root, not_run))
+
+
+def _markdown(exported: Exported) -> Iterator[str]:
+    from agentv.reports.markdown import render_markdown
+    from agentv.reports.paths import shown_from
+    from agentv.reports.view import RunView
+
+    run, view = exported.run, RunView(0)
+    for result in exported.results():
+        view.add(result)
+    yield render_markdown(view, exported.totals(), here=run.root, results=shown_from(str(run.path), run.root))
+
+
+def _html(exported: Exported) -> Iterator[str]:
+    from agentv.reports.html import render
+
+    against = exported.against
+    return render(_report(exported), None if against is None else _report(Exported(against)))
+
+
+def _report(exported: Exported) -> HtmlReport:
+    """A run as the page wants it.
+
+    Raises:
+        UsageError: nothing is in it.
+    """
+    from agentv.reports.html import HtmlReport
+
+    run = exported.run
+    if next(exported.results(), None) is None:
+        raise UsageError(f"there is nothing to report: the run {run.run_id} holds no such trial")
+    return HtmlReport.of(run.run_id, run.record, exported.totals(), exported.results(), run.root)
+
+
+EXPORTS: Mapping[str, Renderer] = {
+    ".jsonl": _jsonl,
+    ".json": _json,
+    ".csv": _csv,
+    ".xml": _junit,
+    ".html": _html,
+    ".md": _markdown,
+}
+"""By the suffix of the file, in small letters."""

@@ -1,0 +1,130 @@
+"""A run as a file for other programs and for people: where it may stand, and how it is written (SPEC section 13)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterator, Sequence
+from pathlib import Path
+
+from agentv.app.export_formats import EXPORTS, Choice, Exported, Renderer, everything
+from agentv.app.results.stored import StoredRun
+from agentv.errors import StoreError, UsageError
+from agentv.spec.files import is_directory
+from agentv.store.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY
+from agentv.store.whole_file import check_place, write_whole
+
+_OWN = frozenset({RUN, INDEX, JOURNAL, SUMMARY, HISTORY, REJECTED})
+"""What a run keeps in its directory: an export must not take the place of it."""
+
+
+def is_export(path: str) -> bool:
+    """Whether a value of `--out` asks for an export rather than for a run directory."""
+    return Path(path).suffix.lower() in EXPORTS and not path.endswith("/")
+
+
+def write_export(run: StoredRun, path: Path, chosen: Choice = everything) -> None:
+    """Write a run to a file, in the format that its suffix names. It is there as a whole, or not at all.
+
+    Args:
+        run: which must have ended, or be taken as far as it is.
+        path: of the file; one that is there is replaced.
+        chosen: which of its trials.
+
+    Raises:
+        UsageError: the suffix names no format, or the path is no place for an export.
+        StoreError: the run cannot be read, or the system refuses to write.
+    """
+    write_as(path.suffix, Exported(run, chosen), path)
+
+
+def write_as(suffix: str, exported: Exported, path: Path) -> None:
+    """Write a file as `write_export` does, in the format of a suffix that need not be its own.
+
+    Raises:
+        UsageError, StoreError: as `write_export`.
+    """
+    check_export(path, exported.run.path, suffix=suffix)
+    write_whole(path, rendered(suffix, exported))
+
+
+def export_text(run: StoredRun, suffix: str, chosen: Choice = everything) -> Iterator[str]:
+    """What `write_export` writes, piece by piece.
+
+    Raises:
+        UsageError, StoreError: as `rendered`.
+    """
+    return rendered(suffix, Exported(run, chosen))
+
+
+def rendered(suffix: str, exported: Exported) -> Iterator[str]:
+    """The text of an export, piece by piece, in the format that a suffix names.
+
+    Raises:
+        UsageError: it names none, or there is nothing to report.
+        StoreError: as the pieces are taken: the run cannot be read.
+    """
+    return _renderer(suffix)(exported)
+
+
+def write_exports(run: StoredRun, paths: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Write a run to several files; those that were written, and why the others were not.
+
+    The run is over and kept, so that an export that fails takes neither it nor the other exports along.
+    """
+    written: list[str] = []
+    faults: list[str] = []
+    for path in paths:
+        try:
+            write_export(run, Path(path))
+        except (StoreError, UsageError) as error:
+            faults.append(str(error))
+        else:
+            written.append(path)
+    return tuple(written), tuple(faults)
+
+
+def check_exports(paths: Sequence[str], run: str | None, read: Container[str]) -> None:
+    """Refuse what cannot be written when a run has ended, before it begins.
+
+    Args:
+        paths: of the exports.
+        run: its directory, where that was named.
+        read: absolute paths of the files that the run reads.
+
+    Raises:
+        UsageError, StoreError: as `write_export`.
+    """
+    for path in paths:
+        check_export(Path(path), None if run is None else Path(run))
+        if os.path.realpath(path) in read:
+            raise UsageError(f"{path} is a file that this run reads", "give the export another name")
+
+
+def check_export(path: Path, run: Path | None, *, suffix: str | None = None) -> None:
+    """Refuse what an export cannot be written to, before anything is run or paid for.
+
+    Args:
+        path: of the export.
+        run: directory of the run, which may be yet to make; None: one below `.agentv/results`.
+        suffix: as for `write_export`.
+
+    Raises:
+        UsageError, StoreError: as `write_export`.
+    """
+    _renderer(suffix or path.suffix, path)
+    inside = run is not None and os.path.realpath(path.parent) == os.path.realpath(run)
+    there = is_directory(str(path.parent))
+    if path.name in _OWN and (inside or (there and (path.parent / RUN).is_file())):
+        raise UsageError(f"{path} belongs to the run itself", "give the export another name")
+    if inside and not there:
+        return  # the run makes it
+    if not there:
+        raise UsageError(f"cannot write {path}: there is no directory {path.parent}", f"mkdir -p {path.parent}")
+    check_place(path)
+
+
+def _renderer(suffix: str, path: Path | str = "it") -> Renderer:
+    found = EXPORTS.get(suffix.lower())
+    if found is not None:
+        return found
+    raise UsageError(f"cannot export to {path}: its suffix names no format", f"known are {', '.join(EXPORTS)}")

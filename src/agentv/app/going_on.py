@@ -1,0 +1,195 @@
+"""A run that is gone on with: what it was begun with still holds, and what can not be the same run is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentv.errors import StoreError, UsageError
+from agentv.model.suite import Suite
+from agentv.model.values import JsonObject
+from agentv.reports.totals import plural
+from agentv.store.directory import JOURNAL, RUN, SUMMARY, read_document
+
+if TYPE_CHECKING:
+    from agentv.app.settings import EvalSettings
+    from agentv.engine.plan import Plan
+
+CHOOSING = {
+    "filter": "--filter",
+    "tags": "--tag",
+    "exclude_tags": "--exclude-tag",
+    "sample": "--sample",
+    "seed": "--seed",
+    "limit": "--limit",
+}
+"""Settings that say which cases take part → their flags."""
+
+_REPEATED = {"targets": "--target", "judge": "--judge"}
+"""Settings without which files would decide otherwise → their flags."""
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The processes that a run has had.
+
+    Attributes:
+        run_id: of the run.
+        settings: theirs, as `run.json` holds them; empty for a run that begins.
+        processes: how many there were.
+        duration_ms: how long they took together.
+        started: when the first of them began, as `run.json` says it; None for a run that begins.
+    """
+
+    run_id: str = ""
+    settings: JsonObject = field(default_factory=dict)
+    processes: int = 0
+    duration_ms: float = 0.0
+    started: str | None = None
+
+
+def before(run: Path) -> Before:
+    """What a run directory says of its processes, read before this one writes to it.
+
+    A process that was killed left no summary: it lasted until it last wrote to the journal.
+
+    Raises:
+        StoreError: `run.json` or `summary.json` is damaged.
+    """
+    record = read_document(run / RUN)
+    settings, started = record.get("settings"), record.get("started")
+    if not isinstance(started, str):
+        return Before(run.name)
+    processes = record.get("processes", 1)
+    summary = read_document(run / SUMMARY) if (run / SUMMARY).exists() else {}
+    ended = summary.get("duration_ms") if summary.get("processes", 1) == processes else None
+    return Before(
+        run.name,
+        settings if isinstance(settings, dict) else {},
+        processes if isinstance(processes, int) else 1,
+        _milliseconds(ended) if ended is not None else _killed_after(run, record),
+        started,
+    )
+
+
+def _killed_after(run: Path, record: JsonObject) -> float:
+    try:
+        began = datetime.fromisoformat(str(record.get("resumed") or record.get("started"))).timestamp()
+        lasted = max(0.0, ((run / JOURNAL).stat().st_mtime - began) * 1000)
+    except (OSError, ValueError):
+        lasted = 0.0
+    return _milliseconds(record.get("duration_before_ms")) + lasted
+
+
+def _milliseconds(found: object) -> float:
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else 0.0
+
+
+def recorded_settings(run: Path) -> JsonObject:
+    """The settings in a `run.json`; empty where it cannot be read: who opens the directory says what is wrong."""
+    try:
+        found = read_document(run / RUN).get("settings")
+    except StoreError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def as_begun(settings: EvalSettings, recorded: JsonObject, run: str) -> EvalSettings:
+    """The settings with what the run was begun with, wherever this command does not say otherwise.
+
+    Raises:
+        UsageError: it was begun with a target or judge on the command line, and this command names none.
+    """
+    for name, flag in _REPEATED.items():
+        was = recorded.get(name)
+        now = settings.asked_targets or settings.given_target if name == "targets" else settings.asked_judge
+        if was and not now and not (name == "judge" and settings.given_judge):
+            words = " ".join(f"{flag} {one}" for one in (was if isinstance(was, list) else [was]))
+            hint = "repeat it: without it, everything would be asked anew"
+            raise UsageError(f"the run {run} was begun with {words}, and this command names none", hint)
+    kinds: dict[str, Any] = {"filter": str, "limit": int, "sample": int, "seed": int, "repeat": int}
+    kinds |= {"until": str, "alpha": int | float, "budget_usd": int | float, "budget_tokens": int}
+    kept: dict[str, Any] = {
+        name: value
+        for name, kind in {**kinds, "threshold": int | float}.items()
+        if getattr(settings, name) is None and isinstance(value := recorded.get(name), kind)
+    }
+    if settings.sample is None and kept.get("sample") is None:
+        kept.pop("seed", None)
+    for name in ("tags", "exclude_tags"):
+        if not getattr(settings, name) and isinstance(said := recorded.get(name), list):
+            kept[name] = tuple(map(str, said))
+    return replace(settings, **kept)
+
+
+def chosen_again(settings: EvalSettings, recorded: JsonObject) -> EvalSettings | None:
+    """The settings with the choice of cases that the run was begun with; None where this command's is the same."""
+    begun: dict[str, Any] = {name: recorded.get(name) for name in CHOOSING}
+    for name in ("tags", "exclude_tags"):
+        begun[name] = tuple(map(str, begun[name] or ()))
+    found = replace(settings, **begun)
+    return None if found == settings else found
+
+
+def chosen_of(narrow: Plan, whole: Plan, run: str, flags: str) -> frozenset[str]:
+    """The keys of the trials that a command chooses among those of the run that it goes on with.
+
+    Raises:
+        UsageError: it chooses others too, whose rows the run's totals would then be of.
+    """
+    chosen = frozenset(trial.key for trial in narrow)
+    beside = len(chosen - {trial.key for trial in whole})
+    if beside:
+        what = (
+            f"{flags} chooses {plural(beside, 'trial')} that {'is' if beside == 1 else 'are'} no part of the run {run}"
+        )
+        raise UsageError(what, "a run keeps the cases that it began with: choose among those, or begin a new run")
+    return chosen
+
+
+def flags_of(settings: EvalSettings) -> str:
+    """The flags of a command that choose cases."""
+    given = ((flag, getattr(settings, name)) for name, flag in CHOOSING.items())
+    return " ".join(
+        f"{flag} {', '.join(value) if isinstance(value, tuple) else value}" for flag, value in given if value
+    )
+
+
+def refuse_other_suites(run: Path, suites: tuple[Suite, ...], root: str) -> None:
+    """A run goes on with the suites that it began with: its totals are of one thing.
+
+    Raises:
+        UsageError: it was of other suites, or one of them has another name now, which none of its answers is for.
+    """
+    try:
+        began = [(one["name"], one["path"]) for one in _suites(run)]
+    except (StoreError, LookupError, TypeError):
+        return  # whoever opens it says what is wrong with it
+    own = {(suite.name, suite.path.removeprefix(f"{root}/")) for suite in suites}
+    for name, path in began:
+        now = [one for one, place in own if place == path]
+        if path and now and name not in now:
+            what = f"the suite in {path} is named '{now[0]}', and was named '{name}' when the run {run.name} began"
+            raise UsageError(what, "its answers are kept under the old name: give it that, or begin a new run")
+    if not began or not own.isdisjoint(began):
+        return
+    moved = next(_moved(began, own), None)
+    if moved is not None:
+        name, was, now_at = moved
+        what = f"the suite '{name}' stands in {now_at}, and stood in {was} when the run {run.name} began"
+        raise UsageError(what, "put the file back to go on, or begin a new run")
+    names = ", ".join(path or name for name, path in began)
+    raise UsageError(f"the run {run.name} is one of {names}", "--resume=RUN goes on with another run")
+
+
+def _moved(began: list[tuple[str, str]], own: set[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
+    for name, was in began:
+        yield from ((name, was, now) for one, now in sorted(own) if one == name and was and now and was != now)
+
+
+def _suites(run: Path) -> list[Mapping[str, str]]:
+    found: Any = read_document(run / RUN)["suites"]
+    return list(found)

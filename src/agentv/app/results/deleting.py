@@ -1,0 +1,106 @@
+"""`agentv results delete`: which runs are meant, and that they may go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from agentv.app.results.finding import find_run, runs_in
+from agentv.app.results.listing import listed_run
+from agentv.errors import StoreError, UsageError
+from agentv.model.runs import ListedRun
+from agentv.spec.files import repository_root
+from agentv.store.directory import RUN, is_being_written, results_directory
+from agentv.store.removal import check_removable, remove_run, size_of_run
+
+_ID_TIME = "%Y%m%dT%H%M%SZ"
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """Runs that are to be deleted.
+
+    Attributes:
+        size: of all of them, in bytes.
+        passed_over: why others stay that the choice is also of.
+    """
+
+    paths: tuple[Path, ...]
+    size: int
+    passed_over: tuple[str, ...] = ()
+
+    def listed(self) -> list[ListedRun]:
+        """What a list says of each."""
+        return [listed_run(path) for path in self.paths]
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What became of runs that were to be deleted: how many are gone, what was left in place, and what could not be."""
+
+    runs: int
+    left: tuple[str, ...]
+    faults: tuple[str, ...]
+
+
+def named_runs(names: Sequence[str]) -> Meant:
+    """The runs that a person names.
+
+    Raises:
+        UsageError: one is no run, or is still being written.
+        StoreError: one is a link, or not what agentv wrote.
+    """
+    root = Path(repository_root(str(Path.cwd())))
+    paths = dict.fromkeys(find_run(name, root, doing="delete").absolute() for name in names)
+    for path in paths:
+        check_removable(path)
+        if is_being_written(path):
+            raise UsageError(f"the run {path.name} is still being written", "wait for its end, or stop it")
+    return _meant(paths)
+
+
+def runs_by_age(older_than: timedelta | None, keep: int, now: datetime) -> Meant:
+    """The runs of the repository that are older than that, but for the newest `keep` of all."""
+    found = runs_in(results_directory(Path(repository_root(str(Path.cwd())))))
+    chosen = found[: max(len(found) - keep, 0)]
+    old = [path for path in chosen if older_than is None or now - _begun(path) > older_than]
+    stays = {path: why for path in old if (why := _why_it_stays(path)) is not None}
+    return _meant((path for path in old if path not in stays), tuple(stays.values()))
+
+
+def _meant(paths: Iterable[Path], passed_over: tuple[str, ...] = ()) -> Meant:
+    chosen = tuple(paths)
+    return Meant(chosen, sum(map(size_of_run, chosen)), passed_over)
+
+
+def _why_it_stays(path: Path) -> str | None:
+    try:
+        check_removable(path)
+        return f"the run {path.name} stays: it is still being written" if is_being_written(path) else None
+    except StoreError as error:
+        return str(error)
+
+
+def _begun(path: Path) -> datetime:
+    """When a run began: its id says it, else the time of its `run.json`."""
+    try:
+        return datetime.strptime(path.name.partition("-")[0], _ID_TIME).replace(tzinfo=UTC)
+    except ValueError:
+        return datetime.fromtimestamp((path / RUN).stat().st_mtime, UTC)
+
+
+def delete(meant: Meant) -> Deleted:
+    """Delete runs. One that cannot be deleted does not keep the others."""
+    gone, left, faults = 0, list[str](), list[str]()
+    for path in meant.paths:
+        try:
+            others = remove_run(path)
+        except StoreError as error:
+            faults.append(str(error))
+            continue
+        gone += 1
+        if others:
+            left.append(f"{path} stays, for it also holds {', '.join(others)}")
+    return Deleted(gone, tuple(left), tuple(faults))

@@ -1,0 +1,141 @@
+"""`agentv results list`: the runs of a repository, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agentv.app.results.finding import runs_in
+from agentv.errors import StoreError
+from agentv.model.runs import ListedRun, RunState
+from agentv.model.selection import Selection
+from agentv.model.summary import Summary
+from agentv.model.values import Json, JsonObject
+from agentv.spec.files import repository_root
+from agentv.store.directory import HISTORY, INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
+from agentv.store.index import RowIndex
+from agentv.store.lines import count_lines
+from agentv.store.reading import RowFacts, read_rows
+from agentv.store.summary import Planned, read_summary, summarize
+
+_LARGE = 8_000_000
+"""Bytes of rows that are not read at every look: their totals are kept in their index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Runs, newest first, and how many there are in all."""
+
+    runs: Iterator[ListedRun]
+    total: int
+    directory: str
+
+
+def listed_runs(limit: int | None) -> Listing:
+    """The newest runs of the repository that the working directory is in. Only those that are asked for are read."""
+    results = results_directory(Path(repository_root(str(Path.cwd()))))
+    found = runs_in(results)[::-1]
+    return Listing(map(listed_run, found[:limit]), len(found), str(results))
+
+
+def listed_run(path: Path) -> ListedRun:
+    """What a list says of one run; of one whose files cannot be read, why."""
+    try:
+        return _listed(path)
+    except StoreError as error:
+        return ListedRun(path.name, str(path), "unreadable", problem=str(error))
+
+
+def _listed(path: Path) -> ListedRun:
+    record = read_document(path / RUN)
+    planned = _number(record, "trials")
+    began = ListedRun(
+        str(record.get("run_id", path.name)),
+        str(path),
+        "being written",
+        suites=tuple(dict.fromkeys(_names(record.get("suites")))),
+        targets=tuple(dict.fromkeys(_targets(record.get("suites")))),
+        planned=planned,
+    )
+    if is_being_written(path):
+        return replace(began, done=count_lines(path / INDEX))
+    summary, timed = totals_of(path, record)
+    # rows are counted only where the totals say that some trials did not end: the others have one each
+    done = _rows(path) if summary.trials.skipped else summary.trials.total
+    whole = planned is not None and done >= planned
+    timing = summary.duration_ms if timed else None
+    state: RunState = "finished" if whole else "interrupted"
+    return replace(began, state=state, done=done, summary=summary, duration_ms=timing)
+
+
+def totals_of(path: Path, record: JsonObject) -> tuple[Summary, bool]:
+    """The totals of a run that nobody writes to, and whether its duration is known.
+
+    Those of `summary.json`, unless rows came after it, as in a run that was killed: then of the rows themselves.
+
+    Raises:
+        StoreError: its files cannot be read.
+    """
+    if _is_current(path):
+        return read_summary(path / SUMMARY), True
+    found = _from_rows(path, record)
+    written = read_summary(path / SUMMARY) if (path / SUMMARY).exists() else None
+    if written is not None and _came_to(written) == _came_to(found):
+        return written, True  # the directory was copied, and its files have other times
+    return found, False
+
+
+def _came_to(summary: Summary) -> tuple[object, ...]:
+    return summary.cases, summary.trials, summary.mean_score, summary.cost_usd
+
+
+def _from_rows(path: Path, record: JsonObject) -> Summary:
+    run_id = str(record.get("run_id", path.name))
+    planned = Planned(cases=_number(record, "cases") or 0, trials=_number(record, "trials") or 0)
+
+    def summing(rows: Iterator[RowFacts]) -> Summary:
+        replaced = read_rows(path / HISTORY)
+        return summarize(rows, run_id=run_id, planned=planned, duration_ms=0.0, replaced=replaced)
+
+    if not (path / INDEX).exists() or (path / INDEX).stat().st_size < _LARGE:
+        return summing(read_rows(path / INDEX))
+    with RowIndex.of(path, summing=summing, keep=not is_being_written(path)) as index:
+        return index.totals() or summing(read_rows(path / INDEX))
+
+
+def _rows(path: Path) -> int:
+    """How many trials of a run have a row."""
+    index = RowIndex.there(path)
+    if index is None:
+        return count_lines(path / INDEX)
+    with index:
+        return index.counts(Selection()).total
+
+
+def _is_current(path: Path) -> bool:
+    """Whether the summary was written after the last row."""
+    try:
+        summed = (path / SUMMARY).stat().st_mtime_ns
+        return not (path / INDEX).exists() or (path / INDEX).stat().st_mtime_ns <= summed
+    except OSError:
+        return False
+
+
+def _number(record: JsonObject, of: str) -> int | None:
+    planned = record.get("planned")
+    number = planned.get(of) if isinstance(planned, dict) else None
+    return number if isinstance(number, int) else None
+
+
+def _names(found: Json) -> Iterator[str]:
+    """The names of the objects of a list."""
+    for one in found if isinstance(found, list) else ():
+        if isinstance(one, dict) and isinstance(name := one.get("name"), str):
+            yield name
+
+
+def _targets(suites: Json) -> Iterator[str]:
+    for suite in suites if isinstance(suites, list) else ():
+        if isinstance(suite, dict):
+            yield from _names(suite.get("targets"))

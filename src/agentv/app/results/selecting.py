@@ -1,0 +1,78 @@
+"""The trials of a stored run that a person chooses, found through the index of its rows."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, replace
+
+from agentv.app.results.stored import StoredRun
+from agentv.errors import UsageError
+from agentv.model.selection import Selection
+from agentv.model.summary import Counts
+from agentv.spec.nearest import did_you_mean
+from agentv.store.directory import is_being_written
+from agentv.store.index import RowIndex
+
+_GUESSED_FROM = 10_000
+"""Names that a slip of the pen is held against."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Trials of a run.
+
+    Attributes:
+        run: the run, of which only these are looked at, and no more of them than were wanted.
+        counts: how many there are in all, whatever was wanted, and how they ended.
+        wanted: how many are in `run`.
+    """
+
+    run: StoredRun
+    counts: Counts
+    wanted: int
+
+
+def choose(run: StoredRun, selection: Selection, limit: int | None = None) -> Chosen:
+    """The trials of a run that a selection means, at most `limit` of them, in the order in which they ended.
+
+    Raises:
+        UsageError: a name that is given is that of nothing in the run, however it ended.
+        StoreError: its rows cannot be read.
+    """
+    with RowIndex.of(run.path, keep=not is_being_written(run.path)) as index:
+        counts = index.counts(selection)
+        if not counts.total and _asked(selection) and not index.counts(replace(selection, statuses=())).total:
+            said = " and ".join(" or ".join(f"{flag} '{name}'" for name in names) for flag, names in _asked(selection))
+            raise UsageError(f"no trial of the run {run.run_id} matches {said}", _nearest(index, selection))
+        places = array("q", index.places(selection, limit))
+    return Chosen(replace(run, places=places), counts, len(places))
+
+
+def bytes_to_index(run: StoredRun) -> int:
+    """How much `choose` has to read before it can choose; nothing where that was read before."""
+    index = RowIndex.there(run.path)
+    if index is None:
+        return run.index.stat().st_size if run.index.exists() else 0
+    index.close()
+    return 0
+
+
+def _asked(selection: Selection) -> list[tuple[str, tuple[str, ...]]]:
+    """What was asked for by name, with the options that do."""
+    asked = (
+        ("--case", selection.cases),
+        ("--suite", selection.suites),
+        ("--target", selection.targets),
+        ("--tag", selection.tags),
+    )
+    return [(flag, names) for flag, names in asked if names]
+
+
+def _nearest(index: RowIndex, selection: Selection) -> str | None:
+    """What was meant by a name that nothing has, as far as that can be guessed."""
+    for kind in ("cases", "suites", "targets", "tags"):
+        there = index.names(kind, _GUESSED_FROM)
+        for name in getattr(selection, kind):
+            if name not in there and (hint := did_you_mean(name, there)):
+                return hint
+    return None

@@ -1,0 +1,57 @@
+"""Options that choose trials of a stored run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from agentv.model.selection import Selection
+from agentv.model.trial import Status
+
+if TYPE_CHECKING:
+    from agentv.app.results.selecting import Chosen
+    from agentv.app.results.stored import StoredRun
+
+_LONG = 100_000_000
+"""Bytes of rows that take more than a second to be indexed."""
+
+_NAMES = {"case": "cases", "suite": "suites", "target": "targets", "tag": "tags"}
+_STATUSES: tuple[Status, ...] = ("failed", "errored", "passed", "skipped")
+
+_OPTIONS = (
+    click.option("--failed", is_flag=True, help="Trials that failed."),
+    click.option("--errored", is_flag=True, help="Trials that errored."),
+    click.option("--passed", is_flag=True, help="Trials that passed."),
+    click.option("--skipped", is_flag=True, help="Trials that were held back because of others."),
+    click.option("--case", multiple=True, metavar="GLOB", help="Cases whose id matches."),
+    click.option("--suite", multiple=True, metavar="GLOB", help="Suites whose name matches."),
+    click.option("--target", multiple=True, metavar="GLOB", help="Targets whose name matches."),
+    click.option("--tag", multiple=True, metavar="GLOB", help="Cases with a tag that matches."),
+)
+
+Command = Callable[..., int]
+
+
+def choosing(command: Command) -> Command:
+    """The command with the options that choose trials."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def selection_of(chosen: dict[str, Any]) -> Selection:
+    """What the options say; all trials where they say nothing."""
+    statuses = tuple(status for status in _STATUSES if chosen[status])
+    return Selection(statuses, **{field: tuple(chosen[name]) for name, field in _NAMES.items()})
+
+
+def chosen_of(run: StoredRun, selection: Selection, limit: int | None) -> Chosen:
+    """The chosen trials of a run. A person who has to wait for it is told why."""
+    from agentv.app.results.selecting import bytes_to_index, choose
+
+    size = bytes_to_index(run)
+    if size > _LONG:
+        click.echo(f"reading {size / 1e9:.1f} GB of rows, so that they can be searched: this is done once", err=True)
+    return choose(run, selection, limit)

@@ -1,0 +1,82 @@
+"""`agentv results delete`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from agentv.errors import ExitStatus, UsageError
+
+if TYPE_CHECKING:
+    from agentv.app.results.deleting import Meant
+
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+_MEGABYTE = 1_000_000
+
+
+def _age(ctx: click.Context, param: click.Parameter, value: str | None) -> timedelta | None:
+    """`30d`, `12h`, `2w`; a number alone is of days."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"([0-9]{1,6})([hdw]?)", value)
+    if found is None:
+        raise click.BadParameter(f"'{value}' is no age; write 12h, 30d or 4w", ctx, param)
+    return timedelta(**{_UNITS[found[2] or "d"]: int(found[1])})
+
+
+@click.command("delete", epilog="Example: agentv results delete --older-than 30d --keep 10")
+@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.option("--older-than", callback=_age, metavar="AGE", help="Runs that began longer ago: 12h, 30d, 4w.")
+@click.option("--keep", type=click.IntRange(0), metavar="N", help="All runs but the newest N.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def command(runs: tuple[str, ...], older_than: timedelta | None, keep: int | None, *, yes: bool) -> int:
+    """Delete runs: those that are named, or old ones of this repository.
+
+    It asks first. What agentv wrote is deleted and nothing else; a run that is being written is not. With both options
+    a run must be older, and none of the newest N.
+    """
+    from agentv.app.results.deleting import delete, named_runs, runs_by_age
+    from agentv.reports.text import safe
+    from agentv.reports.totals import plural
+
+    by_age = older_than is not None or keep is not None
+    if bool(runs) == by_age:
+        raise UsageError(
+            "say which runs: RUN..., or --older-than and --keep", "agentv results list shows what there is"
+        )
+    meant = named_runs(runs) if runs else runs_by_age(older_than, keep or 0, datetime.now(UTC))
+    for why in meant.passed_over:
+        click.echo(safe(why), err=True)
+    if not meant.paths:
+        click.echo("no run to delete")
+        return ExitStatus.PASSED
+    if not yes and not _agreed(meant):
+        click.echo("nothing was deleted")
+        return ExitStatus.PASSED
+    deleted = delete(meant)
+    for line in (*deleted.left, *(f"error: {fault}" for fault in deleted.faults)):
+        click.echo(safe(line), err=True)
+    click.echo(f"deleted {plural(deleted.runs, 'run')}")
+    return ExitStatus.ERRORED if deleted.faults else ExitStatus.PASSED
+
+
+def _agreed(meant: Meant) -> bool:
+    """Whether the person in front of the terminal says yes.
+
+    Raises:
+        UsageError: nobody is there.
+    """
+    from agentv.cli.prompt.looks import width_and_color
+    from agentv.reports.runs import render_runs
+    from agentv.reports.totals import plural
+
+    asked = f"delete {plural(len(meant.paths), 'run')}, {meant.size / _MEGABYTE:.1f} MB?"
+    if not sys.stdin.isatty():
+        raise UsageError(f"nobody is there to be asked: {asked}", "--yes deletes without asking")
+    width, color = width_and_color()
+    click.echo(render_runs(meant.listed(), len(meant.paths), width=width, color=color), color=color)
+    return click.confirm(asked, err=True)

@@ -1,0 +1,35 @@
+"""`agentv results list`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from agentv.errors import ExitStatus
+
+
+@click.command("list", epilog="Example: agentv results list --limit 5")
+@click.option("--limit", type=click.IntRange(1), metavar="N", default=20, show_default=True, help="The newest N runs.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
+def command(*, limit: int, as_json: bool) -> int:
+    """List the runs of this repository, newest first: how they ended, what they came to, what they cost.
+
+    Those are the runs in .agentv/results; one that was written elsewhere with --out is shown by its directory.
+    """
+    from agentv.app.results.listing import listed_runs
+    from agentv.cli.prompt.looks import width_and_color
+    from agentv.reports.paths import shown_from
+    from agentv.reports.runs import render_runs, runs_json
+
+    here = str(Path.cwd())
+    listing = listed_runs(limit)
+    runs = list(listing.runs)
+    if as_json:
+        click.echo(runs_json(runs, here=here))
+    elif not runs:
+        click.echo(f"no run in {shown_from(listing.directory, here)}")
+    else:
+        width, color = width_and_color()
+        click.echo(render_runs(runs, listing.total, width=width, color=color), color=color)
+    return ExitStatus.PASSED

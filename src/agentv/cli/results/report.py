@@ -1,0 +1,61 @@
+"""`agentv results report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from agentv.errors import ExitStatus, UsageError
+
+if TYPE_CHECKING:
+    from agentv.app.export_formats import Exported
+
+_SUFFIXES = {"html": ".html", "md": ".md", "junit": ".xml"}
+"""Option → the format that it asks for."""
+
+
+@click.command("report", epilog="Example: agentv results report last --md summary.md --junit junit.xml")
+@click.argument("run", metavar="[RUN]", default="last")
+@click.option("--html", metavar="FILE", help="A page that opens in a browser, without a network.")
+@click.option("--md", metavar="FILE", help="Markdown, short enough for a comment on a pull request.")
+@click.option("--junit", metavar="FILE", help="JUnit XML, for CI servers.")
+@click.option("--against", metavar="RUN", help="With --html: show what changed since that run, answer beside answer.")
+@click.option("--partial", is_flag=True, help="Take a run that is still being written as far as it is.")
+def command(run: str, against: str | None, *, partial: bool, **files: str | None) -> int:
+    """Write reports of a run that was, the last one unless RUN names another.
+
+    FILE may be - for stdout.
+    """
+    from agentv.app.export_formats import Exported
+    from agentv.app.exports import write_as
+    from agentv.app.results.stored import open_run
+    from agentv.reports.text import one_line
+
+    wanted = {_SUFFIXES[name]: file for name, file in files.items() if file is not None}
+    if not wanted:
+        raise UsageError("no report is asked for", "give --html FILE, --md FILE or --junit FILE")
+    if len(set(wanted.values())) < len(wanted):
+        raise UsageError("two reports are asked for in one file", "give each a FILE of its own")
+    if against is not None and ".html" not in wanted:
+        raise UsageError("--against is shown in a page alone", "give --html FILE; agentv compare compares in words")
+    found = open_run(run, doing="report", partial=partial)
+    if next(found.results(), None) is None:
+        raise UsageError(f"there is nothing to report: no trial of the run {found.run_id} has ended")
+    earlier = open_run(against, doing="compare with", partial=partial) if against is not None else None
+    exported = Exported(found, against=earlier)
+    for suffix, file in wanted.items():
+        if file == "-":
+            _print(suffix, exported)
+        else:
+            write_as(suffix, exported, Path(file))
+            click.echo(f"wrote {one_line(file)}", err=True)
+    return ExitStatus.PASSED
+
+
+def _print(suffix: str, exported: Exported) -> None:
+    from agentv.app.exports import rendered
+
+    for piece in rendered(suffix, exported):
+        click.echo(piece, nl=False)

@@ -1,0 +1,32 @@
+"""`agentv trend`."""
+
+from __future__ import annotations
+
+from shutil import get_terminal_size
+
+import click
+
+from agentv.errors import ExitStatus
+
+
+@click.command("trend", epilog="Example: agentv trend --last 20 --suite refunds")
+@click.option("--suite", metavar="NAME", help="Whose runs; needed where there are several suites.")
+@click.option(
+    "--last", type=click.IntRange(1, 10_000), default=20, show_default=True, metavar="N", help="How many runs at most."
+)
+@click.option("--score", is_flag=True, help="Follow the mean score instead of the pass rate.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
+def command(*, suite: str | None, last: int, score: bool, as_json: bool) -> int:
+    """Draw how a suite's pass rate moved over its last runs, and say if it rises or falls.
+
+    The slope has an interval: where it holds 0, no trend is shown. The line that is drawn is that of Theil and Sen,
+    which one odd run does not bend. Runs are those under .agentv/results.
+
+    Exit status 2 if there is no run of the suite.
+    """
+    from agentv.app.trend import trend
+    from agentv.reports.trend import render_trend, trend_json
+
+    found = trend(suite, last, "mean score" if score else "pass rate")
+    click.echo(trend_json(found) if as_json else render_trend(found, width=get_terminal_size().columns))
+    return ExitStatus.PASSED

@@ -1,0 +1,190 @@
+"""Who may spend of a run's budget, and who waits for others to have spent less than was reserved for them.
+
+A thin shell around `budget`, which decides. Calls that judge an answer go before those that ask for a new one, so that
+what is left goes into trials that have begun. Used from one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import insort
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Literal
+
+from agentv.engine.budget import Budget, Experience, exhausted
+from agentv.engine.stops import INTERRUPTED, UNAFFORDABLE
+from agentv.model.budget import Amount, BudgetUse, Ceiling
+from agentv.model.response import Embeddings, Failure, TargetResponse
+
+_numbers = count()
+
+Kind = Literal["answers", "vectors"]
+
+
+@dataclass(slots=True)
+class Account:
+    """The calls of one kind to one target, as the budget sees them."""
+
+    purse: Purse
+    name: str
+    experience: Experience = field(default_factory=Experience)
+
+    def fare(self, ceiling: Ceiling) -> Fare:
+        """Of one call, whose every attempt can take so much."""
+        return Fare(self, ceiling)
+
+
+@dataclass(slots=True)
+class Fare:
+    """What one call has reserved: nothing, or what its attempt needs that is under way."""
+
+    account: Account
+    ceiling: Ceiling
+    _held: Amount | None = None
+
+    @property
+    def need(self) -> Amount:
+        """What an attempt needs, by what is known now."""
+        return self.account.experience.need(self.ceiling, self.account.purse.budget)
+
+    def at_once(self) -> bool:
+        """Whether the next attempt could reserve what it needs without waiting."""
+        purse, need = self.account.purse, self.need
+        if purse.waits or not purse.budget.fits(need):
+            return False
+        self.hold(need)
+        return True
+
+    async def reserve(self, *, first: bool) -> Failure | None:
+        """Wait until the next attempt may be made; why it may not.
+
+        Args:
+            first: before all those that wait and are not.
+        """
+        return await self.account.purse.enter(self, first=first)
+
+    def hold(self, need: Amount) -> None:
+        """Reserve it."""
+        self._held = need
+        self.account.purse.budget.hold(need)
+
+    def give_back(self) -> None:
+        """The attempt was not made."""
+        self._settled(Amount())
+
+    def settle(self, outcome: TargetResponse | Embeddings | Failure | None) -> None:
+        """The attempt has ended, with an answer or a failure; None: it was given up."""
+        account = self.account
+        taken, budget = account.experience.taken(self.ceiling, outcome), account.purse.budget
+        if account.experience.unpriced and budget.usd is not None and budget.tokens is None:
+            account.purse.cannot_count(account.name)
+        self._settled(taken)
+
+    def _settled(self, taken: Amount) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            self.account.purse.settle(held, taken)
+
+
+@dataclass(slots=True, order=True)
+class _Visitor:
+    rank: int
+    number: int
+    fare: Fare = field(compare=False)
+    admitted: asyncio.Future[Failure | None] = field(compare=False)
+
+
+class Purse:
+    """The budget of one run.
+
+    Attributes:
+        refused: why a call was not made, in words; None as long as all were.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.refused: str | None = None
+        self._accounts: dict[Hashable, Account] = {}
+        self._waiting: list[_Visitor] = []
+        self._closed = False
+        self._uncounted: str | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether a call waits, or none is to be made any more."""
+        return bool(self._waiting) or self._closed or self._uncounted is not None
+
+    def account(self, key: Hashable, name: str, kind: Kind) -> Account:
+        """Of a target; two that say the same share one."""
+        return self._accounts.setdefault((key, kind), Account(self, name))
+
+    async def enter(self, fare: Fare, *, first: bool) -> Failure | None:
+        """Wait for one's turn; why it never comes."""
+        if self._closed:
+            return INTERRUPTED
+        visitor = _Visitor(0 if first else 1, next(_numbers), fare, asyncio.get_running_loop().create_future())
+        insort(self._waiting, visitor)
+        self._look()
+        try:
+            return await visitor.admitted
+        except asyncio.CancelledError:
+            if visitor.admitted.done() and not visitor.admitted.cancelled() and visitor.admitted.result() is None:
+                fare.give_back()  # it was let in just now
+            self._waiting = [one for one in self._waiting if one is not visitor]
+            self._look()
+            raise
+
+    def settle(self, held: Amount, taken: Amount) -> None:
+        """A call has ended."""
+        self.budget.settle(held, taken)
+        self._look()
+
+    def cannot_count(self, name: str) -> None:
+        """A call took tokens whose price nobody knows, so that no limit in dollars can be kept: make no more."""
+        message = f"'{name}' does not say what its calls cost, so that a budget in dollars cannot be kept"
+        self._uncounted = self._uncounted or f"{message}; one in tokens can (--budget-tokens)"
+        self._look()
+
+    def close(self) -> None:
+        """Nobody waits any more."""
+        self._closed = True
+        waiting, self._waiting = self._waiting, []
+        for visitor in waiting:
+            if not visitor.admitted.done():
+                visitor.admitted.set_result(INTERRUPTED)
+
+    def use(self) -> BudgetUse:
+        """What became of the budget so far."""
+        budget, spent = self.budget, self.budget.spent
+        return BudgetUse(budget.usd, budget.tokens, round(spent.usd, 10), int(spent.tokens), self.refused is not None)
+
+    def silent(self) -> Iterator[tuple[str, str]]:
+        """The targets whose calls told not all that the budget counts: name, and `usd` or `tokens`."""
+        limited = [name for name in ("usd", "tokens") if getattr(self.budget, name) is not None]
+        for one in self._accounts.values():
+            yield from ((one.name, name) for name in limited if name in one.experience.silent)
+
+    def _look(self) -> None:
+        """Let in whoever's turn it is; turn away whom nothing can help that is under way."""
+        while self._waiting:
+            visitor = self._waiting[0]
+            if visitor.admitted.done():
+                self._waiting.pop(0)
+                continue
+            need = visitor.fare.need
+            if self._uncounted is None and self.budget.fits(need):
+                visitor.fare.hold(need)
+                found = None
+            elif self._uncounted is None and self.budget.underway:
+                return
+            else:
+                found = self._refusal(visitor.fare, need)
+            self._waiting.pop(0)
+            visitor.admitted.set_result(found)
+
+    def _refusal(self, fare: Fare, need: Amount) -> Failure:
+        why = self._uncounted or exhausted(self.budget, need, fare.account.name)
+        self.refused = self.refused or why
+        return Failure(UNAFFORDABLE, why)

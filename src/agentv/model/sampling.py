@@ -1,0 +1,48 @@
+"""Samples of a case that end where its pass rate is decided (`repeat: {max: N, until: decided}`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+DEFAULT_ALPHA = 0.05
+
+Why = Literal["above", "below", "gate", "errored", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Why a case got no more samples; it stands at the last of them.
+
+    Attributes:
+        why: its pass rate is shown to lie `above` or `below` the threshold; a required assertion failed (`gate`), or a
+            sample `errored`, which no further sample can mend; `undecided`: it had as many as it may have.
+        samples: that were judged.
+        passed: of those.
+        low, high: bounds of the pass rate, each right at all times with a chance of 1 − alpha.
+    """
+
+    why: Why
+    samples: int
+    passed: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyStops:
+    """How the cases of a run ended whose samples end where they are decided.
+
+    Attributes:
+        alpha: the largest chance that one of them was decided wrongly.
+        decided: cases whose samples told on which side of the threshold the pass rate lies, or that a gate failed.
+        undecided: cases that had all their samples and are judged by the share that passed.
+        samples: that were run, of these and of errored cases.
+        spared: samples that were not needed.
+    """
+
+    alpha: float
+    decided: int
+    undecided: int
+    samples: int
+    spared: int

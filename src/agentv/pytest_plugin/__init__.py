@@ -1,0 +1,116 @@
+"""Eval files as pytest tests: `pytest evals/`. Nothing of agentv is loaded before such a file is collected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agentv.pytest_plugin.collection import EvalFile
+    from agentv.pytest_plugin.running import Runs
+    from agentv.sdk import Evaluation
+
+COLLECTED = (".eval.yaml", ".eval.yml", ".eval.py")
+NAMED = (".yaml", ".yml", ".jsonl", ".csv")
+"""What is an eval file only where it is named."""
+
+RUNS: pytest.StashKey[Runs] = pytest.StashKey()
+LEFT: pytest.StashKey[list[str]] = pytest.StashKey()
+"""Eval files that were seen and left alone."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The flags, as those of `agentv eval`."""
+    group = parser.getgroup("agentv", "eval files")
+    group.addoption("--agentv-target", action="append", default=[], metavar="TARGET", help="Whom to ask; repeatable.")
+    group.addoption("--agentv-judge", metavar="TARGET", help="Who grades rubrics.")
+    group.addoption("--agentv-repeat", type=int, metavar="N", help="Samples of each case.")
+    group.addoption("--agentv-workers", type=int, metavar="N", help="Trials that run at once, in each process.")
+    group.addoption("--agentv-cache", action="store_true", default=None, help="Use answers of earlier runs.")
+    group.addoption("--agentv-replay", metavar="FILE", help="Take all answers from a cassette: nobody is asked.")
+    text = "Collect eval files of directories that nobody named too, when pytest is run without arguments."
+    parser.addini("agentv_collect", text, type="bool", default=False)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Count what is left alone, and hear of the runs of other processes."""
+    config.stash[LEFT] = []
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Elsewhere(), "agentv-elsewhere")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> EvalFile | None:
+    """An eval file, if this is one and somebody named it or a directory above it."""
+    name = file_path.name
+    named = parent.session.isinitpath(file_path) and name.endswith(NAMED)
+    if not (named or name.endswith(COLLECTED) or name in ("EVAL.yaml", "EVAL.yml")) or ".agentv" in file_path.parts:
+        return None
+    config = parent.config
+    unnamed = config.args_source is pytest.Config.ArgsSource.INVOCATION_DIR
+    if unnamed and not config.getini("agentv_collect"):  # a bare `pytest` must not begin to pay for model calls
+        config.stash[LEFT].append(str(file_path))
+        return None
+    from agentv.pytest_plugin.collection import EvalFile
+
+    return EvalFile.from_parent(parent, path=file_path)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """End the run, and tell the process that coordinates this one."""
+    runs = session.config.stash.get(RUNS, None)
+    if runs is not None:
+        runs.end()
+        output = getattr(session.config, "workeroutput", None)
+        if output is not None:
+            output["agentv"] = runs.told()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Where the results are, and what a green test does not say."""
+    runs = config.stash.get(RUNS, None)
+    elsewhere = config.pluginmanager.get_plugin("agentv-elsewhere")
+    lines = [*(runs.told() if runs is not None else ()), *(elsewhere.told if isinstance(elsewhere, _Elsewhere) else ())]
+    left = config.stash.get(LEFT, [])
+    if left:
+        files = "1 eval file" if len(left) == 1 else f"{len(left)} eval files"
+        lines.append(f"{files} not collected: name them or their directory, or set agentv_collect = true")
+    if lines:
+        terminalreporter.section("agentv")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+class _Elsewhere:
+    """What the processes of pytest-xdist tell of their runs."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object) -> None:
+        """A process has ended."""
+        self.told.extend(getattr(node, "workeroutput", {}).get("agentv", ()))
+
+
+@pytest.fixture
+def agentv_run(request: pytest.FixtureRequest) -> Callable[..., Evaluation]:
+    """Run a suite made in Python, or a file: `agentv_run(suite, **options)`, as `agentv.evaluate`.
+
+    Target and judge are those of the command line, where it names some.
+    """
+    from agentv.pytest_plugin.fixtures import runner
+
+    return runner(request.config)
+
+
+@pytest.fixture
+def assert_eval(agentv_run: Callable[..., Evaluation]) -> Callable[..., Evaluation]:
+    """As `agentv_run`, and the test fails, with the checks that did not pass, unless every case passed."""
+    from agentv.pytest_plugin.fixtures import asserting
+
+    return asserting(agentv_run)

@@ -1,0 +1,127 @@
+"""Eval files and their cases as pytest collects them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentv.app.excerpts import source_of
+from agentv.app.preparation import Prepared, prepare
+from agentv.app.settings import EvalSettings
+from agentv.errors import AgentvError, LoadError, UsageError
+from agentv.model.trial import Trial
+from agentv.pytest_plugin import RUNS
+from agentv.pytest_plugin.outcomes import CaseOutcome, lines_of
+from agentv.pytest_plugin.running import Runs
+from agentv.reports.diagnostics import render_diagnostics
+from agentv.reports.text import one_line, safe
+
+
+class EvalFile(pytest.File):
+    """An eval file. Its tests are its cases, one for each target and prompt."""
+
+    def collect(self) -> Iterator[EvalCase]:
+        """The cases.
+
+        Raises:
+            CollectError: the file is wrong; the text is that of `agentv validate`.
+        """
+        config = self.config
+        try:
+            prepared = prepare(settings_of(config, str(self.path)))
+        except LoadError as error:
+            raise self.CollectError(render_diagnostics(error.diagnostics, source_of)) from error
+        except AgentvError as error:
+            hint = f"\n  {error.hint}" if isinstance(error, UsageError) and error.hint else ""
+            raise self.CollectError(safe(f"{error}{hint}")) from error
+        runs = config.stash.setdefault(RUNS, Runs(one_by_one=hasattr(config, "workerinput")))
+        runs.add(prepared)
+        for trials in _cases(prepared):
+            name = _name(trials[0], several=len(prepared.suites) > 1)
+            # given whole, so that pytest finds the bracket in it as it does when it reads an id back (--lf)
+            item = EvalCase.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", trials=trials)
+            for tag in trials[0].case.tags:
+                config.addinivalue_line("markers", f"{tag}: cases of eval files with this tag")
+                item.add_marker(tag)
+            yield item
+
+
+class EvalCase(pytest.Item):
+    """One case on one target, with all its samples.
+
+    A case that could not be judged breaks in the setup, which pytest tells as an error; one that was judged and is not
+    good enough fails in the call.
+    """
+
+    def __init__(self, *, trials: Sequence[Trial], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.trials = trials
+        self.outcome: CaseOutcome | None = None
+
+    def setup(self) -> None:
+        """Wait for the trials; fail where there is no verdict."""
+        runs = self.config.stash[RUNS]
+        first = self.trials[0]
+        runs.begin(one for one in self.session.items if isinstance(one, EvalCase))
+        try:
+            self.outcome = found = CaseOutcome(runs.results_of(self.trials), first)
+        except AgentvError as error:
+            pytest.fail(safe(str(error)), pytrace=False)
+        self.user_properties += [("target", first.target.name), ("status", found.status)]
+        if found.score is not None:
+            self.user_properties.append(("score", found.score))
+        if found.status in ("errored", "skipped"):
+            pytest.fail("\n".join(lines_of(found, str(Path.cwd()))), pytrace=False)
+
+    def runtest(self) -> None:
+        """Fail where the answers are not good enough."""
+        found = self.outcome
+        assert found is not None  # noqa: S101  # the setup made it
+        lines = list(lines_of(found, str(Path.cwd())))
+        if found.status != "passed":
+            pytest.fail("\n".join(lines), pytrace=False)
+        if lines:
+            self.config.stash[RUNS].noted += 1
+            self.add_report_section("call", "checks", "\n".join(lines))
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where the case stands."""
+        span = self.trials[0].case.span
+        place = Path(span.file) if span else self.path
+        return place, span.line - 1 if span else None, self.name
+
+
+def settings_of(config: pytest.Config, *paths: str) -> EvalSettings:
+    """What the flags of pytest say."""
+    option = config.option
+    return EvalSettings(
+        paths=paths,
+        targets=tuple(option.agentv_target),
+        judge=option.agentv_judge,
+        repeat=option.agentv_repeat,
+        workers=option.agentv_workers,
+        cache=option.agentv_cache,
+        replay=option.agentv_replay,
+        asks=not option.collectonly,
+    )
+
+
+def _cases(prepared: Prepared) -> Iterator[list[Trial]]:
+    """The trials of each case on each target, in the order of the file."""
+    found: dict[tuple[object, ...], list[Trial]] = defaultdict(list)
+    for trial in prepared.plan:
+        case = trial.case
+        found[id(trial.suite), case.id, case.prompt_id, trial.target.name].append(trial)
+    yield from found.values()
+
+
+def _name(trial: Trial, *, several: bool) -> str:
+    """`refund-request[gpt]`, with a prompt `[gpt-short]`; the suite's name comes first where a file has several."""
+    case = trial.case
+    where = "-".join(one for one in (trial.target.name, case.prompt_id) if one)
+    name = f"{trial.suite.name}/{case.id}" if several else case.id
+    return one_line(f"{name}[{where}]").replace("::", ":")

@@ -1,0 +1,47 @@
+"""What the fixtures `agentv_run` and `assert_eval` do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentv.errors import ExitStatus
+from agentv.reports.plain import render_plain
+from agentv.reports.view import RunView
+from agentv.sdk import Evaluation, Source, evaluate
+
+
+def runner(config: pytest.Config) -> Callable[..., Evaluation]:
+    """`agentv.evaluate` with the target and the judge of the command line, where it names some."""
+    targets, judge = config.option.agentv_target, config.option.agentv_judge
+    if len(targets) > 1:
+        raise pytest.UsageError("agentv_run takes one target; --agentv-target names several")
+
+    def run(source: Source, **options: Any) -> Evaluation:
+        named = {"target": targets[0] if targets else None, "judge": judge}
+        return evaluate(source, **{**options, **{key: value for key, value in named.items() if value is not None}})
+
+    return run
+
+
+def asserting(run: Callable[..., Evaluation]) -> Callable[..., Evaluation]:
+    """As `run`, and the test fails where a case did not pass."""
+
+    def check(source: Source, **options: Any) -> Evaluation:
+        found = run(source, **options)
+        if found.status is not ExitStatus.PASSED:
+            pytest.fail(_told(found), pytrace=False)
+        return found
+
+    return check
+
+
+def _told(found: Evaluation) -> str:
+    """The report of the run, as `agentv eval` prints it into a log."""
+    view = RunView(found.summary.trials.total)
+    for result in found.results:
+        view.add(result)
+    return render_plain(view, found.summary, here=str(Path.cwd()), results=str(found.directory))

@@ -1,0 +1,182 @@
+"""The run behind the tests: one for all eval files of a process, on a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import Condition, Thread
+from typing import TYPE_CHECKING
+
+from agentv.app.evaluate import GRACE_S, Outcome, evaluate_async
+from agentv.app.preparation import Prepared
+from agentv.engine.demand import Demand
+from agentv.engine.plan import Plan
+from agentv.errors import AgentvError, StoreError
+from agentv.foreign.guard import attempt
+from agentv.model.events import Event, TrialFinished
+from agentv.model.response import Failure
+from agentv.model.trial import Trial, TrialResult
+from agentv.reports.paths import shown_from
+from agentv.reports.totals import money, plural
+
+if TYPE_CHECKING:
+    from agentv.pytest_plugin.collection import EvalCase
+
+
+class Runs:
+    """The eval files of a pytest session and the run of their cases.
+
+    Alone, all cases that were selected run at once, as under `agentv eval`, while pytest goes through its tests. Beside
+    other processes, which share the tests among them, each asks for a case when its turn has come.
+
+    Attributes:
+        noted: cases that passed with a check that did not.
+
+    Args:
+        one_by_one: other processes run tests too.
+    """
+
+    def __init__(self, *, one_by_one: bool) -> None:
+        self.noted = 0
+        self._one_by_one = one_by_one
+        self._prepared: list[Prepared] = []
+        self._by_case: dict[tuple[int, str], list[Trial]] = defaultdict(list)
+        self._asked: set[str] = set()
+        self._results: dict[str, TrialResult] = {}
+        self._changed = Condition()
+        self._thread: Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[Outcome] | None = None
+        self._demand: Demand | None = None
+        self._outcome: Outcome | None = None
+        self._broken: AgentvError | None = None
+
+    def add(self, prepared: Prepared) -> None:
+        """Take in an eval file. None comes after the first test has begun."""
+        self._prepared.append(prepared)
+
+    def begin(self, selected: Iterable[EvalCase]) -> None:
+        """Start the run, with the cases that were selected; nothing if it goes on already."""
+        if self._thread is not None:
+            return
+        for prepared in self._prepared:
+            for trial in prepared.plan:
+                if trial.suite.links or trial.rivals:
+                    self._by_case[id(trial.suite), trial.case.id].append(trial)
+        self._thread = Thread(target=self._run, name="agentv", daemon=True)
+        self._thread.start()
+        with self._changed:
+            self._changed.wait_for(lambda: self._demand is not None or self._over)
+        if not self._one_by_one:
+            self._ask([trial for item in selected for trial in item.trials])
+
+    def results_of(self, trials: Sequence[Trial]) -> list[TrialResult]:
+        """What the trials came to, once they have all ended; fewer where the run ended before.
+
+        Raises:
+            StoreError: the results could not be kept.
+        """
+        self._ask(trials)
+        keys = [_identity(trial) for trial in trials]
+        with self._changed:
+            self._changed.wait_for(lambda: self._over or self._ended(keys))
+        if self._broken is not None:
+            raise self._broken
+        return [self._results.pop(key) for key in keys if key in self._results]
+
+    def end(self) -> None:
+        """Start nothing more, let what runs end within its grace, and give up the rest."""
+        thread, loop, demand, task = self._thread, self._loop, self._demand, self._task
+        if thread is None or loop is None or demand is None or task is None or not thread.is_alive():
+            return
+        loop.call_soon_threadsafe(demand.close)
+        thread.join(GRACE_S)
+        if thread.is_alive():
+            loop.call_soon_threadsafe(task.cancel)
+            thread.join(GRACE_S)
+
+    def told(self) -> list[str]:
+        """Where the results are, and what they cost."""
+        outcome = self._outcome
+        if outcome is None:
+            return []
+        summary = outcome.summary
+        costs = [cost for cost in (summary.cost_usd, summary.judge_cost_usd) if cost is not None]
+        spent = f", {money(sum(costs))}" if costs else ""
+        lines = [f"{plural(summary.cases.total, 'case')}{spent}: {shown_from(str(outcome.directory), str(Path.cwd()))}"]
+        if self.noted:
+            lines.append(f"{plural(self.noted, 'case')} passed with a check that did not: -rP shows which")
+        problem = (outcome.problem,) if outcome.problem else ()
+        return [*lines, *outcome.notes, *problem]
+
+    def _ended(self, keys: Sequence[str]) -> bool:
+        """Whether all samples of a case are there, or the one after which there are no more."""
+        found = [self._results[key] for key in keys if key in self._results]
+        return len(found) == len(keys) or any(result.stopped is not None for result in found)
+
+    @property
+    def _over(self) -> bool:
+        return self._outcome is not None or self._broken is not None
+
+    def _ask(self, trials: Sequence[Trial]) -> None:
+        loop, demand = self._loop, self._demand
+        new = [trial for trial in trials if _identity(trial) not in self._asked]
+        if not new or loop is None or demand is None or self._over:
+            return
+        self._asked.update(map(_identity, new))
+        loop.call_soon_threadsafe(demand.ask, [one for trial in new for one in self._needed(trial, set())])
+
+    def _needed(self, trial: Trial, seen: set[tuple[int, str]]) -> Iterator[Trial]:
+        """The trial, after those that it hangs on, and among those that it is compared with."""
+        spot = id(trial.suite), trial.case.id
+        if spot in seen:
+            return
+        seen.add(spot)
+        link = trial.suite.links.get(trial.case.id)
+        for needed in link.needs if link is not None else ():
+            for other in self._by_case[id(trial.suite), needed]:
+                yield from self._needed(other, seen)
+        yield from self._by_case[spot] if link is not None or trial.rivals else (trial,)
+
+    def _run(self) -> None:
+        found = attempt(asyncio.run, self._evaluate(), "pytest-run", "the run")
+        with self._changed:
+            if isinstance(found, Failure) and self._outcome is None and self._broken is None:
+                self._broken = StoreError(found.message)
+            self._changed.notify_all()
+
+    async def _evaluate(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._task = asyncio.ensure_future(evaluate_async(self._merged(), self._take, demand=self._demanded))
+        try:
+            self._outcome = await self._task
+        except AgentvError as error:
+            self._broken = error
+
+    def _demanded(self, demand: Demand) -> None:
+        with self._changed:
+            self._demand = demand
+            self._changed.notify_all()
+
+    def _merged(self) -> Prepared:
+        """All files as one run."""
+        first = self._prepared[0]
+        suites = tuple(suite for prepared in self._prepared for suite in prepared.suites)
+        plan = Plan(suites, first.plan.settings)
+        paths = tuple(path for prepared in self._prepared for path in prepared.settings.paths)
+        diagnostics = tuple(one for prepared in self._prepared for one in prepared.diagnostics)
+        return Prepared(replace(first.settings, paths=paths), suites, plan, plan.counts(), diagnostics)
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, TrialFinished):
+            with self._changed:
+                self._results[_identity(event.result.trial)] = event.result
+                self._changed.notify_all()
+
+
+def _identity(trial: Trial) -> str:
+    """Which trial it is; two files may hold the same case, and then two trials have one key."""
+    return f"{id(trial.suite)} {trial.key}"

@@ -1,0 +1,131 @@
+"""`agentv compare --json`: a comparison, or a matrix of them, as one JSON object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from agentv.model.comparison import CaseKey, Comparison, Judgement, Matrix, MovedCase, Pair, RunLabel
+from agentv.model.values import Json
+from agentv.reports.paths import shown_from
+
+
+def comparison_json(found: Comparison | Matrix, *, here: str) -> str:
+    """One object; `docs/how-to/compare-runs.md` says what its keys mean.
+
+    Args:
+        found: what is shown.
+        here: absolute path of the directory that paths are shown from.
+    """
+    shown = _matrix(found, here) if isinstance(found, Matrix) else _comparison(found, here)
+    return json.dumps(shown, indent=2)  # ASCII, so that nothing in it steers a terminal
+
+
+def _comparison(found: Comparison, here: str) -> dict[str, Json]:
+    return {
+        "base": _run(found.base, here),
+        "candidate": _run(found.candidate, here),
+        "same_run": found.same,
+        "margin": found.question.margin,
+        "alpha": found.question.alpha,
+        **_judgement(found.whole),
+        "notes": list(found.notes),
+        **(
+            {f"by_{found.question.by}": {one.name: _judgement(one.judgement) for one in found.groups}}
+            if found.groups
+            else {}
+        ),
+        "moved": [_moved(one) for one in found.moved],
+        "moved_omitted": sum(pair.moved for pair in found.pairs) - len(found.moved),
+        "matched": [_pair(pair) for pair in found.pairs],
+        "edited_compared": found.edited,
+        "left_out": {
+            "only_base": _keys(found.left_out.only_base),
+            "only_candidate": _keys(found.left_out.only_candidate),
+            "edited": [{**_key(key), "changed": list(what)} for key, what in found.left_out.edited.items()],
+            "errored": _keys(found.left_out.errored),
+            "unfinished": _keys(found.left_out.unfinished),
+        },
+    }
+
+
+def _matrix(found: Matrix, here: str) -> dict[str, Json]:
+    """Comparisons refer to the runs by their place in the list, from 0."""
+    return {
+        "runs": [_run(run, here) for run in found.runs],
+        "comparisons": [
+            {"base": base, "candidate": candidate, "same_run": one.same, **_judgement(one.whole)}
+            for (base, candidate), one in found.comparisons.items()
+        ],
+        "cases": [{**_key(key), "scores": list(scores)} for key, scores in found.scores.items()],
+        "cases_omitted": found.omitted,
+    }
+
+
+def _run(run: RunLabel, here: str) -> Json:
+    return {
+        "run_id": run.run_id,
+        "results": shown_from(run.path, here),
+        "targets": list(run.targets),
+        "cases": run.cases,
+        "missing": run.missing,
+    }
+
+
+def _judgement(one: Judgement | None) -> dict[str, Json]:
+    if one is None:
+        return {"verdict": None, "cases": 0}
+    return {
+        "verdict": one.verdict,
+        "cases": one.pairs,
+        "clusters": one.clusters,
+        "mean_score": [one.before.score, one.after.score],
+        "passed": [one.before.passed, one.after.passed],
+        "mean_delta": one.delta,
+        "delta_interval": list(one.interval),
+        "p_value": one.p,
+        "p_value_of_verdict": one.p_of_claim,
+        "mean_normalized_gain": one.gain,
+        "cases_with_room": one.room,
+        "wins": one.moves.wins,
+        "losses": one.moves.losses,
+        "ties": one.moves.ties,
+        "win_share_interval": list(one.moves.win_interval) if one.moves.win_interval else None,
+        "now_pass": one.moves.fixed,
+        "now_fail": one.moves.broken,
+        "mcnemar_p_value": one.moves.flips_p,
+        "detectable_difference": one.detectable,
+        "cases_needed": one.needed,
+    }
+
+
+def _moved(one: MovedCase) -> Json:
+    return {
+        **_pair(one.pair),
+        "base": asdict(one.before),
+        "candidate": asdict(one.after),
+        "changed_checks": [asdict(change) for change in one.changes],
+    }
+
+
+def _pair(pair: Pair) -> dict[str, Json]:
+    base = pair.before_key
+    return {
+        **_key(pair.after_key),
+        "base_target": base.target,
+        "base_prompt_id": base.prompt,
+        "status": [pair.before.status, pair.after.status],
+        "score": [pair.before.score, pair.after.score],
+        "delta": pair.delta,
+        "normalized_gain": pair.gain,
+        "outcome": pair.outcome,
+    }
+
+
+def _keys(keys: Iterable[CaseKey]) -> list[Json]:
+    return [_key(key) for key in keys]
+
+
+def _key(key: CaseKey) -> dict[str, Json]:
+    return {"suite": key.suite, "test_id": key.case_id, "prompt_id": key.prompt, "target": key.target}

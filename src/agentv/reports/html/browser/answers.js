@@ -1,0 +1,92 @@
+// Two answers, or two runs, side by side.
+
+const SIDES = 200_000;
+const UNCHANGED_AROUND = 3;
+
+function since(state) {
+  const { run, base, gone } = state;
+  const counted = changesOf(run);
+  const worse = run.cases.filter((one) => one.change === "worse" || one.change === "lower");
+  const rates = [["before", base], ["now", run]].map(([name, one]) => [name, one, rateOf(one)]).filter(([, , rate]) => rate);
+  return section(
+    "Since the other run",
+    element(
+      "div",
+      { class: "panel" },
+      element("table", { class: "bare" }, element("tbody", {}, rates.map(([name, one, rate]) => element(
+        "tr", {}, element("th", { scope: "row" }, name), element("td", {}, inline(one.facts.run_id)), element("td", { class: "number" }, percent(rate.rate)), element("td", { class: "wide" }, intervalDrawing(rate.rate, rate.interval)),
+      )))),
+      element("ul", { class: "changes" }, counted.map(([change, label]) => element("li", {}, element("a", { class: `mark ${change}`, href: state.chosen({ change }) }, label)))),
+      gone.length ? folded(`${count(gone.length, "case")} only in the other run`, () => element("ul", {}, gone.slice(0, 500).map((one) => element("li", {}, inline(`${one.suite} · ${one.id} · ${one.target}`))))) : null,
+      element("p", { class: "note" }, "Cases are matched by suite, id and prompt. Whether the difference is more than chance: agentv compare."),
+    ),
+    worse.length ? element("ol", { class: "panel looks" }, ordered(worse, "worst").slice(0, LOOKS).map((one) => element("li", {}, lookLink(state, one)))) : null,
+  );
+}
+
+// The same case in the other run: verdicts, what changed in the checks, and the answers.
+function sinceThen(one, trial, told) {
+  if (one.base === null) return one.change ? section("In the other run", element("p", { class: "panel note" }, "The other run has no such case.")) : null;
+  const earlier = one.base.trials.find((other) => other.sample === trial.sample) ?? one.base.trials[0];
+  const before = whole(earlier);
+  return section(
+    "Against the other run",
+    element(
+      "div",
+      { class: "panel versus" },
+      element("p", { class: "moved" }, badge(earlier.status), ` ${score(earlier.score)} → `, badge(trial.status), ` ${score(trial.score)} `, marks(one)),
+      one.change === "edited" ? element("p", { class: "warning" }, "The case was edited between the two runs, so its verdicts say little about the target.") : null,
+      checkChanges(before.checks ?? [], told.checks ?? []),
+    ),
+    sideBySide(before.output, told.output, ["Answer before", "Answer now"]),
+  );
+}
+
+function checkChanges(before, now) {
+  const states = new Map(before.map((check) => [textOf(check.name), check.state]));
+  const moved = now.filter((check) => states.has(textOf(check.name)) && states.get(textOf(check.name)) !== check.state);
+  if (!moved.length) return element("p", { class: "note" }, "No check changed its verdict.");
+  return element("ul", { class: "moves" }, moved.map((check) => element("li", {}, statusIcon(STATUSES[states.get(textOf(check.name))]), " → ", statusIcon(STATUSES[check.state]), " ", inline(check.name))));
+}
+
+function sideBySide(one, other, titles) {
+  const texts = [textOf(one), textOf(other)];
+  if (texts[0] === texts[1]) return element("div", { class: "panel" }, element("p", { class: "note" }, `${titles[0]} and ${titles[1].toLowerCase()} are the same.`));
+  const tooMuch = texts[0].length + texts[1].length > SIDES || texts.some((text) => oddPlaces(text).length > MOST_ODD);
+  const rows = tooMuch ? null : alignedLines(...texts);
+  const head = element("div", { class: "sides head" }, titles.map((title) => element("h3", {}, title)));
+  if (rows === null)
+    return element("div", { class: "panel difference" }, head, element("p", { class: "note" }, "Too much differs to align the lines."), element("div", { class: "sides" }, [one, other].map((text) => element("div", { class: "half" }, longText(text)))));
+  return element("div", { class: "panel difference" }, head, differenceRows(rows));
+}
+
+// Long stretches that are the same are left out, with a button that brings them back.
+function differenceRows(rows) {
+  const near = rows.map(() => false);
+  rows.forEach((row, number) => {
+    if (row.changed) near.fill(true, Math.max(0, number - UNCHANGED_AROUND), number + UNCHANGED_AROUND + 1);
+  });
+  const shown = [];
+  for (let number = 0; number < rows.length; number += 1) {
+    if (near[number]) shown.push(differenceRow(rows[number]));
+    else {
+      const from = number;
+      while (number + 1 < rows.length && !near[number + 1]) number += 1;
+      const skipped = rows.slice(from, number + 1);
+      const more = button(`${count(skipped.length, "line")} the same`, () => more.replaceWith(...skipped.map(differenceRow)), { class: "more" });
+      shown.push(more);
+    }
+  }
+  return element("div", { class: "lines" }, shown);
+}
+
+function differenceRow(row) {
+  if (!row.changed) return element("div", { class: "sides" }, [row.left, row.right].map((line) => element("div", { class: "half", dir: "auto" }, safely(line))));
+  const marked = row.left !== null && row.right !== null ? markedWords(row.left, row.right) : [row.left === null ? null : [["removed", row.left]], row.right === null ? null : [["added", row.right]]];
+  return element("div", { class: "sides" }, differenceSide(marked[0], "removed", "del"), differenceSide(marked[1], "added", "ins"));
+}
+
+function differenceSide(runs, kind, tag) {
+  if (runs === null) return element("div", { class: "half none" });
+  return element("div", { class: `half ${kind}`, dir: "auto" }, hidden(`${kind}: `), runs.map(([of, text]) => (of === "same" ? safely(text) : element(tag, {}, safely(text)))));
+}

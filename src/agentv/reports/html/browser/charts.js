@@ -1,0 +1,59 @@
+// Drawings: an interval on a line from 0 to 100 %, and outcomes as parts of a bar. Places are shares of their width.
+
+function at(share) {
+  return `${(share * 100).toFixed(2)}%`;
+}
+
+function intervalDrawing(rate, interval, attributes = {}) {
+  const [low, high] = interval;
+  const label = `${percent(rate)}, 95 % interval ${percent(low)} to ${percent(high)}`;
+  return drawing(
+    "svg",
+    { class: "interval", role: "img", "aria-label": label, ...attributes },
+    drawing("line", { class: "axis", x1: "0%", x2: "100%", y1: "50%", y2: "50%" }),
+    [0.25, 0.5, 0.75].map((tick) => drawing("line", { class: "tick", x1: at(tick), x2: at(tick), y1: "30%", y2: "70%" })),
+    drawing("rect", { class: "band", x: at(low), width: at(Math.max(high - low, 0.002)), y: "22%", height: "56%", rx: 3 }),
+    drawing("line", { class: "point", x1: at(rate), x2: at(rate), y1: "6%", y2: "94%" }),
+  );
+}
+
+function outcomesDrawing(counts) {
+  const total = STATUSES.reduce((sum_, status) => sum_ + counts[status], 0);
+  let from = 0;
+  const parts = STATUSES.filter((status) => counts[status]).map((status) => {
+    const share = counts[status] / total;
+    const part = drawing("rect", { class: status, x: at(from), width: at(share), y: 0, height: "100%" });
+    from += share;
+    return part;
+  });
+  const label = STATUSES.map((status) => `${counts[status]} ${STATUS_WORDS[status]}`).join(", ");
+  return drawing("svg", { class: "outcomes", role: "img", "aria-label": label }, parts);
+}
+
+// How many cases scored what: twenty columns, those that passed above those that did not.
+function scoresDrawing(cases) {
+  const columns = Array.from({ length: 20 }, () => ({ passed: 0, failed: 0 }));
+  for (const one of cases)
+    if (one.score !== null && (one.status === "passed" || one.status === "failed"))
+      columns[Math.min(19, Math.floor(one.score * 20 + 1e-9))][one.status] += 1;
+  const most = Math.max(1, ...columns.map((column) => column.passed + column.failed));
+  const bars = columns.flatMap((column, number) => {
+    const x = at(number / 20 + 0.004);
+    const failed = (column.failed / most) * 100;
+    const passed = (column.passed / most) * 100;
+    const bar = (status, from, height) =>
+      height ? drawing("rect", { class: status, x, width: at(0.042), y: `${100 - from - height}%`, height: `${height}%` }) : null;
+    return [bar("failed", 0, failed), bar("passed", failed, passed)];
+  });
+  return drawing("svg", { class: "scores", role: "img", "aria-label": "How many cases scored what" }, bars);
+}
+
+function scoreBar(value, threshold, status) {
+  return drawing(
+    "svg",
+    { class: "scorebar", role: "img", "aria-label": `score ${score(value)} of 1, ${score(threshold)} needed` },
+    drawing("rect", { class: "ground", x: 0, y: "25%", width: "100%", height: "50%", rx: 3 }),
+    drawing("rect", { class: status, x: 0, y: "25%", width: at(value), height: "50%", rx: 3 }),
+    drawing("line", { class: "needed", x1: at(threshold), x2: at(threshold), y1: 0, y2: "100%" }),
+  );
+}

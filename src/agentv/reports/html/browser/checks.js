@@ -1,0 +1,44 @@
+// The grades of a trial: what was asked, what was found, and why.
+
+function checksOf(told) {
+  const found = told.checks ?? [];
+  if (!found.length) return null;
+  const passed = found.filter((check) => check.state === 0).length;
+  return section(`Checks: ${passed} of ${found.length} passed`, element("div", { class: "checks" }, found.map(gradeOf)));
+}
+
+function gradeOf(grade) {
+  const status = STATUSES[grade.state];
+  const title = [
+    statusIcon(status),
+    element("span", { class: "name" }, inline(grade.name)),
+    grade.required ? element("span", { class: "tag gate" }, grade.required === true ? "required" : `required ${grade.required}`) : null,
+    grade.weight === undefined ? null : element("span", { class: "tag" }, `weight ${grade.weight}`),
+    element("span", { class: "score" }, grade.score === undefined ? "" : score(grade.score)),
+  ];
+  return folded(title, () => gradeBody(grade), { class: `grade panel ${status}`, open: grade.state !== 0 });
+}
+
+function gradeBody(grade) {
+  const body = document.createDocumentFragment();
+  if (grade.error) body.append(element("p", { class: "problem" }, element("code", {}, inline(grade.error.code)), " ", inline(grade.error.message)));
+  if (grade.checks) body.append(element("ul", { class: "evidence" }, grade.checks.map(checkOf)));
+  if (grade.reason && !grade.error && !(grade.checks ?? []).some((check) => textOf(check.text) === textOf(grade.reason)))
+    body.append(element("figure", { class: "reason" }, element("figcaption", {}, "Reason"), longText(grade.reason, { class: "prose" })));
+  body.append(element("p", { class: "small" }, [
+    inline(grade.type),
+    grade.source ? [" at ", element("code", {}, inline(grade.source))] : null,
+    grade.duration_ms >= 1 ? `, graded in ${duration(grade.duration_ms)}` : null,
+  ]));
+  if (grade.details) body.append(folded("Details", () => code(JSON.stringify(grade.details, null, 2))));
+  return body;
+}
+
+function checkOf(check) {
+  return element(
+    "li",
+    {},
+    statusIcon(check.passed ? "passed" : "failed"),
+    element("div", {}, longText(check.text, { class: "asked" }), check.evidence ? longText(check.evidence, { class: "quote" }) : null),
+  );
+}

@@ -1,0 +1,129 @@
+// What stands above the list: search, outcomes, and a choice for each thing of which there are several.
+
+const SEARCH_AFTER_MS = 120;
+const MOST_NAMES = 60;
+
+class Filters {
+  constructor(run, base, changed) {
+    this.run = run;
+    this.changed = changed;
+    this.search = element("input", {
+      type: "search", class: "search", placeholder: "Search ids, inputs, answers, checks", "aria-label": "Search all texts", spellcheck: "false", input: () => this.typed(),
+    });
+    this.chips = this.outcomes();
+    this.selects = this.choices(base);
+    this.told = element("p", { class: "told", role: "status" });
+    this.clear = button("Clear", () => this.changed(cleared(this.choice)), { class: "quiet" });
+    this.order = this.select("order", "Order", Object.entries(ORDERS));
+    this.element = element(
+      "div",
+      { class: "filters" },
+      element("div", { class: "searchbox" }, this.search, element("kbd", { "aria-hidden": "true" }, "/")),
+      element("div", { class: "chips", role: "group", "aria-label": "Outcome" }, this.chips),
+      element("div", { class: "selects" }, this.selects, this.order),
+      element("div", { class: "toldline" }, this.told, this.clear),
+    );
+  }
+
+  outcomes() {
+    const counts = countsOf(this.run.cases);
+    const flaky = this.run.cases.filter(isFlaky).length;
+    const chips = STATUSES.filter((status) => counts[status]).map((status) =>
+      this.chip(status, [statusIcon(status), `${counts[status].toLocaleString("en")}`, hidden(STATUS_WORDS[status])]),
+    );
+    return flaky ? [...chips, this.chip("flaky", `${flaky.toLocaleString("en")} flaky`)] : chips;
+  }
+
+  chip(status, label) {
+    return button(label, () => this.toggle(status), { class: "chip", "data-status": status, "aria-pressed": "false", title: STATUS_WORDS[status] ?? "samples disagree" });
+  }
+
+  toggle(status) {
+    const chosen = new Set(this.choice.status.split(" ").filter(Boolean));
+    if (!chosen.delete(status)) chosen.add(status);
+    this.changed({ ...this.choice, status: [...chosen].join(" ") });
+  }
+
+  choices(base) {
+    const { suites, targets, prompts, tags } = this.run.tables;
+    const plain = (names) => [...names].sort(byName.compare).map((name) => [name, plainly(name)]);
+    return [
+      base ? this.select("change", "Any change", changesOf(this.run)) : null,
+      suites.length > 1 ? this.select("suite", "All suites", plain(suites)) : null,
+      targets.length > 1 ? this.select("target", "All targets", plain(targets)) : null,
+      prompts.length > 1 ? this.select("prompt", "All prompts", plain(prompts)) : null,
+      tags.length ? this.select("tag", "All tags", plain(tags)) : null,
+      this.run.tables.assertions.length ? this.select("assertion", "All assertions", assertionChoices(this.run)) : null,
+      this.select("why", "Any reason", reasonChoices(this.run)),
+    ];
+  }
+
+  select(name, all, choices) {
+    if (!choices.length) return null;
+    const options = choices.map(([value, label]) => element("option", { value }, shortened(label)));
+    if (name !== "order") options.unshift(element("option", { value: "" }, all));
+    const made = element("select", { "aria-label": all, "data-name": name, change: () => this.changed({ ...this.choice, [name]: made.value }) }, options);
+    return made;
+  }
+
+  typed() {
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(() => this.changed({ ...this.choice, q: this.search.value.trim() }), SEARCH_AFTER_MS);
+  }
+
+  show(choice) {
+    this.choice = choice;
+    if (this.search.value.trim() !== choice.q) this.search.value = choice.q;
+    const statuses = choice.status.split(" ");
+    for (const chip of this.chips) chip.setAttribute("aria-pressed", String(statuses.includes(chip.dataset.status)));
+    for (const select of [...this.selects, this.order].filter(Boolean)) {
+      const wanted = choice[select.dataset.name];
+      if (wanted && ![...select.options].some((option) => option.value === wanted))
+        select.append(element("option", { value: wanted }, shortened(plainly(wanted))));
+      select.value = wanted;
+      select.classList.toggle("set", Boolean(wanted) && select !== this.order);
+    }
+    this.clear.hidden = !isChosen(choice);
+  }
+
+  tell(found, searching) {
+    const total = this.run.cases.length;
+    const counts = countsOf(found);
+    const judged = counts.passed + counts.failed;
+    const interval = wilson(counts.passed, judged);
+    const some = found.length === total ? count(total, "case") : `${found.length.toLocaleString("en")} of ${count(total, "case")}`;
+    const rate = interval ? ` · ${percent(counts.passed / judged)} passed (${percent(interval[0])} to ${percent(interval[1])})` : "";
+    this.told.textContent = searching ? `${some}, searching…` : some + rate;
+  }
+}
+
+function reasonChoices(run) {
+  return reasons(run).slice(0, MOST_NAMES).filter(({ cases }) => cases.length > 1).map(({ why, cases }) => [why, `${cases.length} × ${plainly(why)}`]);
+}
+
+function shortened(label, most = 60) {
+  return label.length > most ? `${label.slice(0, most - 1)}…` : label;
+}
+
+function countsOf(cases) {
+  const counts = { passed: 0, failed: 0, errored: 0, skipped: 0 };
+  for (const one of cases) counts[one.status] += 1;
+  return counts;
+}
+
+function changesOf(run) {
+  const found = new Map();
+  for (const one of run.cases) found.set(one.change, (found.get(one.change) ?? 0) + 1);
+  return Object.keys(CHANGES).filter((change) => found.has(change)).map((change) => [change, `${CHANGES[change]} (${found.get(change)})`]);
+}
+
+// Types, each with those of its cases that did not pass; then names, where they are few enough to choose from.
+function assertionChoices(run) {
+  const types = [...new Set(run.tables.assertions.map(([type]) => type))].sort(byName.compare);
+  const names = [...new Set(run.tables.assertions.map(([, name]) => name))].filter((name) => name !== null && !types.includes(name));
+  return [
+    ...types.map((type) => [`failed ${type}`, `not passed: ${plainly(type)}`]),
+    ...types.map((type) => [`any ${type}`, `has: ${plainly(type)}`]),
+    ...(names.length <= MOST_NAMES ? names.sort(byName.compare).map((name) => [`failed ${name}`, `not passed: ${plainly(name)}`]) : []),
+  ];
+}

@@ -1,0 +1,216 @@
+// The first page: what the run came to, how sure that is, what needs a look, and where it is good or bad.
+
+const LOOKS = 8;
+const MOST_GROUPS = 25;
+
+function overview(state) {
+  const { run, base } = state;
+  return element(
+    "article",
+    { class: "overview" },
+    verdict(state),
+    base ? since(state) : null,
+    needsLook(state),
+    byAssertion(state),
+    groupTables(state),
+    run.cases.length > 1 ? section("Scores", element("div", { class: "panel" }, scoresDrawing(run.cases), scoresAxis())) : null,
+    about(run),
+  );
+}
+
+function totalsOf(run) {
+  return run.summary ? run.summary.cases : countsOf(run.cases);
+}
+
+function rateOf(run) {
+  const counts = totalsOf(run);
+  const judged = counts.passed + counts.failed;
+  return judged ? { rate: counts.passed / judged, interval: run.summary?.pass_rate_interval ?? wilson(counts.passed, judged), judged } : null;
+}
+
+function verdict(state) {
+  const { run } = state;
+  const counts = totalsOf(run);
+  const rate = rateOf(run);
+  return element(
+    "header",
+    { class: "verdict panel" },
+    element("h1", { tabindex: -1 }, heading(counts)),
+    rate ? element(
+      "div",
+      { class: "rate" },
+      element("p", { class: "big" }, percent(rate.rate)),
+      element("div", { class: "sure" }, intervalDrawing(rate.rate, rate.interval), scale(),
+        element("p", { class: "note" }, `of ${count(rate.judged, "judged case")} passed; with 95 % confidence the rate lies between ${percent(rate.interval[0])} and ${percent(rate.interval[1])}`)),
+    ) : element("p", { class: "note" }, "Nothing was judged, so there is no rate."),
+    outcomesDrawing(counts),
+    element("ul", { class: "tiles" }, STATUSES.filter((status) => counts[status] || status !== "skipped").map((status) =>
+      element("li", {}, element("a", { class: `tile ${status}`, href: state.chosen({ status }) }, element("strong", {}, counts[status].toLocaleString("en")), statusIcon(status), STATUS_WORDS[status])),
+    )),
+    run.summary ? null : element("p", { class: "warning" }, "This run was cut: the numbers are those of the trials that had ended."),
+    holdsAll(run) ? null : element("p", { class: "warning" }, `These are the totals of the whole run; the page holds ${count(run.trials.length, "trial")} of it.`),
+  );
+}
+
+// Whether every trial that ended is here: a page may hold those that somebody chose.
+function holdsAll(run) {
+  const counts = run.summary?.trials;
+  return !counts || counts.passed + counts.failed + counts.errored <= run.trials.length;
+}
+
+function heading(counts) {
+  if (counts.failed) return `${count(counts.failed, "case")} failed`;
+  if (counts.errored) return `${count(counts.errored, "case")} errored`;
+  if (counts.skipped) return `${count(counts.skipped, "case")} not run`;
+  return counts.passed ? (counts.passed === 1 ? "The case passed" : `All ${counts.passed.toLocaleString("en")} cases passed`) : "No case was run";
+}
+
+function scale() {
+  return element("div", { class: "scale", "aria-hidden": "true" }, ["0", "25", "50", "75", "100 %"].map((tick) => element("span", {}, tick)));
+}
+
+function scoresAxis() {
+  return element("div", { class: "scale", "aria-hidden": "true" }, ["0", "0.25", "0.5", "0.75", "1"].map((tick) => element("span", {}, tick)));
+}
+
+// Reasons that several cases share; where each has its own, the cases that did worst.
+function needsLook(state) {
+  const found = reasons(state.run);
+  if (!found.length) return null;
+  if (found[0].cases.length > 1)
+    return section("What went wrong", element("ol", { class: "panel looks" }, found.slice(0, LOOKS).map((one) => element("li", {}, reasonLink(state, one)))), after(state, found.slice(LOOKS)));
+  const bad = ordered(found.map(({ cases }) => cases[0]), "worst");
+  return section("Worst first", element("ol", { class: "panel looks" }, bad.slice(0, LOOKS).map((one) => element("li", {}, lookLink(state, one)))), after(state, found.slice(LOOKS)));
+}
+
+function after(state, rest) {
+  const number = rest.reduce((cases, one) => cases + one.cases.length, 0);
+  return number ? element("p", { class: "after" }, element("a", { href: state.chosen({ status: "failed errored" }) }, `and ${count(number, "more case")}`)) : null;
+}
+
+function reasonLink(state, { why, cases }) {
+  const examples = cases.slice(0, 4).map((one, number) => [number ? ", " : null, inline(one.id)]);
+  return element(
+    "a",
+    { class: "look", href: cases.length > 1 ? state.chosen({ why }) : state.address(cases[0]) },
+    statusIcon(cases[0].status),
+    element("span", { class: "id" }, inline(why)),
+    element("span", { class: "score" }, count(cases.length, "case")),
+    element("span", { class: "why" }, examples, cases.length > 4 ? ", …" : null),
+  );
+}
+
+function lookLink(state, one) {
+  return element(
+    "a",
+    { class: "look", href: state.address(one) },
+    statusIcon(one.status),
+    element("span", { class: "id" }, inline(one.id), marks(one)),
+    element("span", { class: "score" }, one.status === "errored" ? "" : score(one.score)),
+    element("span", { class: "why" }, inline(underneath(one))),
+  );
+}
+
+function groupTables(state) {
+  const { run } = state;
+  const kinds = [["suite", "By suite", "by_suite"], ["target", "By target", "by_target"], ["prompt", "By prompt", "by_prompt"], ["tag", "By tag", "by_tag"]];
+  return kinds.map(([name, title, key]) => {
+    const summed = Object.entries(run.summary?.[key] ?? {});
+    const groups = summed.length ? summed : Object.entries(countedBy(run, name));
+    const enough = name === "tag" ? 1 : 2;
+    return groups.length < enough ? null : section(title, groupTable(groups, (value) => state.chosen({ [name]: value }), name));
+  });
+}
+
+function countedBy(run, name) {
+  const groups = {};
+  for (const one of run.cases)
+    for (const value of name === "tag" ? one.tags : [one[name]])
+      if (value !== null) (groups[value] ??= { cases: countsOf([]), mean_score: undefined }).cases[one.status] += 1;
+  return groups;
+}
+
+function groupTable(groups, address, what) {
+  const rows = groups.map(([name, group]) => rateRow(inline(name), group.cases, address(name), group.mean_score));
+  const titles = [what, "outcomes", "pass rate", "95 % interval"];
+  return tableOf(groups[0][1].mean_score === undefined ? titles : [...titles, "mean score"], rows);
+}
+
+function tableOf(titles, rows) {
+  const head = element("thead", {}, element("tr", {}, titles.map((title) => element("th", { scope: "col" }, title))));
+  const body = element("tbody", {}, rows.slice(0, MOST_GROUPS));
+  const box = element("div", { class: "panel scrolls" }, element("table", {}, head, body));
+  if (rows.length > MOST_GROUPS) {
+    const more = button(`Show all ${rows.length.toLocaleString("en")}`, () => {
+      body.append(...rows.slice(MOST_GROUPS));
+      more.remove();
+    }, { class: "more" });
+    box.append(more);
+  }
+  return box;
+}
+
+function rateRow(name, counts, address, mean) {
+  const judged = counts.passed + counts.failed;
+  const interval = wilson(counts.passed, judged);
+  return element(
+    "tr",
+    {},
+    element("th", { scope: "row" }, element("a", { href: address }, name)),
+    element("td", { class: "wide" }, outcomesDrawing(counts), element("span", { class: "small" }, outcomeWords(counts))),
+    element("td", { class: "number" }, interval ? percent(counts.passed / judged) : "–"),
+    element("td", { class: "wide" }, interval ? [intervalDrawing(counts.passed / judged, interval), element("span", { class: "small" }, `${percent(interval[0])} to ${percent(interval[1])}`)] : "–"),
+    mean === undefined ? null : element("td", { class: "number" }, score(mean)),
+  );
+}
+
+function outcomeWords(counts) {
+  return STATUSES.filter((status) => counts[status]).map((status) => `${counts[status].toLocaleString("en")} ${STATUS_WORDS[status]}`).join(", ");
+}
+
+// By name where names are few, which means that cases share their assertions; else by type.
+function byAssertion(state) {
+  const { run } = state;
+  const names = new Set(run.tables.assertions.map(([, name]) => name));
+  const place = names.size <= MOST_GROUPS && !names.has(null) ? 1 : 0;
+  const groups = new Map();
+  for (const trial of run.trials)
+    for (let spot = 0; spot < trial.assertions.length; spot += 2) {
+      const name = run.tables.assertions[trial.assertions[spot]][place];
+      if (!groups.has(name)) groups.set(name, countsOf([]));
+      groups.get(name)[STATUSES[trial.assertions[spot + 1]]] += 1;
+    }
+  if (!groups.size) return null;
+  const bad = (counts) => counts.failed + counts.errored;
+  const rows = [...groups].sort((one, other) => bad(other[1]) - bad(one[1])).map(([name, counts]) => rateRow(inline(name), counts, state.chosen({ assertion: `failed ${name}` })));
+  return section("By assertion", tableOf(["assertion", "grades", "pass rate", "95 % interval"], rows));
+}
+
+function about(run) {
+  const { facts, summary } = run;
+  const settings = facts.settings ?? {};
+  const spent = summary && (summary.cost_usd !== null || summary.judge_cost_usd !== null) ? money((summary.cost_usd ?? 0) + (summary.judge_cost_usd ?? 0)) : "not known";
+  const judges = summary?.judge_cost_usd ? ` (${money(summary.judge_cost_usd)} of it judges)` : "";
+  const unpriced = summary ? Math.max(summary.unpriced_trials ?? 0, summary.judge_unpriced_trials ?? 0) : 0;
+  const told = (usage) => tokens(usage && Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== null)));
+  return section("About this run", pairs([
+    ["Run", facts.run_id],
+    ["Began", facts.started ? moment(facts.started) : null],
+    ["Took", summary ? duration(summary.duration_ms) : null],
+    ["Mean score", summary ? score(summary.mean_score) : null],
+    ["Trials", run.trials.length !== run.cases.length ? run.trials.length.toLocaleString("en") : null],
+    ["Cost", summary ? `${unpriced && spent !== "not known" ? "at least " : ""}${spent}${judges}` : null],
+    ["Tokens", told(summary?.token_usage)],
+    ["Tokens of judges", told(summary?.judge_token_usage)],
+    ["Targets", run.tables.targets.join(", ")],
+    ["Judge", settings.judge],
+    ["Files", (facts.suites ?? []).map((suite) => suite.path).filter(Boolean).join(", ")],
+    ["Chosen by", ["filter", "tags", "exclude_tags", "limit", "sample"].filter((key) => settings[key] !== null && settings[key] !== undefined && String(settings[key])).map((key) => `${key.replace("_", " ")} ${settings[key]}`).join(", ")],
+    ["Commit", facts.git_commit],
+    ["Made by", facts.agentv ? `agentv ${facts.agentv}, Python ${facts.python ?? "?"}` : null],
+  ]));
+}
+
+function pairs(told) {
+  return element("dl", { class: "panel pairs" }, told.filter(([, value]) => value !== null && value !== undefined && value !== "").map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", { class: /^[0-9a-f]{40,}$/.test(value) ? "hash" : null }, inline(String(value))))));
+}

@@ -1,0 +1,137 @@
+"""What the list shows of a trial, and filters by: what is read of all trials when the page opens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentv.model.cases import Sample, sample_of
+from agentv.model.trial import Score, Status, TrialResult
+from agentv.reports.text import one_line
+from agentv.stats.deciding import Rule, rule_of, verdict_over
+
+TEASER = 140
+"""Characters that the list shows of what a trial came to."""
+
+NAMES = 500
+"""Assertions that are told apart by name in the filters; later ones by their type alone, so that memory is bounded."""
+
+STATUSES: tuple[Status, ...] = ("passed", "failed", "errored", "skipped")
+PASSED, FAILED, ERRORED = range(3)
+
+
+@dataclass(slots=True)
+class Numbered:
+    """Texts that repeat, each written once and meant by its number."""
+
+    numbers: dict[Any, int] = field(default_factory=dict)
+
+    def of(self, value: object) -> int:
+        """Its number: that of the first time, or the next."""
+        return self.numbers.setdefault(value, len(self.numbers))
+
+
+@dataclass(slots=True)
+class _Group:
+    """The samples of one case so far, and what makes them a verdict."""
+
+    number: int
+    rule: Rule
+    samples: list[Sample] = field(default_factory=list)
+
+    def verdict(self) -> int:
+        return STATUSES.index(verdict_over(self.samples, self.rule))
+
+
+@dataclass(slots=True)
+class Entries:
+    """The trials of one run on their way into a page. Held of each: nothing, but of a sample its score and gates.
+
+    Attributes:
+        assertions: (type, name) of those that were seen; no name where there are too many.
+    """
+
+    suites: Numbered = field(default_factory=Numbered)
+    targets: Numbered = field(default_factory=Numbered)
+    prompts: Numbered = field(default_factory=Numbered)
+    tags: Numbered = field(default_factory=Numbered)
+    assertions: Numbered = field(default_factory=Numbered)
+    _groups: dict[tuple[object, ...], _Group] = field(default_factory=dict)
+
+    def short(self, result: TrialResult) -> list[Any]:
+        """What the list shows and filters by; `browser/data.js` names the places."""
+        trial, case = result.trial, result.trial.case
+        return [
+            case.id,
+            self.suites.of(trial.suite.name),
+            self.targets.of(trial.target.name),
+            -1 if case.prompt_id is None else self.prompts.of(case.prompt_id),
+            trial.sample,
+            trial.repeat,
+            STATUSES.index(result.status),
+            result.score,
+            trial.threshold,
+            round(result.duration_ms, 1),
+            _spent(result),
+            [self.tags.of(tag) for tag in case.tags],
+            [number for score in result.scores for number in (self._assertion(score), state(score))],
+            teaser(result),
+            self._group(result),
+            case.sha256[:12],
+        ]
+
+    def tables(self) -> dict[str, Any]:
+        """What the numbers of all entries mean, and the verdict of each case that has several samples."""
+        tables = {"suites": self.suites, "targets": self.targets, "prompts": self.prompts, "tags": self.tags}
+        return {
+            **{name: list(table.numbers) for name, table in tables.items()},
+            "assertions": list(self.assertions.numbers),
+            "verdicts": [group.verdict() for group in self._groups.values()],
+        }
+
+    def _assertion(self, score: Score) -> int:
+        entry = score.entry
+        named = (entry.shown_type, entry.name)
+        if named in self.assertions.numbers or len(self.assertions.numbers) < NAMES:
+            return self.assertions.of(named)
+        return self.assertions.of((entry.shown_type, None))
+
+    def _group(self, result: TrialResult) -> int:
+        """The number of the case that a sample is of; -1 for a case with one sample, whose verdict is its own."""
+        trial = result.trial
+        if trial.repeat == 1:
+            return -1
+        key = (trial.suite.path, trial.suite.name, trial.case.id, trial.case.prompt_id, trial.target.name)
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = _Group(len(self._groups), rule_of(trial))
+        group.samples.append(sample_of(result))
+        return group.number
+
+
+def teaser(result: TrialResult) -> str:
+    """Why a trial ended as it did, or how its answer begins: one line."""
+    return one_line(" ".join(next(_reasons(result), "").split()), TEASER)
+
+
+def _reasons(result: TrialResult) -> Iterator[str]:
+    if result.error is not None:
+        yield f"{result.error.code}: {result.error.message[:TEASER]}"
+    for score in result.scores:
+        if not score.grade.passed:
+            failed = (check.text[:TEASER] for check in score.grade.checks if not check.passed)
+            yield next(failed, score.grade.reason or score.entry.name)[: TEASER + 1]
+    yield (result.output or "")[: TEASER + 1].strip()
+
+
+def _spent(result: TrialResult) -> float | None:
+    told = [cost for cost in (result.cost_usd, result.judge_cost_usd) if cost is not None]
+    return round(sum(told), 10) if told else None
+
+
+def state(score: Score) -> int:
+    """How an assertion ended, as a number of `STATUSES`."""
+    if score.grade.error is not None:
+        return ERRORED
+    return PASSED if score.grade.passed else FAILED

@@ -1,0 +1,155 @@
+"""The page: its frame, its own script and style, and the data of one run or two, written as they are read.
+
+Nothing that a model, a file or a server said is ever part of the markup. It stands as JSON in elements that no browser
+runs, and the page's script shows it as text. The policy at the top lets the browser run that one script, apply that
+one style, and load nothing at all.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from functools import cache
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+
+from agentv.reports.html.embedded import data_element, to_json
+from agentv.reports.html.entries import Entries
+from agentv.reports.html.report import HtmlReport
+from agentv.reports.html.whole import whole
+from agentv.reports.text import one_line
+
+CHUNK = 100
+"""Trials whose data stand in one element: what is read together when one of them is opened."""
+
+CHUNK_LENGTH = 1_000_000
+"""Characters after which an element ends early."""
+
+SCRIPTS = (
+    "elements",
+    "text",
+    "numbers",
+    "data",
+    "choice",
+    "search",
+    "differences",
+    "charts",
+    "list",
+    "filters",
+    "overview",
+    "answers",
+    "checks",
+    "transcript",
+    "case",
+    "keyboard",
+    "start",
+)
+"""The files of the page's script, in the order in which they need each other."""
+
+_BROWSER = Path(__file__).parent / "browser"
+
+
+def render(report: HtmlReport, against: HtmlReport | None = None) -> Iterator[str]:
+    """The page, piece by piece; what is held of the trials is a chunk of them.
+
+    Args:
+        report: the run; an empty one gives a page that says so.
+        against: an earlier run; the page then shows what changed since, answer beside answer.
+    """
+    yield _head(report)
+    runs = [report] if against is None else [report, against]
+    yield data_element("runs", 0, [to_json([run.facts() for run in runs])])
+    for number, run in enumerate(runs):
+        yield from _data(run, number)
+    yield f"<script>{_script()}</script>\n</body>\n</html>\n"
+
+
+def _data(report: HtmlReport, number: int) -> Iterator[str]:
+    """The trials of one run, as pairs of elements: what the list needs, and the rest; then what their numbers mean."""
+    entries = Entries()
+    short: list[str] = []
+    rest: list[str] = []
+    length = 0
+    for result in report.results:
+        short.append(to_json(entries.short(result)))
+        rest.append(to_json(whole(result, report.root)))
+        length += len(rest[-1])
+        if len(short) == CHUNK or length > CHUNK_LENGTH:
+            yield from _chunk(number, short, rest)
+            short, rest, length = [], [], 0
+    if short:
+        yield from _chunk(number, short, rest)
+    yield data_element("tables", number, [to_json(entries.tables())])
+
+
+def _chunk(number: int, short: Iterable[str], rest: Iterable[str]) -> Iterator[str]:
+    yield data_element("short", number, short)
+    yield data_element("whole", number, rest)
+
+
+def _head(report: HtmlReport) -> str:
+    title = escape(one_line(f"{report.run_id} · agentv"))
+    return _FRAME.format(policy=_policy(), title=title, style=_style(), totals=escape(_in_words(report)))
+
+
+def _in_words(report: HtmlReport) -> str:
+    """What is shown where scripts are off."""
+    cases = (report.summary or {}).get("cases")
+    if not isinstance(cases, dict):
+        return f"Run {one_line(report.run_id)}."
+    counted = ", ".join(f"{cases.get(status, 0)} {status}" for status in ("passed", "failed", "errored", "skipped"))
+    return f"Run {one_line(report.run_id)}: {cases.get('total', 0)} cases, {counted}."
+
+
+@cache
+def _script() -> str:
+    files = (_BROWSER / f"{name}.js" for name in SCRIPTS)
+    source = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    return f'"use strict";\n(() => {{\n{source}}})();\n'
+
+
+@cache
+def _style() -> str:
+    return "\n" + (_BROWSER / "style.css").read_text(encoding="utf-8")
+
+
+@cache
+def _policy() -> str:
+    """Nothing but the two elements whose bytes these are; and no text may become markup.
+
+    Source: https://www.w3.org/TR/CSP3/ and https://www.w3.org/TR/trusted-types/.
+    """
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src '{_digest(_script())}'",
+            f"style-src '{_digest(_style())}'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        )
+    )
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + b64encode(sha256(text.encode()).digest()).decode("ascii")
+
+
+_FRAME = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<noscript><p class="plain">{totals} The rest of this page needs JavaScript, which is part of this file.</p></noscript>
+<div id="page"><p class="plain">Opening…</p></div>
+"""

@@ -1,0 +1,61 @@
+"""What an HTML report is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from agentv.model.summary import Summary
+from agentv.model.trial import TrialResult
+from agentv.model.values import Json, JsonObject
+
+TOLD = ("run_id", "started", "agentv", "python", "platform", "git_commit", "planned")
+"""What the page shows of `run.json`, beside the settings that shaped the run."""
+
+SETTINGS = ("paths", "targets", "judge", "repeat", "threshold", "filter", "tags", "exclude_tags", "limit", "sample")
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlReport:
+    """A run, ready to be rendered once.
+
+    Attributes:
+        record: the object of `run.json`; keys that are missing are not shown.
+        summary: the object of `summary.json`; None of a run that was cut, whose rows are then counted in the page.
+        results: its finished trials, each once; read in one pass and not held.
+        root: absolute path of the repository root, which files are shown from; empty: paths are shown as they are.
+    """
+
+    run_id: str
+    record: JsonObject
+    summary: JsonObject | None
+    results: Iterable[TrialResult]
+    root: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        run_id: str,
+        record: JsonObject,
+        summary: Summary | JsonObject | None,
+        results: Iterable[TrialResult],
+        root: str = "",
+    ) -> HtmlReport:
+        """The report of a run that has just ended, or of one that is read back."""
+        plain = summary.as_json() if isinstance(summary, Summary) else summary
+        return cls(run_id, record, plain, results, root)
+
+    def facts(self) -> dict[str, Json]:
+        """What the page says of the run as a whole."""
+        suites = self.record.get("suites")
+        return {
+            **{key: self.record[key] for key in TOLD if key in self.record},
+            "run_id": self.run_id,
+            "settings": _chosen(self.record.get("settings"), SETTINGS),
+            "suites": [_chosen(suite, ("name", "path")) for suite in suites] if isinstance(suites, list) else [],
+            "summary": self.summary,
+        }
+
+
+def _chosen(found: Json, keys: Sequence[str]) -> dict[str, Json]:
+    return {key: found[key] for key in keys if key in found} if isinstance(found, dict) else {}

@@ -1,0 +1,147 @@
+"""All that the page of a trial shows: what is read when it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agentv.model.message import Message
+from agentv.model.response import Attempt, Failure, TargetResponse, TokenUsage
+from agentv.model.trial import Score, TrialResult
+from agentv.reports.html.entries import state
+
+KEPT = 1_000_000
+"""Characters of one text that a page holds; all of it stands in the run's rows."""
+
+
+def whole(result: TrialResult, root: str) -> dict[str, Any]:
+    """The trial as the page shows it, without the keys that say nothing.
+
+    Args:
+        result: the trial.
+        root: which paths are shown from, as in `HtmlReport`.
+    """
+    return _said({**_case(result, root), **_outcome(result, root), **_spending(result)})
+
+
+def _case(result: TrialResult, root: str) -> dict[str, Any]:
+    trial, case = result.trial, result.trial.case
+    return {
+        "path": _from(root, trial.suite.path),
+        "line": case.span.line if case.span else None,
+        "description": case.description,
+        "criteria": case.criteria,
+        "expected": _messages(case.expected_output),
+        "conversation": case.conversation_id,
+        "aggregate": trial.aggregate if trial.repeat > 1 else None,
+        "metadata": {**case.metadata, **result.metadata},
+        "sha256": case.sha256,
+        "key": trial.key,
+    }
+
+
+def _outcome(result: TrialResult, root: str) -> dict[str, Any]:
+    return {
+        "input": _messages(result.input),
+        "output": _kept(result.output),
+        "messages": _messages(result.messages),
+        "turns": [_turn(one) for one in result.turns],
+        "checks": [_grade(score, root) for score in result.scores],
+        "error": _failure(result.error),
+        "retries": [_attempt(one) for one in result.retries],
+        "timestamp": result.timestamp,
+    }
+
+
+def _spending(result: TrialResult) -> dict[str, Any]:
+    return {
+        "attempts": result.attempts if result.attempts > 1 else None,
+        "tokens": _usage(result.token_usage),
+        "judge_tokens": _usage(result.judge_token_usage),
+        "cost_usd": result.cost_usd,
+        "judge_cost_usd": result.judge_cost_usd,
+        "reused": result.reused,
+    }
+
+
+def _grade(score: Score, root: str) -> dict[str, Any]:
+    entry, grade = score.entry, score.grade
+    told = {
+        "name": _kept(entry.name),
+        "type": entry.shown_type,
+        "state": state(score),
+        "score": None if grade.error else grade.score,
+        "weight": entry.settings.weight if entry.settings.weight != 1 else None,
+        "required": entry.settings.required,
+        "checks": [
+            _said({"text": _kept(one.text), "passed": int(one.passed), "evidence": _kept(one.evidence)})
+            for one in grade.checks
+        ],
+        "reason": _kept(grade.reason),
+        "error": _failure(grade.error),
+        "details": grade.details,
+        "duration_ms": round(score.duration_ms, 1),
+        "source": f"{_from(root, entry.span.file)}:{entry.span.line}" if entry.span else None,
+    }
+    return _said(told)
+
+
+def _messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    return [_message(one) for one in messages]
+
+
+def _message(message: Message) -> dict[str, Any]:
+    calls = [{**call.as_json(), "output": _kept(call.output)} for call in message.tool_calls]
+    return _said({"role": message.role, "name": message.name, "text": _kept(message.text), "calls": calls})
+
+
+def _turn(answer: TargetResponse) -> dict[str, Any]:
+    return _said(
+        {
+            "output": _kept(answer.output),
+            "messages": _messages(answer.messages),
+            "tokens": _usage(answer.token_usage),
+            "cost_usd": answer.cost_usd,
+            "duration_ms": answer.duration_ms,
+        }
+    )
+
+
+def _attempt(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "code": attempt.code,
+        "message": _kept(attempt.message),
+        "duration_ms": attempt.duration_ms,
+        "waited_ms": attempt.waited_ms,
+    }
+
+
+def _failure(failure: Failure | None) -> dict[str, Any] | None:
+    return None if failure is None else {"code": failure.code, "message": _kept(failure.message)}
+
+
+def _usage(usage: TokenUsage | None) -> dict[str, Any] | None:
+    if usage is None:
+        return None
+    counts = {"input": usage.input, "output": usage.output, "total": usage.total, "cached": usage.cached}
+    return _said({**counts, "reasoning": usage.reasoning})
+
+
+def _kept(text: str | None) -> Any:
+    """The text; of a longer one its beginning, and how long it was."""
+    if text is None or len(text) <= KEPT:
+        return text
+    return {"cut": text[:KEPT], "length": len(text)}
+
+
+def _from(root: str, path: str) -> str:
+    return path.removeprefix(root.rstrip("/") + "/") if root else path
+
+
+def _said(told: dict[str, Any]) -> dict[str, Any]:
+    """Without what says nothing. Zeros are kept."""
+    return {key: value for key, value in told.items() if _says(value)}
+
+
+def _says(value: Any) -> bool:
+    return value is not None and value is not False and value not in ("", [], {}, ())

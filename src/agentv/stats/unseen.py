@@ -1,0 +1,34 @@
+"""What may be out there though nobody has met it: the share of cases unlike all that were seen."""
+
+from __future__ import annotations
+
+from agentv.stats.proportion import USUAL
+
+
+def unseen_share(seen: int, level: float = USUAL) -> float:
+    """The largest share of other cases that fits with `seen` cases which were all alike: 1 − ((1 − level)/2)^(1/seen).
+
+    It is the upper end of the exact interval of 0 of `seen`; at level 0.95 about 3.7 divided by `seen`. R:
+    `binom.test(0, seen, conf.level = level)$conf.int[2]`.
+
+    Source: C. J. Clopper, E. S. Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+    binomial", Biometrika 26 (1934), 404–413.
+    """
+    if seen < 1:
+        raise ValueError(f"nothing was seen: {seen}")
+    return float(1 - ((1 - level) / 2) ** (1 / seen))
+
+
+def alike_interval(value: float, seen: int, level: float, bounds: tuple[float, float]) -> tuple[float, float]:
+    """The interval of a mean of which all `seen` observations had one value: as far as the unseen could move it.
+
+    Spread that did not show cannot be estimated, and an interval without width would say that there is none.
+
+    Args:
+        value: what all of them had.
+        seen: how many there were.
+        level: the confidence, inside 0..1.
+        bounds: the least and the largest that an observation can be.
+    """
+    share = unseen_share(seen, level)
+    return value + share * (bounds[0] - value), value + share * (bounds[1] - value)

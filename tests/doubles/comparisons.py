@@ -1,0 +1,94 @@
+"""Comparisons, made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agentv.model.comparison import (
+    CaseKey,
+    CaseOutcome,
+    CheckChange,
+    Comparison,
+    Evidence,
+    Group,
+    Judgement,
+    LeftOut,
+    Level,
+    MovedCase,
+    Moves,
+    Pair,
+    Question,
+    RunLabel,
+)
+
+BASE = RunLabel("20261121T140322Z-7f3a", "/repo/.agentv/results/20261121T140322Z-7f3a", ("gpt",), 44)
+CANDIDATE = RunLabel("20261122T090000Z-11ab", "/repo/.agentv/results/20261122T090000Z-11ab", ("claude",), 45)
+MOVES = Moves(wins=3, losses=9, ties=26, win_interval=(0.0889, 0.5323), fixed=1, broken=6, flips_p=0.125)
+WORSE = Judgement(
+    pairs=38,
+    clusters=38,
+    before=Level(0.87, 35),
+    after=Level(0.75, 30),
+    moves=MOVES,
+    delta=-0.12,
+    interval=(-0.19, -0.05),
+    gain=-0.923,
+    room=12,
+    p=0.0021,
+    p_of_claim=0.0021,
+    verdict="worse",
+    detectable=0.1,
+)
+UNSURE = replace(WORSE, delta=-0.03, interval=(-0.1, 0.04), p=0.41, p_of_claim=0.41, verdict="cannot tell", needed=430)
+
+
+def key(case_id, *, suite="refunds", prompt=None, target="claude") -> CaseKey:
+    return CaseKey(suite, case_id, prompt, target)
+
+
+def pair(case_id, before, after, **given) -> Pair:
+    new = key(case_id, **given)
+    sides = (CaseOutcome("passed" if score >= 0.8 else "failed", score, 1, 0.8, "s", 1, 1) for score in (before, after))
+    return Pair(new._replace(target="gpt"), new, *sides)
+
+
+def moved(case_id="return-late", before=1.0, after=0.0, *changes: CheckChange, **given) -> MovedCase:
+    one = pair(case_id, before, after, **given)
+    answers = ("You may return it within 30 days.", "No.\x1b[2J")
+    old, new = (
+        Evidence(side.status, side.score, output, 1, 1)
+        for side, output in zip((one.before, one.after), answers, strict=True)
+    )
+    return MovedCase(one, old, new, changes)
+
+
+LACKS = CheckChange("contains: '30 days'", "contains", 1.0, 0.0, True, False, "No.\x1b[2J")
+RUDE = CheckChange("is kind", "llm-rubric", 0.9, 0.85, True, True, "says only\nno")
+MOVED = (moved("return-late", 1.0, 0.0, LACKS, RUDE), moved("refund", 0.5, 0.9))
+
+
+def comparison(whole: Judgement | None = WORSE, **given) -> Comparison:
+    """What WORSE says, with two cases that moved; further keywords are the comparison's own."""
+    fields = {
+        "question": Question(),
+        "pairs": tuple(one.pair for one in MOVED),
+        "left_out": LeftOut(),
+        "moved": MOVED,
+        **given,
+    }
+    return Comparison(BASE, CANDIDATE, whole=whole, **fields)
+
+
+EVERYTHING = comparison(
+    question=Question(by="suite"),
+    groups=(Group("orders", UNSURE), Group("refunds", WORSE)),
+    left_out=LeftOut(
+        only_base=(key("old-1"), key("old-2", prompt="plain")),
+        only_candidate=tuple(key(f"new-{number}") for number in range(12)),
+        edited={key("window"): ("input", "checks")},
+        errored=(key("broken"),),
+        unfinished=(key("late-1"), key("late-2")),
+    ),
+    edited=1,
+    notes=("the judge differs: opus → \x1b[2Jhaiku",),
+)

@@ -1,0 +1,26 @@
+"""Runs of a list, made by hand."""
+
+from __future__ import annotations
+
+from agentv.model.runs import ListedRun
+from agentv.model.summary import Counts, Summary
+
+SUMMARY = Summary(
+    run_id="r",
+    cases=Counts(20, 17, 2, 1, 0),
+    trials=Counts(40, 34, 4, 2, 0),
+    pass_rate=17 / 19,
+    pass_rate_interval=(0.686, 0.971),
+    mean_score=0.9,
+    cost_usd=1.5,
+    judge_cost_usd=0.25,
+    token_usage=None,
+    duration_ms=61_000,
+    unpriced_trials=1,
+)
+
+
+def listed(**given) -> ListedRun:
+    """A finished run of two suites; keywords are fields of it."""
+    fields = {"suites": ("refunds", "orders"), "targets": ("gpt",), "done": 40, "planned": 40, "summary": SUMMARY}
+    return ListedRun("20261121T140322Z-7f3a", "/repo/r", **{"state": "finished", **fields, **given})

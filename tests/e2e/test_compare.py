@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from e2e.command import Project
+
+SUITE = """
+name: shop
+tests:
+  - id: returns
+    expand: true
+    vars: {item: [lamp, chair, desk, sofa, shelf, rug, bed, stool]}
+    input: "May I return a {{ item }}?"
+    assert: [contains: 30 days]
+  - {id: broken, input: boom, assert: [contains: 30 days]}
+"""
+
+AGENT = """
+def good(prompt):
+    return "Yes, within 30 days."
+
+def bad(prompt):
+    if prompt == "boom":
+        raise RuntimeError("out of order")
+    return "No."
+"""
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    """Two runs of one suite: `good`, and `bad`, in which one case errors. Tests add runs of their own."""
+    project = Project(tmp_path_factory.mktemp("compare"))
+    project.write(".git/HEAD", "")
+    project.write("evals/shop.eval.yaml", SUITE)
+    project.write("agent.py", AGENT)
+    project.run("eval", "evals", "-t", "python:agent.py:good", "--out", "good", "-q")
+    project.run("eval", "evals", "-t", "python:agent.py:bad", "--out", "bad", "-q")
+    return project
+
+
+def test_a_candidate_that_is_shown_to_be_worse_fails(compared):
+    ended = compared.run("compare", "good", "bad")
+    assert ended.status == 1
+    assert "worse: the mean score is 1.000 lower" in ended.stdout
+    assert "    before: Yes, within 30 days.\n    after: No.\n" in ended.stdout
+    assert ended.stderr == "warning: 1 case errored in one of the runs, and left out: shop: broken\n"
+
+
+def test_a_better_candidate_and_the_run_itself_pass(compared):
+    assert compared.run("compare", "bad", "good").status == 0
+    ended = compared.run("compare", "good", "good", "--fail-on", "any")
+    assert (ended.status, "no difference: both are the same run" in ended.stdout) == (0, True)
+
+
+def test_one_case_that_broke_is_no_regression_unless_any_is(compared):
+    lines = (compared.path / "good" / "index.jsonl").read_text().splitlines()
+    row = json.loads(lines[0]) | {"status": "failed", "score": 0.0}
+    compared.write("once/index.jsonl", "\n".join([json.dumps(row), *lines[1:]]) + "\n")
+    for name in ("run.json", "journal.jsonl"):
+        compared.write(f"once/{name}", (compared.path / "good" / name).read_bytes())
+    assert compared.run("compare", "good", "once").status == 0
+    assert compared.run("compare", "good", "once", "--fail-on", "any").status == 1
+
+
+def test_json_is_all_of_stdout(compared):
+    ended = compared.run("compare", "good", "bad", "--json")
+    assert (ended.status, json.loads(ended.stdout)["verdict"]) == (1, "worse")
+
+
+def test_three_runs_are_a_matrix_that_fails_where_one_is_worse_than_the_base(compared):
+    ended = compared.run("compare", "good", "good", "bad")
+    assert ended.status == 1
+    assert "run 2  same run" in ended.stdout
+
+
+def test_runs_that_cannot_be_compared_are_refused(compared):
+    compared.run("eval", "evals", "-t", "echo", "--filter", "broken", "--out", "other", "-q")
+    assert compared.run("compare", "good").status == 2
+    assert compared.run("compare", "good", "none").status == 2
+    assert compared.run("compare", "good", "other").status == 0
+    compared.write("others/shop.eval.yaml", SUITE.replace("name: shop", "name: store"))
+    compared.run("eval", "others", "-t", "echo", "--out", "renamed", "-q")
+    ended = compared.run("compare", "good", "renamed")
+    assert (ended.status, "have no case in common" in ended.stderr) == (2, True)
+
+
+def test_where_nothing_was_judged_in_both_there_is_no_verdict_and_no_success(compared):
+    compared.run("eval", "evals", "-t", "python:agent.py:bad", "--filter", "broken", "--out", "errored", "-q")
+    ended = compared.run("compare", "good", "errored")
+    assert (ended.status, "nothing was compared" in ended.stdout) == (3, True)

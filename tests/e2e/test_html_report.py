@@ -1,0 +1,474 @@
+"""HTML reports in a real Chromium: what opens, what a person can do with it, and what hostile texts cannot."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agentv.model.grade import Check
+from agentv.model.message import Message
+from agentv.reports.html import HtmlReport, page, render
+from agentv.reports.text import percent
+from agentv.stats.proportion import wilson_interval
+from doubles.html_reports import HOSTILE, RECORD, everything, hostile_trial, report, samples
+from doubles.trials import ROOT, finished, graded, scored, trial
+from doubles.views import SUMMARY
+
+DESKTOP = {"width": 1400, "height": 900}
+PHONE = {"width": 390, "height": 844}
+SCRIPTS = Path(page.__file__).parent / "browser"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Opens a report; at the end nothing may have been asked of anybody, and nothing may have gone wrong."""
+    wrong, contexts = [], []
+
+    def open_(results, against=None, *, at="", view=DESKTOP, dark=False, **given):
+        path = tmp_path / "report.html"
+        told = report(results, **given)
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(render(told, None if against is None else report(against, run_id="the-run-before")))
+        context = browser.new_context(viewport=view, color_scheme="dark" if dark else "light")
+        contexts.append(context)
+        tab = context.new_page()
+        tab.set_default_timeout(5000)
+        tab.on("console", lambda message: wrong.append(message.text))
+        tab.on("pageerror", lambda error: wrong.append(str(error)))
+        tab.on("request", lambda request: request.url.split("#")[0] == path.as_uri() or wrong.append(request.url))
+        tab.goto(path.as_uri() + at)
+        tab.wait_for_selector("html[data-ready]", state="attached")
+        return tab
+
+    open_.wrong = wrong
+    yield open_
+    hacked = [one.evaluate("window.hacked") for context in contexts for one in context.pages]
+    for context in contexts:
+        context.close()
+    assert (wrong, hacked) == ([], [None] * len(hacked))
+
+
+SETTLED = "() => new Promise((done) => setTimeout(() => requestAnimationFrame(done)))"
+"""The page has followed its address, whose change is told by an event that comes after it."""
+
+
+def ids(tab):
+    tab.evaluate(SETTLED)
+    tab.wait_for_function("() => !document.querySelector('.told').textContent.includes('searching')")
+    return tab.locator(".row .id").all_inner_texts()
+
+
+def searched(tab, text):
+    tab.fill(".search", text)
+    tab.wait_for_url(lambda address: "q=" in address)
+    return ids(tab)
+
+
+# what it shows
+
+
+def test_the_overview_says_what_the_run_came_to_and_how_sure_that_is(opened):
+    tab = opened(everything(), summary=SUMMARY)
+    assert tab.inner_text("h1") == "4 cases failed"
+    assert tab.inner_text(".big") == "33.3\xa0%"
+    assert tab.get_attribute(".verdict svg.interval", "aria-label") == (
+        "33.3\xa0%, 95 % interval 9.7\xa0% to 70.0\xa0%"
+    )
+    assert tab.locator(".tile strong").all_inner_texts() == ["2", "4", "2", "1"]
+    assert "at least" not in tab.inner_text(".pairs")
+    assert "$0.0163 ($0.0040 of it judges)" in tab.inner_text(".pairs")
+
+
+def test_a_page_that_holds_a_part_of_the_run_says_so(opened):
+    told = "These are the totals of the whole run; the page holds 1 trial of it."
+    assert told in opened([finished("failed")], summary=SUMMARY).inner_text(".verdict")
+    assert "the page holds" not in opened(everything(), summary=SUMMARY).inner_text(".verdict")
+
+
+def test_a_run_without_a_summary_is_counted_in_the_page(opened):
+    tab = opened(everything())
+    assert tab.locator(".tile strong").all_inner_texts() == ["3", "4", "2"]
+    assert "This run was cut" in tab.inner_text(".verdict")
+
+
+def test_a_run_without_trials_says_so(opened):
+    tab = opened([])
+    assert tab.inner_text("h1") == "No case was run"
+    assert tab.inner_text(".list") == "No case is like that."
+
+
+@pytest.mark.parametrize(("passed", "judged"), [(0, 3), (1, 7), (29, 40), (999, 1000), (5, 5)])
+def test_intervals_are_those_of_the_statistics(browser, passed, judged):
+    tab = browser.new_page()
+    source = (SCRIPTS / "numbers.js").read_text(encoding="utf-8")
+    low, high = tab.evaluate(f"() => {{ {source}; return wilson({passed}, {judged}) }}")
+    assert (low, high) == pytest.approx(wilson_interval(passed, judged), abs=1e-12)
+    said = tab.evaluate(f"() => {{ {source}; return percent({passed / judged}) }}")
+    assert said.replace("\xa0", "") == percent(passed / judged)
+    tab.close()
+
+
+def test_the_page_of_a_case_shows_all_that_is_known(opened):
+    tab = opened(everything(), at="#/case/refunds/window-closed/gpt")
+    assert tab.inner_text("h1") == "window-closed"
+    shown = tab.inner_text("article")
+    for text in (
+        "score 0.40, needs 0.80",
+        "May I return it?",
+        "No. You cannot return it after that.",
+        "Explains why the refund was refused",
+        'The answer says only "No."',
+        "evals/refund.eval.yaml:15",
+    ):
+        assert text in shown
+    assert tab.locator(".grade > summary svg").nth(0).get_attribute("aria-label") == "failed"
+
+
+def test_a_broken_case_says_why(opened):
+    tab = opened(everything(), at="#/case/refunds/slow/gpt")
+    assert "timeout" in tab.inner_text(".problem")
+    assert "no answer after 3 s" in tab.inner_text(".problem")
+
+
+def test_tool_calls_and_retries_are_shown(opened):
+    shown = opened(everything(), at="#/case/agent/looks-it-up/gpt").inner_text("article")
+    for text in ("calls find_order (182 ms)", '"id": "4711"', '"status": "shipped"', "rate-limited after 120 ms"):
+        assert text in shown
+
+
+def test_samples_of_a_case_stand_together(opened):
+    tab = opened(samples(True, True, False, True, True), at="#/case/refunds/says-it-often/gpt")
+    assert tab.locator(".row").count() == 1
+    assert tab.inner_text(".row .score") == "4/5"
+    low, high = wilson_interval(4, 5)
+    assert f"{percent(low)} to {percent(high)}" in tab.inner_text(".samples").replace("\xa0", "")
+    assert tab.locator(".mark.flaky").count() == 2
+    tab.click(".sample >> nth=2")
+    tab.wait_for_selector("h2:has-text('Checks: 0 of 1 passed')")
+    tab.keyboard.press("[")
+    tab.wait_for_selector("h2:has-text('Checks: 1 of 1 passed')")
+
+
+def test_the_reference_stands_beside_the_answer(opened):
+    subject = trial("with-reference")
+    subject = replace(
+        subject, case=replace(subject.case, expected_output=(Message("assistant", "You may, within 14 days."),))
+    )
+    tab = opened([finished(trial=subject)], at="#/case/refunds/with-reference/gpt")
+    assert tab.locator(".difference del").all_inner_texts() == ["14"]
+    assert tab.locator(".difference ins").all_inner_texts() == ["30"]
+
+
+# what a person can do
+
+
+def suite_of(number):
+    """Cases of two suites, of which every third fails at `tone`; one in ten says a word of its own."""
+    for one in range(number):
+        passed = one % 3 != 0
+        subject = trial(f"case-{one}", suite=f"suite-{one % 2}", tags=("even",) if one % 2 == 0 else ("odd",))
+        checks = [
+            scored(True, name="contains: a"),
+            graded(float(passed), passed, Check("is kind", passed), name="tone", kind="llm-rubric"),
+        ]
+        yield finished(
+            "passed" if passed else "failed",
+            trial=subject,
+            scores=checks,
+            output="so " * 60 + f"the <answer> {one}" + (" zebra's" if one % 10 == 4 else ""),
+        )
+
+
+def test_cases_are_chosen_by_status_suite_tag_and_assertion(opened):
+    tab = opened(suite_of(12))
+    tab.click(".chip[data-status=failed]")
+    assert ids(tab) == ["case-0", "case-3", "case-6", "case-9"]
+    assert tab.inner_text(".told").startswith("4 of 12 cases · 0.0")
+    tab.select_option("select[data-name=suite]", "suite-1")
+    assert ids(tab) == ["case-3", "case-9"]
+    tab.reload()
+    assert ids(tab) == ["case-3", "case-9"]
+    tab.click("text=Clear")
+    assert len(ids(tab)) == 12
+    tab.select_option("select[data-name=assertion]", "failed tone")
+    assert len(ids(tab)) == 4
+    tab.select_option("select[data-name=assertion]", "failed contains")
+    assert tab.inner_text(".list") == "No case is like that."
+    tab.goto(tab.url.split("#")[0] + "#/cases?tag=odd&order=name")
+    assert ids(tab) == [f"case-{one}" for one in range(1, 12, 2)]
+
+
+def test_reasons_that_cases_share_come_first(opened):
+    tab = opened(suite_of(12))
+    assert tab.inner_text(".looks").split("\n")[:2] == ["is kind", "4 cases"]
+    tab.click(".look")
+    assert ids(tab) == ["case-0", "case-3", "case-6", "case-9"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("zebra", [4, 14, 24]),
+        ("ZEBRA's", [4, 14, 24]),
+        ('"<answer> 1 zebra"', []),
+        ('"<answer> 14"', [14]),
+        ("zebra case-14", [14]),
+        ("checks", []),
+        ("evidence", []),
+    ],
+)
+def test_search_looks_into_all_texts_and_only_texts(opened, text, found):
+    tab = opened(suite_of(30), at="#/cases?order=run")
+    assert searched(tab, text) == [f"case-{one}" for one in found]
+
+
+def test_keys_lead_through_the_page(opened):
+    tab = opened(suite_of(12), at="#/?order=run")
+    tab.keyboard.press("/")
+    assert tab.evaluate("document.activeElement.className") == "search"
+    tab.keyboard.type("jk?")
+    tab.wait_for_function("() => document.querySelectorAll('.row').length === 0")
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("Escape")
+    tab.wait_for_selector(".row")
+    for key in ("j", "j", "k", "j", "Enter"):
+        tab.keyboard.press(key)
+    tab.wait_for_selector("h1:has-text('case-1')")
+    tab.keyboard.press("j")
+    tab.wait_for_selector("h1:has-text('case-2')")
+    assert tab.inner_text(".row.chosen .id") == "case-2"
+    tab.keyboard.press("Escape")
+    tab.wait_for_selector("article.overview")
+    tab.keyboard.press("?")
+    assert tab.is_visible("dialog")
+    tab.keyboard.press("Escape")
+    assert not tab.is_visible("dialog")
+    tab.keyboard.press("t")
+    assert tab.get_attribute("html", "data-theme") == "light"
+
+
+def test_only_what_can_be_seen_of_a_long_list_is_there(opened):
+    tab = opened(suite_of(3000), at="#/cases?order=run")
+    assert tab.locator(".row").count() < 60
+    tab.evaluate("document.querySelector('.list').scrollTop = 1e9")
+    tab.wait_for_selector(".row:has-text('case-2999')")
+    assert tab.locator(".row").count() < 60
+    assert tab.locator(".rows > div").last.get_attribute("aria-setsize") == "3000"
+    tab.goto(tab.url.split("#")[0] + "#/case/suite-0/case-1500/gpt?order=run")
+    tab.wait_for_selector(".row.chosen:has-text('case-1500')")
+
+
+def test_the_tab_key_leads_through_the_whole_list(opened):
+    tab = opened(suite_of(100), at="#/cases?order=run")
+    tab.focus(".row >> nth=0")
+    for _ in range(40):
+        tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.querySelector('.id').textContent") == "case-40"
+
+
+def test_two_runs_stand_side_by_side(opened):
+    before = [*(finished(trial=trial(name)) for name in ("a", "b", "c", "gone")), finished("failed", trial=trial("d"))]
+    edited = trial("c")
+    edited = replace(edited, case=replace(edited.case, sha256="e" * 64))
+    now = [
+        finished("failed", trial=trial("a")),
+        finished(trial=trial("b")),
+        finished(trial=edited),
+        finished(trial=trial("d")),
+        finished(trial=trial("new")),
+    ]
+    tab = opened(now, before)
+    assert tab.locator(".changes li").all_inner_texts() == [
+        "now fails (1)",
+        "now passes (1)",
+        "as before (1)",
+        "case was edited (1)",
+        "not in the other run (1)",
+    ]
+    assert "1 case only in the other run" in tab.inner_text("article")
+    tab.click(".changes .worse")
+    assert ids(tab) == ["a"]
+    tab.click(".row")
+    tab.wait_for_selector("article.case")
+    assert tab.locator(".difference .removed").inner_text().endswith("You may, within 30 days.")
+    assert tab.locator(".difference .added").inner_text().endswith("No.")
+
+
+def test_a_target_of_another_name_is_the_same_case_where_each_run_has_one(opened):
+    tab = opened([finished(trial=trial("a", target="new"))], [finished(trial=trial("a", target="old"))])
+    assert tab.locator(".changes li").all_inner_texts() == ["as before (1)"]
+    targets = [finished(trial=trial("a", target=name)) for name in ("old", "other")]
+    tab = opened([finished(trial=trial("a", target="new"))], targets)
+    assert tab.locator(".changes li").all_inner_texts() == ["not in the other run (1)"]
+
+
+def test_on_paper_everything_is_unfolded(opened):
+    tab = opened(everything(), at="#/case/refunds/fine/gpt")
+    assert tab.locator(".grade[open]").count() == 0
+    unfolded = "() => { dispatchEvent(new Event('beforeprint')); return document.querySelector('.grade').innerText }"
+    assert "output contains '30 days'" in tab.evaluate(unfolded)  # at once: paper does not wait
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert tab.locator(".grade[open]").count() == 0
+
+
+# what hostile texts cannot
+
+
+def test_hostile_texts_are_text_wherever_they_stand(opened):
+    tab = opened([hostile_trial(number, text) for number, text in enumerate(HOSTILE)])
+    for number in range(len(HOSTILE)):
+        tab.evaluate(f"location.hash = document.querySelectorAll('.row')[{number}].hash")
+        tab.wait_for_selector(".row.chosen")
+        tab.evaluate("document.querySelectorAll('main details').forEach((one) => { one.open = true })")
+        links = tab.evaluate("[...document.querySelectorAll('a')].map((one) => one.getAttribute('href'))")
+        assert all(link.startswith("#") for link in links)
+    kinds = tab.evaluate("[...new Set([...document.querySelectorAll('*')].map((one) => one.localName))]")
+    assert not {"img", "iframe", "object", "embed", "base", "form", "link"} & set(kinds)
+
+
+def test_what_turns_text_around_is_spelled_out(opened):
+    tab = opened([finished(trial=trial("a\u202eb\ud800c"), output="\x1b[2J\u2066x")], at="#/cases")
+    assert ids(tab) == ["aU+202EbU+D800c"]
+    tab.click(".row")
+    assert "U+001B[2JU+2066x" in tab.inner_text("article")
+
+
+def test_the_policy_holds_against_a_script_that_got_in(opened):
+    tab = opened([finished()])
+    tried = """() => {
+      const refused = [];
+      for (const make of [
+        () => { document.body.innerHTML = '<p>' },
+        () => { const one = document.createElement('script'); one.textContent = 'window.hacked = 1'; document.body.append(one) },
+      ]) try { make() } catch (error) { refused.push(error.name) }
+      return refused;
+    }"""
+    assert tab.evaluate(tried) == ["TypeError", "TypeError"]
+    assert all("TrustedHTML" in told or "TrustedScript" in told for told in opened.wrong)
+    opened.wrong.clear()
+
+
+def test_an_answer_of_five_megabytes_is_shown_in_parts(opened):
+    tab = opened(
+        [finished(trial=trial("big"), output="x\u202e" * 2000 + "word " * 1_100_000)], at="#/case/refunds/big/gpt"
+    )
+    assert "1,000 k characters of 5,504 k characters" in tab.inner_text("article")
+    shown = "() => document.querySelectorAll('section:has(.corner) pre .odd').length"
+    assert tab.evaluate(shown) == 1000  # each is an element: more of them at once take seconds to lay out
+    tab.click("text=Show more")
+    assert tab.evaluate(shown) == 2000
+    tab.click("text=Show more")
+    length = tab.evaluate("() => document.querySelector('section:has(.corner) pre').textContent.length")
+    assert 400_000 < length < 500_000
+
+
+# what everybody can read
+
+CONTRAST = """() => {
+  const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  const rgba = (colour) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data] };
+  const light = ([r, g, b]) => [r, g, b].map((one) => one / 255).map((one) => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4).reduce((sum, one, place) => sum + one * [0.2126, 0.7152, 0.0722][place], 0);
+  const ground = (one) => { for (; one; one = one.parentElement) { const found = rgba(getComputedStyle(one).backgroundColor); if (found[3]) return found } return [255, 255, 255] };
+  const poor = [];
+  for (const one of document.querySelectorAll('body *')) {
+    if (!one.checkVisibility() || ![...one.childNodes].some((child) => child.nodeType === 3 && child.data.trim())) continue;
+    if (one.matches('.off, script, .unseen')) continue;
+    const [high, low] = [light(rgba(getComputedStyle(one).color)), light(ground(one))].sort((first, second) => second - first);
+    const ratio = (high + 0.05) / (low + 0.05);
+    if (ratio < 4.5) poor.push(`${one.className} ${one.textContent.slice(0, 30)} ${ratio.toFixed(2)}`);
+  }
+  return poor;
+}"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(
+    "at",
+    [
+        "",
+        "#/cases?status=failed",
+        "#/case/refunds/window-closed/gpt",
+        "#/case/refunds/slow/gpt",
+        "#/case/refunds/says-it-often/gpt",
+    ],
+)
+def test_every_text_stands_out_from_its_ground(opened, at, dark):
+    tab = opened(everything(), everything()[::-1], at=at, dark=dark)
+    assert tab.evaluate(CONTRAST) == []
+
+
+@pytest.mark.parametrize("at", ["", "#/cases", "#/case/refunds/window-closed/gpt", "#/case/agent/looks-it-up/gpt"])
+def test_nothing_is_wider_than_a_phone(opened, at):
+    before = [finished(trial=trial("window-closed"), output="a " * 400 + "x" * 400), *everything()]
+    tab = opened(everything(), before, at=at, view=PHONE)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert tab.is_visible("main" if at != "#/cases" else ".list")
+
+
+def test_what_a_screen_reader_needs_is_there(opened):
+    tab = opened(everything(), at="#/case/refunds/window-closed/gpt")
+    assert tab.locator("h1").count() == 1
+    assert tab.evaluate("document.activeElement.localName") == "body"
+    nameless = "[...document.querySelectorAll('button, select, input, a, svg[role=img]')].filter((one) => !(one.textContent.trim() || one.getAttribute('aria-label') || one.querySelector('[aria-label]')))"
+    assert tab.evaluate(f"{nameless}.length") == 0
+    tab.keyboard.press("j")
+    tab.wait_for_function("() => document.activeElement.localName === 'h1'")
+    assert tab.get_attribute(".row.chosen", "aria-current") == "true"
+
+
+# what differs
+
+
+def test_a_difference_leaves_both_texts_whole_and_is_the_shortest(browser):
+    chance = random.Random(7)
+    pairs = [["".join(chance.choices("abc", k=chance.randrange(9))) for _ in range(2)] for _ in range(400)]
+    tab = browser.new_page()
+    source = (SCRIPTS / "differences.js").read_text(encoding="utf-8")
+    found = tab.evaluate(
+        f"(pairs) => {{ {source}; return pairs.map(([one, other]) => differences([...one], [...other])) }}", pairs
+    )
+    tab.close()
+    for (one, other), path in zip(pairs, found, strict=True):
+        assert "".join(text for kind, text in path if kind != "added") == one
+        assert "".join(text for kind, text in path if kind != "removed") == other
+        assert sum(kind == "same" for kind, _ in path) == common(one, other)
+
+
+def common(one, other):
+    """The length of the longest common subsequence."""
+    row = [0] * (len(other) + 1)
+    for left in one:
+        before = 0
+        for place, right in enumerate(other, 1):
+            before, row[place] = row[place], before + 1 if left == right else max(row[place], row[place - 1])
+    return row[-1]
+
+
+def test_texts_without_anything_in_common_are_given_up_on(browser):
+    tab = browser.new_page()
+    source = (SCRIPTS / "differences.js").read_text(encoding="utf-8")
+    lines = "Array.from({ length: 3000 }, (_, number) => mark + number).join('\\n')"
+    call = f"() => {{ {source}; const text = (mark) => {lines}; return alignedLines(text('a'), text('b')) }}"
+    assert tab.evaluate(call) is None
+    tab.close()
+
+
+def test_a_report_is_what_of_makes_it():
+    made = HtmlReport.of("id", RECORD, SUMMARY, [], ROOT)
+    assert made.summary == SUMMARY.as_json()
+    assert json.dumps(made.facts())

@@ -1,0 +1,50 @@
+"""What runs say of how sure they are, as a person asks for it."""
+
+from __future__ import annotations
+
+import json
+
+COIN = """thrown = {}
+def answer(prompt, case_id):
+    thrown[case_id] = thrown.get(case_id, 0) + 1
+    return "heads" if thrown[case_id] % 2 else "tails"
+"""
+SUITE = """target: "python:coin.py:answer"
+tests:
+  - {id: coin, input: throw, assert: [contains: heads]}
+  - {id: sure, input: throw, assert: [{contains-any: [heads, tails]}]}
+"""
+
+
+def test_repeated_cases_tell_how_often_they_pass(project):
+    project.write("coin.py", COIN)
+    project.write("a.eval.yaml", SUITE)
+    ended = project.run("eval", "a.eval.yaml", "--repeat", "4", "-o", "out", "-j", "1")
+    assert ended.status == 1
+    assert "SAMPLES coin: 2 of 4 passed, 50.0% (95% interval 15.0% to 85.0%)" in ended.stderr
+    assert "flaky: 1 of 2 cases" in ended.stderr
+    samples = json.loads((project.path / "out" / "summary.json").read_text())["samples"]
+    assert (samples["flaky"], samples["pass_hat_k"]["4"], samples["pass_at_k"]["4"]) == (1, 0.5, 1.0)
+    assert [case["test_id"] for case in samples["by_case"]] == ["coin", "sure"]
+    quiet = project.run("eval", "a.eval.yaml", "--repeat", "4", "--json")
+    assert json.loads(quiet.stdout)["samples"]["cases"] == 2
+    once = project.run("eval", "a.eval.yaml", "--json")
+    assert "samples" not in json.loads(once.stdout)
+
+
+def test_a_plan_from_a_run_and_a_trend_over_runs(project):
+    project.write("coin.py", COIN)
+    project.write("a.eval.yaml", SUITE)
+    project.run("eval", "a.eval.yaml", "--repeat", "4")
+    project.run("eval", "a.eval.yaml")
+    planned = project.run("power", "--from", "last", "--cases", "50", "--detect", "0.2")
+    assert planned.status == 0, planned.stderr
+    assert planned.stdout.startswith("Enough") or planned.stdout.startswith("Not enough")
+    assert json.loads(project.run("power", "--cases", "40", "--json").stdout)["cases"] == 40
+    refused = project.run("power", "--cases", "40", "--detect", "0")
+    assert (refused.status, refused.stdout) == (2, "")
+    assert "--detect 0: a difference of pass rates lies between 0 and 1" in refused.stderr
+    drawn = project.run("trend", "--suite", "a", "--last", "5")
+    assert drawn.stdout.startswith("a: pass rate over 2 runs")
+    assert len(json.loads(project.run("trend", "--json").stdout)["runs"]) == 2
+    assert project.run("trend", "--suite", "b").status == 2

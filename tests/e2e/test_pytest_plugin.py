@@ -1,0 +1,205 @@
+"""Eval files under pytest, as a person would run it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import sysconfig
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+SUITE = """
+name: greetings
+targets: [echo]
+tests:
+  - id: hello
+    tags: [fast]
+    input: hello
+    assert: [contains: hello]
+  - id: bye
+    input: bye
+    assert: [contains: hello]
+  - id: broken
+    input: x
+    assert:
+      - type: cost
+        threshold: 1
+  - id: noted
+    input: hi
+    threshold: 0.5
+    assert: [contains: hi, contains: there]
+""".replace("[contains: hi, contains: there]", "[{contains: hi}, {contains: there}]")
+
+PLUGIN = ("-p", "no:agentv", "-p", "agentv.pytest_plugin")  # by its place, whether it is installed or not
+
+
+@pytest.fixture
+def evals(project):
+    project.write(".agentv/.keep", "")
+    project.write("pytest.ini", "[pytest]\nfilterwarnings = error\n")
+    project.write("evals/greet.eval.yaml", SUITE)
+    return project
+
+
+def run_pytest(project, *words, env=None):
+    command = [str(Path(sysconfig.get_path("scripts")) / "pytest"), *PLUGIN, "-q", *words]
+    ended = subprocess.run(
+        command,
+        cwd=project.path,
+        env={**project.environment, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "INTERNALERROR" not in ended.stdout, ended.stdout
+    return ended
+
+
+def outcomes(project, *words):
+    """Each test's outcome, out of the JUnit file that pytest writes."""
+    ended = run_pytest(project, *words, "--junitxml=junit.xml")
+    found = {}
+    for case in ET.parse(project.path / "junit.xml").iter("testcase"):
+        failed = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
+        found[case.get("name")] = failed[0] if failed else "passed"
+    return found, ended
+
+
+ALL = {"hello[echo]": "passed", "bye[echo]": "failure", "broken[echo]": "error", "noted[echo]": "passed"}
+
+
+def test_cases_are_tests_and_what_failed_differs_from_what_broke(evals):
+    found, ended = outcomes(evals, "evals")
+
+    assert found == ALL
+    assert ended.returncode == 1
+    assert (
+        "FAILED bye: score 0.00, needs 0.80\n  evals/greet.eval.yaml:11: failed: contains 'hello' | bye" in ended.stdout
+    )
+    assert "ERRORED broken: no-data" in ended.stdout
+    assert "answered: bye" in ended.stdout
+    assert "Traceback" not in ended.stdout
+    assert "collection.py" not in ended.stdout
+    assert "1 case passed with a check that did not" in ended.stdout
+    assert {row["test_id"] for row in evals.rows()} == {"hello", "bye", "broken", "noted"}
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("evals", "-k", "noted"), {"noted[echo]"}),
+        (("evals", "-m", "fast", "--strict-markers"), {"hello[echo]"}),
+        (("evals/greet.eval.yaml::bye[echo]",), {"bye[echo]"}),
+        (("evals", "-x"), {"hello[echo]", "bye[echo]"}),
+    ],
+)
+def test_tests_are_selected_as_others_are(evals, words, names):
+    found, _ = outcomes(evals, *words)
+
+    assert found.keys() == names
+    if "-x" not in words:
+        assert {f"{row['test_id']}[echo]" for row in evals.rows()} == names
+
+
+def test_the_last_failures_are_run_again(evals):
+    run_pytest(evals, "evals")
+    found, _ = outcomes(evals, "evals", "--lf")
+
+    assert found == {"bye[echo]": "failure", "broken[echo]": "error"}
+
+
+def test_processes_share_the_cases_and_no_case_runs_twice(evals):
+    found, ended = outcomes(evals, "evals", "-n", "2")
+
+    assert found == ALL
+    runs = [path.parent for path in (evals.path / ".agentv" / "results").glob("*/index.jsonl")]
+    rows = [json.loads(line) for run in runs for line in (run / "index.jsonl").read_text().splitlines()]
+    assert sorted(row["test_id"] for row in rows) == ["broken", "bye", "hello", "noted"]
+    assert all(f"{run.name}" in ended.stdout for run in runs)
+
+
+def test_target_and_repeat_are_those_of_the_command_line(evals):
+    found, _ = outcomes(evals, "evals", "-k", "hello", "--agentv-target", "cli:cat", "--agentv-repeat", "3")
+
+    assert found == {"hello[cli:cat]": "passed"}
+    assert sorted(row["sample"] for row in evals.rows()) == [1, 2, 3]
+
+
+def test_a_broken_file_is_an_error_of_the_collection_with_its_diagnostics(evals):
+    evals.write("evals/bad.eval.yaml", "name: bad\ntarget: echo\ntests: [{id: a, input: x, asert: [contains: x]}]\n")
+
+    ended = run_pytest(evals, "evals")
+
+    assert ended.returncode == 2
+    assert re.search(r"^evals/bad.eval.yaml:3:\d+: error\[unknown-key\]", ended.stdout, re.MULTILINE)
+    assert "did you mean 'assert'" in ended.stdout
+    assert not evals.ran
+
+
+def test_a_bare_pytest_pays_for_nothing(evals):
+    ended = run_pytest(evals)
+
+    assert ended.returncode == 5
+    assert "1 eval file not collected: name them or their directory, or set agentv_collect = true" in ended.stdout
+    assert not evals.ran
+    assert "2 passed" in run_pytest(evals, "-o", "agentv_collect=true").stdout
+
+
+def test_collecting_asks_nobody(evals):
+    evals.write(
+        "evals/model.eval.yaml", "name: m\ntarget: openai:gpt-5\ntests: [{id: a, input: x, assert: [contains: x]}]\n"
+    )
+
+    ended = run_pytest(evals, "evals", "--collect-only")
+
+    assert "evals/model.eval.yaml::a[openai:gpt-5]" in ended.stdout
+    assert not evals.ran
+    assert "OPENAI_API_KEY" in run_pytest(evals, "evals").stdout
+
+
+def test_a_case_brings_along_what_it_hangs_on_and_is_no_success_without_it(evals):
+    evals.write(
+        "evals/greet.eval.yaml",
+        "name: g\ntarget: echo\ntests:\n"
+        "  - {id: first, input: a, assert: [contains: b]}\n"
+        "  - {id: second, input: a, assert: [contains: a], depends_on: first}\n",
+    )
+
+    found, ended = outcomes(evals, "evals", "-k", "second")
+
+    assert found == {"second[echo]": "error"}
+    assert re.search(r"NOT RUN second: dependency-not-passed: 'first', which it depends on, failed", ended.stdout)
+
+
+def test_suites_made_in_python_fail_with_their_checks(evals):
+    evals.write(
+        "test_suite.py",
+        """
+        SUITE = {"name": "s", "target": "echo", "tests": [{"id": "a", "input": "hi", "assert": [{"contains": "ho"}]}]}
+
+
+        def test_fails(assert_eval):
+            assert_eval(SUITE)
+
+
+        def test_looks(agentv_run):
+            assert agentv_run(SUITE, threshold=0).summary.cases.passed == 1
+        """.replace("\n        ", "\n"),
+    )
+
+    ended = run_pytest(evals, "test_suite.py")
+
+    assert "FAILED a: score 0.00, needs 0.80" in ended.stdout
+    assert "1 failed, 1 passed" in ended.stdout
+
+
+def test_the_plugin_alone_imports_nothing_of_agentv():
+    code = "import sys, agentv.pytest_plugin; print([m for m in sys.modules if m.startswith('agentv.')])"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert ended.stdout.strip() == "['agentv.version', 'agentv.pytest_plugin']"

@@ -1,0 +1,114 @@
+from dataclasses import replace
+
+import pytest
+
+from agentv.app.compare.cases import cases_of, shared_names
+from agentv.model.message import Message
+from agentv.model.response import TargetResponse
+from agentv.store.encoding import to_json
+from agentv.store.outcomes import decode_outcome
+from agentv.store.rows import Places, row_of
+from doubles.trials import ROOT, finished, scored, trial
+
+
+def cases(results, cluster=None):
+    lines = (to_json(row_of(result, Places(ROOT))) for result in results)
+    return cases_of(enumerate(map(decode_outcome, lines), 1), cluster)
+
+
+def only(results, cluster=None):
+    (case,) = cases(results, cluster).values()
+    return case
+
+
+def sample(number, score, status=None, **given):
+    subject = trial(sample=number, repeat=2, **given)
+    return finished(status or ("passed" if score >= 0.8 else "failed"), trial=subject, score=score)
+
+
+def test_samples_are_averaged_in_their_case():
+    case = only([sample(1, 1.0), sample(2, 0.5)])
+    assert (case.status, case.score, case.samples) == ("failed", 0.75, 2)
+
+
+def test_the_verdict_is_the_one_that_the_suite_asked_for():
+    assert only([sample(1, 1.0, aggregate="pass_any"), sample(2, 0.0, aggregate="pass_any")]).status == "passed"
+
+
+def test_a_gate_that_fails_in_the_mean_fails_the_case():
+    gated = [
+        finished("passed", trial=trial(sample=number, repeat=2), score=1.0, scores=[scored(number == 1, required=True)])
+        for number in (1, 2)
+    ]
+    assert only(gated).status == "failed"
+
+
+@pytest.mark.parametrize(
+    ("results", "status"),
+    [
+        ([sample(1, 1.0), finished("errored", trial=trial(sample=2, repeat=2))], "errored"),
+        ([sample(1, 1.0)], "skipped"),
+    ],
+    ids=["one sample errored", "one sample is missing"],
+)
+def test_a_case_without_all_its_samples_is_not_judged(results, status):
+    case = only(results)
+    assert (case.status, case.score, case.judged) == (status, None, False)
+
+
+def test_cases_are_told_apart_by_suite_file_prompt_and_target():
+    first = trial("a")
+    others = [
+        trial("b"),
+        trial("a", suite="orders"),
+        trial("a", prompt_id="short"),
+        trial("a", target="claude"),
+        replace(first, suite=replace(first.suite, path="/repo/evals/other.eval.yaml")),
+    ]
+    assert len(cases(finished(trial=one) for one in [first, *others])) == 6
+
+
+def test_a_name_that_two_suites_of_one_run_share_is_known_by_its_file():
+    first = trial("a")
+    second = replace(first, suite=replace(first.suite, path="/repo/evals/other.eval.yaml"))
+    run = cases([finished(trial=first), finished(trial=second)])
+    elsewhere = cases([finished(trial=first)])
+    shared = shared_names([run, elsewhere])
+    assert shared == {"refunds"}
+    assert {place.key(shared).suite for place in run} == {
+        "refunds (evals/refund.eval.yaml)",
+        "refunds (evals/other.eval.yaml)",
+    }
+    assert shared_names([elsewhere]) == frozenset()
+
+
+def test_cases_hang_together_by_what_the_user_names_else_by_their_conversation():
+    plain = finished(metadata={"customer": {"id": 7}})
+    talk = finished(trial=replace(trial(), case=replace(trial().case, conversation_id="c1")))
+    assert only([plain]).cluster is None
+    assert only([plain], "customer").cluster == '{"id": 7}'
+    assert only([plain], "other").cluster is None
+    assert only([talk]).cluster == only([talk], "customer").cluster == "refunds/c1"
+
+
+def test_an_edit_of_the_checks_is_seen_though_one_sample_has_no_grades():
+    """A call that broke leaves no grades: those of the other samples say what was asked."""
+    broken = finished("errored", trial=trial(sample=2, repeat=2))
+    assert only([sample(1, 1.0), broken]).checks == only([sample(1, 1.0)]).checks
+    assert only([sample(1, 1.0)]).checks != only([finished(scores=[scored(weight=2.0)])]).checks
+
+
+def test_what_a_conversation_sent_is_no_edit():
+    def talk(reply):
+        sent = (Message("user", "Hi"), Message("assistant", reply), Message("user", "And?"))
+        return finished(input=sent, turns=(TargetResponse(reply), TargetResponse("Yes.")))
+
+    assert only([talk("Hello.")]).input == only([talk("Good day.")]).input
+    other = finished(input=(Message("user", "Bye"),))
+    assert only([finished()]).input != only([other]).input
+
+
+def test_it_is_known_where_the_rows_of_a_case_stand():
+    first, second = trial("a"), trial("b")
+    found = cases([finished(trial=first), finished(trial=second), finished(trial=replace(first, sample=2))])
+    assert [case.places for case in found.values()] == [(1, 3), (2,)]

@@ -1,0 +1,262 @@
+from dataclasses import replace
+
+import pytest
+
+from agentv.app.compare.comparing import Asked, compare
+from agentv.errors import UsageError
+from agentv.model.comparison import CaseKey, Comparison, Matrix, Question
+from agentv.store.directory import RunDirectory
+from doubles.stored_runs import scoring, write_run
+from doubles.trials import finished, trial
+
+GOOD = {f"case-{number}": 1.0 for number in range(8)}
+BAD = {name: 0.1 * number for number, name in enumerate(GOOD)}
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    (tmp_path / ".agentv").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return lambda name, results, **record: write_run(tmp_path / name, results, record)
+
+
+@pytest.fixture
+def runs(store):
+    return store("base", scoring(GOOD)), store("candidate", scoring(BAD))
+
+
+def compared(*runs, targets=(), partial=False, **question) -> Comparison:
+    found = compare(Asked(runs, targets, partial), Question(**question))
+    assert isinstance(found, Comparison)
+    return found
+
+
+def matrix(*runs, **question) -> Matrix:
+    found = compare(Asked(runs), Question(**question))
+    assert isinstance(found, Matrix)
+    return found
+
+
+def refused(*runs, **given):
+    with pytest.raises(UsageError) as error:
+        compared(*runs, **given)
+    return str(error.value), error.value.hint
+
+
+def test_a_worse_candidate_is_shown_to_be_worse_with_its_cases_worst_first(runs):
+    found = compared(*runs)
+    assert (found.whole.verdict, found.shown_worse, found.broken) == ("worse", True, 8)
+    assert [one.pair.delta for one in found.moved] == sorted(one.pair.delta for one in found.moved)
+    assert (found.moved[0].before.output, found.moved[0].after.output) == ("case-0: 1.0", "case-0: 0.0")
+    assert (found.base.run_id, found.base.targets, found.base.cases) == ("base", ("gpt",), 8)
+
+
+def test_the_other_way_round_it_is_better(runs):
+    base, candidate = runs
+    assert (compared(candidate, base).whole.verdict, compared(candidate, base).shown_worse) == ("better", False)
+
+
+def test_a_run_compared_with_itself_is_no_different(runs):
+    found = compared(runs[1], runs[1])
+    assert (found.same, found.whole.verdict, found.moved, found.shown_worse) == (True, "equivalent", (), False)
+
+
+def test_two_runs_that_scored_alike_are_not_the_same_run(store):
+    found = compared(store("a", scoring(GOOD)), store("b", scoring(GOOD)))
+    assert (found.same, found.whole.verdict) == (False, "cannot tell")
+
+
+def test_a_run_may_be_named_by_its_rows(runs):
+    assert compared(f"{runs[0]}/index.jsonl", runs[1]).whole.pairs == 8
+
+
+def test_as_many_moved_cases_as_asked_for_have_evidence(runs):
+    assert [len(compared(*runs, limit=limit).moved) for limit in (0, 3, 20)] == [0, 3, 8]
+
+
+def test_the_answers_shown_are_those_of_the_case_that_moved(store):
+    (moved,) = compared(store("a", scoring(GOOD)), store("b", scoring({**GOOD, "case-5": 0.0}))).moved
+    assert (moved.before.output, moved.after.output) == ("case-5: 1.0", "case-5: 0.0")
+
+
+def test_of_a_trial_that_was_done_again_the_newest_row_counts(store):
+    again = store("b", [*scoring({"case-0": 0.0}), *scoring(GOOD)])
+    found = compared(store("a", scoring(GOOD)), again)
+    assert (found.whole.moves.losses, found.moved) == (0, ())
+
+
+def test_one_run_alone_is_refused(runs):
+    assert refused(runs[0]) == ("a comparison takes two runs, or more", "agentv compare BASE CANDIDATE")
+
+
+def test_runs_without_a_common_case_are_refused_with_what_they_hold(runs, store):
+    other = store("other", scoring({"x": 1.0}, suite="orders", target="claude"))
+    message, hint = refused(runs[0], other)
+    assert message == "base and other have no case in common"
+    assert hint == "the one holds the suite refunds on gpt; the other the suite orders on claude"
+
+
+def test_runs_whose_common_cases_were_all_edited_are_refused_unless_that_is_asked_for(runs, store):
+    other = store("other", scoring({**GOOD, "new": 1.0}, sha256="e" * 64))
+    message, hint = refused(runs[0], other)
+    assert message == "every case that base and other have in common was edited in between (text)"
+    assert "--edited" in hint
+    assert compared(runs[0], other, edited=True).edited == 8
+
+
+def test_a_run_that_holds_nothing_is_refused(runs, store):
+    message, _ = refused(runs[0], store("empty", []))
+    assert message == "there is nothing to compare: the run empty holds no finished trial"
+
+
+def test_a_run_that_is_being_written_is_taken_with_partial_alone(runs, tmp_path):
+    with RunDirectory.open(tmp_path / "candidate"):
+        message, hint = refused(*runs)
+        assert (message, hint) == (
+            "the run candidate is still being written",
+            "wait for its end, or take it with --partial",
+        )
+        assert compared(*runs, partial=True).whole.pairs == 8
+
+
+def test_errored_pairs_are_left_out_and_told(runs, store):
+    broken = [finished("errored", trial=one.trial) for one in scoring({"case-0": 0.0, "case-1": 0.0})]
+    good = scoring({name: score for name, score in GOOD.items() if name not in ("case-0", "case-1")})
+    found = compared(runs[0], store("other", [*broken, *good]))
+    assert (found.whole.pairs, found.whole.moves.ties) == (6, 6)
+    assert [key.case_id for key in found.left_out.errored] == ["case-0", "case-1"]
+
+
+def test_where_every_pair_errored_there_is_no_verdict(runs, store):
+    found = compared(runs[0], store("other", [finished("errored", trial=one.trial) for one in scoring(GOOD)]))
+    assert (found.whole, found.shown_worse, found.groups) == (None, False, ())
+
+
+def test_samples_of_a_case_are_one_observation(store):
+    def run(name, *scores):
+        return store(
+            name,
+            [
+                replace(one, trial=trial("a", sample=number, repeat=3))
+                for number, one in enumerate((scoring({"a": score})[0] for score in scores), 1)
+            ],
+        )
+
+    found = compared(run("base", 1.0, 0.9, 0.8), run("candidate", 0.0, 0.3, 0.6))
+    assert (found.whole.pairs, found.whole.delta) == (1, pytest.approx(-0.6))
+    assert (found.moved[0].before.sample, found.moved[0].after.sample) == (1, 1)
+
+
+def test_suites_are_compared_apart_with_their_p_values_corrected(store):
+    def run(name, orders):
+        return store(name, [*scoring(GOOD), *scoring(orders, suite="orders")])
+
+    found = compared(run("base", GOOD), run("candidate", BAD), by="suite")
+    orders, refunds = found.groups
+    assert (orders.name, orders.judgement.verdict, refunds.name, refunds.judgement.verdict) == (
+        "orders",
+        "worse",
+        "refunds",
+        "cannot tell",
+    )
+    assert orders.judgement.p_of_claim == 2 * orders.judgement.p == 4 / 2**8
+
+
+def test_a_group_that_is_shown_worse_is_a_regression_though_the_whole_is_not(store):
+    def run(name, few, many):
+        return store(name, [*scoring(few, suite="few"), *scoring(many, suite="many")])
+
+    better = {f"m{number}": 0.5 for number in range(40)}
+    found = compared(run("base", GOOD, better), run("candidate", BAD, dict.fromkeys(better, 0.9)), by="suite")
+    assert (found.whole.verdict, found.shown_worse) == ("better", True)
+
+
+def test_tags_are_compared_apart_and_untagged_cases_in_none_of_them(store):
+    def run(name, scores):
+        return store(name, [*scoring(scores, tags=("smoke", "slow")), *scoring({"plain": 1.0})])
+
+    found = compared(run("base", GOOD), run("candidate", BAD), by="tag")
+    assert [(group.name, group.judgement.pairs) for group in found.groups] == [("slow", 8), ("smoke", 8)]
+
+
+def test_runs_without_tags_cannot_be_compared_by_tag(runs):
+    message, _ = refused(*runs, by="tag")
+    assert message == "there is nothing to compare by tag: no case that both runs judged has one"
+
+
+def test_one_target_of_a_run_is_compared_with_another(store):
+    both = store("both", [*scoring(GOOD, target="gpt"), *scoring(BAD, target="claude")])
+    found = compared(both, both, targets=("gpt", "claude"))
+    assert (found.same, found.whole.verdict, found.candidate.targets) == (False, "worse", ("claude",))
+    assert compared(both, both, targets=("gpt",)).same
+
+
+def test_a_target_that_a_run_does_not_hold_is_told_with_the_nearest(runs):
+    message, hint = refused(*runs, targets=("gtp",))
+    assert (message, hint) == ("the run base holds no case on the target 'gtp'", "did you mean 'gpt'?")
+    message, hint = refused(*runs, targets=("a", "b", "c"))
+    assert message == "3 targets are named for 2 runs"
+
+
+def test_what_else_differs_between_the_runs_is_told(store):
+    base, candidate = store("base", scoring(GOOD), agentv="0.1.0"), store("other", scoring(GOOD), agentv="0.2.0")
+    assert compared(base, candidate).notes == ("the agentv differs: 0.1.0 → 0.2.0",)
+
+
+def test_three_runs_are_compared_each_with_each(runs, store):
+    found = matrix(*runs, store("third", scoring(GOOD)))
+    verdicts = {place: one.whole.verdict for place, one in found.comparisons.items()}
+    assert verdicts == {(0, 1): "worse", (0, 2): "cannot tell", (1, 2): "better"}
+    assert found.comparisons[0, 1].whole.p_of_claim == 3 * found.comparisons[0, 1].whole.p
+    assert [one.candidate.run_id for one in found.against_base] == ["candidate", "third"]
+    assert found.scores[CaseKey("refunds", "case-0", None, "gpt")] == (1.0, 0.0, 1.0)
+    assert next(iter(found.scores)).case_id == "case-0"
+
+
+def test_a_matrix_shows_as_many_cases_as_asked_for_and_none_that_score_alike(store):
+    scores = ({**GOOD, "alike": 1.0}, {**BAD, "alike": 1.0}, {**GOOD, "alike": 1.0})
+    found = matrix(*(store(f"run-{number}", scoring(one)) for number, one in enumerate(scores)), limit=3)
+    assert (len(found.scores), found.omitted) == (3, 5)
+
+
+def test_a_matrix_may_hold_runs_that_share_cases_with_the_base_alone(store):
+    base = store("base", scoring({"a": 1.0, "b": 1.0}))
+    found = matrix(base, store("one", scoring({"a": 1.0})), store("two", scoring({"b": 0.0})))
+    assert set(found.comparisons) == {(0, 1), (0, 2)}
+
+
+def test_parts_of_a_matrix_are_refused(runs):
+    with pytest.raises(UsageError, match="--by is for two runs"):
+        compare(Asked((*runs, runs[0])), Question(by="suite"))
+
+
+def test_the_same_run_three_times_claims_nothing(runs):
+    found = matrix(runs[0], runs[0], runs[0])
+    assert all(one.same and one.whole.verdict == "equivalent" for one in found.comparisons.values())
+
+
+def test_of_a_run_that_was_cut_off_it_is_known_how_much_is_missing(store):
+    whole = store("whole", scoring(GOOD), planned={"cases": 8})
+    cut = store("cut", scoring(GOOD), planned={"cases": 20})
+    found = compared(whole, cut)
+    assert (found.base.missing, found.candidate.missing) == (0, 12)
+    assert compared(cut, cut, targets=("gpt",)).base.missing == 12
+
+
+def with_customers(scores, customers):
+    return [
+        replace(one, metadata={"customer": customer} if customer else {})
+        for one, customer in zip(scoring(scores), customers, strict=True)
+    ]
+
+
+def test_cases_hang_together_by_a_key_of_their_metadata(store):
+    customers = ["a", "a", "a", "b", "b", "b", None, None]
+    base, candidate = (store(name, with_customers(scores, customers)) for name, scores in (("x", GOOD), ("y", BAD)))
+    found = compared(base, candidate, cluster="customer")
+    assert (found.whole.clusters, found.whole.pairs, found.whole.verdict) == (4, 8, "cannot tell")
+    assert found.notes == ("2 of 8 cases have no 'customer' in their metadata, and stand alone",)
+
+
+def test_a_key_that_no_case_has_is_refused(runs):
+    assert refused(*runs, cluster="custmer")[0] == "no case that both runs judged has 'custmer' in its metadata"

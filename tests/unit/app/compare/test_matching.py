@@ -1,0 +1,92 @@
+from dataclasses import replace
+
+import pytest
+
+from agentv.app.compare.matching import match
+from agentv.model.comparison import CaseKey, CaseOutcome
+
+PASSED = CaseOutcome("passed", 1.0, 1, 0.8, "sha", 1, 1)
+FAILED = replace(PASSED, status="failed", score=0.0)
+ERRORED = replace(PASSED, status="errored", score=None)
+SKIPPED = replace(PASSED, status="skipped", score=None)
+
+
+def key(case_id, target="gpt", prompt=None, suite="refunds"):
+    return CaseKey(suite, case_id, prompt, target)
+
+
+def run(*keys, outcome=PASSED):
+    return dict.fromkeys(keys, outcome)
+
+
+def test_cases_are_matched_by_suite_and_id():
+    found = match(run(key("a"), key("b"), key("a", suite="orders")), run(key("a"), key("c")))
+    assert [(pair.before_key, pair.after_key) for pair in found.pairs] == [(key("a"), key("a"))]
+    assert found.left_out.only_base == (key("b"), key("a", suite="orders"))
+    assert found.left_out.only_candidate == (key("c"),)
+
+
+def test_two_runs_of_one_target_each_are_matched_across_their_targets():
+    found = match(run(key("a")), run(key("a", target="claude")))
+    assert [(pair.before_key.target, pair.after_key.target) for pair in found.pairs] == [("gpt", "claude")]
+
+
+def test_where_a_run_holds_several_targets_they_are_matched_by_name():
+    found = match(run(key("a"), key("a", target="claude")), run(key("a", target="claude")))
+    assert [pair.before_key.target for pair in found.pairs] == ["claude"]
+    assert found.left_out.only_base == (key("a"),)
+
+
+def test_several_targets_without_a_common_name_have_nothing_in_common():
+    assert match(run(key("a", target="x"), key("a", target="y")), run(key("a", target="z"))).common == 0
+
+
+def test_the_one_prompt_of_a_suite_is_matched_whatever_it_is_called():
+    found = match(run(key("a", prompt="plain")), run(key("a", prompt="short")))
+    assert [(pair.before_key.prompt, pair.after_key.prompt) for pair in found.pairs] == [("plain", "short")]
+
+
+def test_several_prompts_are_matched_by_name():
+    found = match(run(key("a", prompt="plain"), key("a", prompt="short")), run(key("a", prompt="plain")))
+    assert [pair.before_key.prompt for pair in found.pairs] == ["plain"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"input": 2}, ("input",)),
+        ({"checks": 2}, ("checks",)),
+        ({"input": 2, "threshold": 0.5}, ("input", "threshold")),
+        ({}, ("text",)),
+    ],
+)
+def test_an_edited_case_is_left_out_and_told(changed, told):
+    other = replace(PASSED, sha256="other", **changed)
+    found = match(run(key("a")), run(key("a"), outcome=other))
+    assert found.pairs == ()
+    assert (found.common, found.left_out.edited) == (1, {key("a"): told})
+
+
+def test_an_edited_case_is_compared_where_that_is_asked_for_and_counted():
+    found = match(run(key("a")), run(key("a"), outcome=replace(PASSED, sha256="other")), edited=True)
+    assert (len(found.pairs), found.edited, found.left_out.edited) == (1, 1, {})
+
+
+def test_of_an_errored_case_it_is_not_said_that_its_checks_differ():
+    errored = replace(ERRORED, sha256="other", checks=0)
+    assert match(run(key("a")), run(key("a"), outcome=errored)).left_out.edited == {key("a"): ("text",)}
+
+
+@pytest.mark.parametrize(
+    ("base", "candidate", "fate"),
+    [
+        (PASSED, ERRORED, "errored"),
+        (ERRORED, FAILED, "errored"),
+        (ERRORED, SKIPPED, "errored"),
+        (SKIPPED, PASSED, "unfinished"),
+    ],
+)
+def test_a_pair_of_which_one_side_was_not_judged_is_left_out(base, candidate, fate):
+    found = match(run(key("a"), outcome=base), run(key("a"), outcome=candidate))
+    assert found.pairs == ()
+    assert getattr(found.left_out, fate) == (key("a"),)

@@ -1,0 +1,92 @@
+import json
+import shutil
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from agentv.app.results.deleting import delete, named_runs, runs_by_age
+from agentv.errors import StoreError, UsageError
+from agentv.store.directory import RunDirectory
+
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
+DAYS = (1, 10, 20, 29)
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for day in DAYS:
+        with RunDirectory.create(tmp_path, datetime(2026, 11, day, 12, tzinfo=UTC)):
+            pass
+    return tmp_path / ".agentv" / "results"
+
+
+def days(meant):
+    return [int(path.name[6:8]) for path in meant.paths]
+
+
+@pytest.mark.parametrize(
+    ("older", "keep", "found"),
+    [
+        (None, 1, [1, 10, 20]),
+        (None, 0, [1, 10, 20, 29]),
+        (None, 9, []),
+        (timedelta(days=5), 0, [1, 10, 20]),
+        (timedelta(days=5), 3, [1]),
+        (timedelta(days=99), 0, []),
+        (timedelta(hours=12), 0, [1, 10, 20]),
+        (timedelta(hours=11), 0, [1, 10, 20, 29]),
+    ],
+)
+def test_old_runs_go_and_the_newest_stay(results, older, keep, found):
+    assert days(runs_by_age(older, keep, NOW)) == found
+
+
+def test_of_a_run_whose_id_says_no_time_its_file_does(results):
+    oldest = min(results.glob("2026*"))
+    oldest.rename(results / "mine")
+    assert (results / "mine") not in runs_by_age(timedelta(days=5), 0, datetime.now(UTC)).paths
+    assert (results / "mine") in runs_by_age(timedelta(days=5), 0, datetime.now(UTC) + timedelta(days=6)).paths
+
+
+def test_a_run_that_is_being_written_or_a_link_is_passed_over(results):
+    first, second, third, _ = sorted(results.glob("2026*"))
+    elsewhere = results.parent / "elsewhere"
+    shutil.move(second, elsewhere)
+    second.symlink_to(elsewhere)
+    (third / "run.json").write_text("{")
+    with RunDirectory.open(first):
+        meant = runs_by_age(None, 1, NOW)
+    assert meant.paths == ()
+    for word, why in zip(("being written", "a link", "run.json"), meant.passed_over, strict=True):
+        assert word in why
+    assert (elsewhere / "run.json").exists()
+
+
+def test_named_runs_are_found_by_id_and_by_directory_and_once(results):
+    *_, last = sorted(results.glob("2026*"))
+    assert named_runs([last.name, str(last), "last"]).paths == (last,)
+
+
+def test_what_may_not_go_is_refused_before_anything_goes(results, tmp_path):
+    *_, last = sorted(results.glob("2026*"))
+    (tmp_path / "link").symlink_to(last)
+    with pytest.raises(StoreError, match="it is a link"):
+        named_runs([last.name, "link"])
+    with pytest.raises(UsageError, match="nothing to delete: no run 'other'"):
+        named_runs([last.name, "other"])
+    with RunDirectory.open(last), pytest.raises(UsageError, match="still being written"):
+        named_runs([last.name])
+    assert len(list(results.glob("2026*"))) == len(DAYS)
+
+
+def test_one_that_cannot_be_deleted_does_not_keep_the_others(results):
+    first, second, *_ = sorted(results.glob("2026*"))
+    (second / "notes.txt").write_text("mine")
+    meant = runs_by_age(None, 0, NOW)
+    (first / "run.json").write_text(json.dumps({"run_id": 1}))
+    deleted = delete(meant)
+    assert (deleted.runs, len(deleted.faults)) == (3, 1)
+    assert deleted.left == (f"{second} stays, for it also holds notes.txt",)
+    assert {path.name for path in results.glob("2026*")} == {first.name, second.name}

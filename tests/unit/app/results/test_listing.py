@@ -1,0 +1,108 @@
+import json
+import os
+import shutil
+
+import pytest
+
+from agentv.app.results.listing import listed_runs
+from agentv.sdk import evaluate
+from agentv.store.directory import RunDirectory
+
+SUITE = {
+    "name": "greetings",
+    "target": "echo",
+    "threshold": 1,
+    "tests": [
+        {"id": "hello", "input": "hello", "assert": [{"contains": "hello"}]},
+        {"id": "bye", "input": "bye", "assert": [{"contains": "hello"}]},
+    ],
+}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    (tmp_path / ".agentv").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.eval.yaml").write_text(json.dumps(SUITE))
+    return evaluate("a.eval.yaml").directory
+
+
+def only():
+    (one,) = listed_runs(None).runs
+    return one
+
+
+def cut(run, rows):
+    """The run as it was when it was killed after so many rows."""
+    (run / "summary.json").unlink(missing_ok=True)
+    lines = (run / "index.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "index.jsonl").write_bytes(b"".join(lines[:rows]))
+
+
+def test_a_finished_run_shows_what_it_came_to(run):
+    one = only()
+    assert (one.run_id, one.state, one.suites, one.targets) == (run.name, "finished", ("greetings",), ("echo",))
+    assert (one.done, one.planned, one.problem) == (2, 2, None)
+    assert one.summary is not None
+    assert (one.summary.cases.passed, one.summary.cases.failed) == (1, 1)
+    assert one.duration_ms == one.summary.duration_ms
+
+
+def test_a_run_that_was_killed_is_summed_up_from_its_rows(run):
+    cut(run, 1)
+    one = only()
+    assert (one.state, one.done, one.planned, one.duration_ms) == ("interrupted", 1, 2, None)
+    assert one.summary is not None
+    assert (one.summary.cases.passed + one.summary.cases.failed, one.summary.cases.skipped) == (1, 1)
+
+
+def test_a_run_that_was_killed_after_its_last_row_is_finished(run):
+    (run / "summary.json").unlink()
+    assert only().state == "finished"
+
+
+def test_a_summary_that_is_older_than_the_rows_does_not_count(run):
+    lines = (run / "index.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "index.jsonl").write_bytes(lines[0])
+    summed = (run / "summary.json").stat().st_mtime_ns
+    os.utime(run / "index.jsonl", ns=(summed + 1, summed + 1))
+    one = only()
+    assert one.state == "interrupted"
+    assert one.summary is not None
+    assert one.summary.cases.skipped == 1
+
+
+def test_a_run_that_was_copied_keeps_its_duration(run):
+    before = only()
+    summed = (run / "summary.json").stat().st_mtime_ns
+    os.utime(run / "index.jsonl", ns=(summed + 1, summed + 1))
+    assert only() == before
+
+
+def test_a_run_that_is_being_written_shows_how_far_it_is(run):
+    with RunDirectory.open(run):
+        one = only()
+    assert (one.state, one.done, one.planned, one.summary) == ("being written", 2, 2, None)
+
+
+def test_a_run_that_cannot_be_read_hides_no_other(run):
+    other = run.with_name("20200101T000000Z-0000")
+    shutil.copytree(run, other)
+    (other / "run.json").write_text("{")
+    newest, oldest = listed_runs(None).runs
+    assert (newest.state, oldest.state) == ("finished", "unreadable")
+    assert oldest.problem is not None
+    assert "run.json" in oldest.problem
+
+
+def test_the_newest_come_first_and_only_so_many_are_read(run):
+    for number in range(3):
+        shutil.copytree(run, run.with_name(f"2020010{number}T000000Z-0000"))
+    listing = listed_runs(2)
+    assert [one.directory for one in listing.runs] == [str(run), str(run.with_name("20200102T000000Z-0000"))]
+    assert listing.total == 4
+
+
+def test_where_no_run_is_nothing_is_listed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert list(listed_runs(None).runs) == []

@@ -1,0 +1,106 @@
+import json
+
+import pytest
+
+from agentv.app.results import listing
+from agentv.app.results.listing import totals_of
+from agentv.app.results.selecting import choose
+from agentv.app.results.stored import open_run
+from agentv.errors import UsageError
+from agentv.model.selection import Selection
+from agentv.model.summary import Counts
+from agentv.sdk import evaluate
+from agentv.store.directory import RunDirectory
+
+SUITE = {
+    "name": "greetings",
+    "target": "echo",
+    "threshold": 1,
+    "tests": [
+        {"id": "hello", "input": "hello", "expected_output": "hello!", "assert": [{"contains": "hello"}]},
+        {"id": "bye", "tags": ["smoke"], "input": "bye", "assert": [{"contains": "hello"}]},
+        {"id": "ciao", "input": "ciao", "assert": [{"contains": "hello"}]},
+    ],
+}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    (tmp_path / ".agentv").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.eval.yaml").write_text(json.dumps(SUITE))
+    evaluate("a.eval.yaml")
+    return open_run("last", doing="show")
+
+
+def ids(chosen):
+    return {one.trial.case.id for one in chosen.run.results()}
+
+
+def test_chosen_trials_are_read_and_no_others(run):
+    chosen = choose(run, Selection(statuses=("failed",)))
+    assert ids(chosen) == {"bye", "ciao"}
+    assert (chosen.counts, chosen.wanted) == (Counts(2, 0, 2, 0, 0), 2)
+
+
+def test_of_many_only_so_many_are_read_and_all_are_counted(run):
+    chosen = choose(run, Selection(), 1)
+    assert (len(list(chosen.run.results())), chosen.counts.total, chosen.wanted) == (1, 3, 1)
+
+
+def test_the_reference_comes_with_the_trial(run):
+    (result,) = choose(run, Selection(cases=("hello",))).run.results()
+    assert [message.text for message in result.trial.case.expected_output] == ["hello!"]
+
+
+def test_a_status_that_no_trial_has_is_nothing_wrong(run):
+    assert choose(run, Selection(statuses=("errored",))).counts.total == 0
+    assert choose(run, Selection(statuses=("errored",), cases=("bye",))).counts.total == 0
+
+
+@pytest.mark.parametrize(
+    ("selection", "said"),
+    [
+        (Selection(cases=("by", "x*")), "--case 'by' or --case 'x*'"),
+        (Selection(("failed",), tags=("a",), suites=("b",)), "--suite 'b' and --tag 'a'"),
+    ],
+)
+def test_a_name_that_nothing_has_is_refused(run, selection, said):
+    with pytest.raises(UsageError, match="no trial of the run") as refused:
+        choose(run, selection)
+    assert str(refused.value).endswith(f"matches {said}")
+
+
+@pytest.mark.parametrize(
+    ("selection", "hint"),
+    [
+        (Selection(cases=("helo",)), "did you mean 'hello'?"),
+        (Selection(suites=("greeting",)), "did you mean 'greetings'?"),
+        (Selection(targets=("ecco",), cases=("hello",)), "did you mean 'echo'?"),
+        (Selection(tags=("smok",)), "did you mean 'smoke'?"),
+        (Selection(cases=("zzz",)), None),
+    ],
+)
+def test_the_nearest_name_is_said(run, selection, hint):
+    with pytest.raises(UsageError) as refused:
+        choose(run, selection)
+    assert refused.value.hint == hint
+
+
+def test_beside_rows_that_are_being_written_nothing_is_put(run):
+    with RunDirectory.open(run.path):
+        assert choose(run, Selection()).counts.total == 3
+    assert not (run.path / "index.sqlite").exists()
+    choose(run, Selection())
+    assert (run.path / "index.sqlite").exists()
+
+
+def test_totals_of_a_large_run_that_was_killed_are_computed_once(run, monkeypatch):
+    (run.path / "summary.json").unlink()
+    small, timed = totals_of(run.path, run.record)
+    monkeypatch.setattr(listing, "_LARGE", 1)
+    large, _ = totals_of(run.path, run.record)
+    assert (large, timed) == (small, False)
+    assert (large.cases, large.duration_ms) == (Counts(3, 1, 2, 0, 0), 0.0)
+    monkeypatch.setattr(listing, "summarize", None)
+    assert totals_of(run.path, run.record)[0] == small

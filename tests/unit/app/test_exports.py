@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import junitparser
+import pytest
+
+from agentv.app.export_formats import EXPORTS, Exported
+from agentv.app.exports import check_exports, export_text, write_as, write_export, write_exports
+from agentv.app.results.stored import open_run
+from agentv.app.settings import outs_of
+from agentv.errors import StoreError, UsageError
+from agentv.sdk import evaluate
+
+SUITE = {
+    "name": "greetings",
+    "target": "echo",
+    "threshold": 1,
+    "tests": [
+        {"id": name, "input": f"hello {name}", "assert": [{"contains": "b"}]} for name in ("anna", "bob", "barbara")
+    ],
+}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    (tmp_path / ".agentv").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.eval.yaml").write_text(json.dumps(SUITE))
+    evaluate("a.eval.yaml", workers=1)
+    return open_run("last", doing="export")
+
+
+def passed(result):
+    return result.status == "passed"
+
+
+def text(run, suffix, **chosen):
+    return "".join(export_text(run, suffix, **chosen))
+
+
+def test_rows_are_as_they_lie_on_disk(run):
+    run.index.write_text(run.index.read_text().replace('"schema_version":1', '"schema_version":1,"newer":[1]'))
+    assert text(run, ".jsonl") == run.index.read_text()
+    rows = [json.loads(line) for line in text(run, ".jsonl", chosen=passed).splitlines()]
+    assert [(row["test_id"], row["newer"]) for row in rows] == [("bob", [1]), ("barbara", [1])]
+
+
+def test_of_a_trial_that_was_done_again_the_newest_row_is_exported(run):
+    first = json.loads(run.index.read_text().splitlines()[0])
+    with run.index.open("a") as file:
+        file.write(json.dumps(first | {"status": "passed"}) + "\n")
+    for chosen in (None, lambda _: True):
+        given = {} if chosen is None else {"chosen": chosen}
+        rows = [json.loads(line) for line in text(run, ".jsonl", **given).splitlines()]
+        assert [(row["test_id"], row["status"]) for row in rows][-1] == ("anna", "passed")
+        assert len(rows) == 3
+
+
+def test_one_document_holds_what_was_run_what_it_came_to_and_the_rows(run):
+    found = json.loads(text(run, ".json"))
+    assert list(found) == ["schema_version", "run", "summary", "rows"]
+    assert (found["run"]["run_id"], found["summary"]["cases"]["passed"]) == (run.run_id, 2)
+    assert [row["test_id"] for row in found["rows"]] == ["anna", "bob", "barbara"]
+    assert json.loads(text(run, ".json", chosen=lambda _: False))["rows"] == []
+
+
+def test_only_what_is_chosen_is_in_the_other_formats(run):
+    table = csv.DictReader(io.StringIO(text(run, ".csv", chosen=passed), newline=""))
+    assert [row["test_id"] for row in table] == ["bob", "barbara"]
+    (suite,) = junitparser.JUnitXml.fromstring(text(run, ".xml", chosen=passed).encode())
+    assert (suite.tests, suite.failures) == (2, 0)
+    assert "anna" not in text(run, ".md", chosen=passed)
+    assert "anna" in text(run, ".md")
+
+
+def test_a_page_is_of_trials(run):
+    page = text(run, ".html")
+    assert page.startswith("<!doctype html>")
+    assert "anna" in page
+    assert "hello anna" not in text(run, ".html", chosen=passed)
+    with pytest.raises(UsageError, match="nothing to report"):
+        export_text(run, ".html", lambda _: False)
+
+
+def test_trials_without_a_row_are_told_as_not_run(run):
+    run.index.write_text("".join(run.index.read_text().splitlines(keepends=True)[1:]))
+    (run.path / "summary.json").unlink()
+    killed = open_run("last", doing="export")
+    assert "1 trial not run" in text(killed, ".xml")
+    assert "1 not run" in text(killed, ".md")
+    assert "not run" not in text(killed, ".xml", chosen=passed)
+
+
+def test_a_line_that_is_no_row_is_told_and_leaves_no_half_file(run, tmp_path):
+    with run.index.open("a") as file:
+        file.write('{"no": "key"}\n')
+    for suffix in EXPORTS:
+        with pytest.raises(StoreError, match=r"index\.jsonl:4: this is no row of a run"):
+            write_export(run, tmp_path / f"out{suffix}")
+    assert not list(tmp_path.glob("*out*"))
+
+
+def test_the_suffix_names_the_format_unless_another_is_asked_for(run, tmp_path):
+    write_export(run, tmp_path / "A.JSONL")
+    assert (tmp_path / "A.JSONL").read_text() == run.index.read_text()
+    write_as(".jsonl", Exported(run), tmp_path / "rows.txt")
+    assert (tmp_path / "rows.txt").read_text() == run.index.read_text()
+    with pytest.raises(UsageError, match="names no format"):
+        write_export(run, tmp_path / "rows.txt")
+
+
+def test_an_export_that_fails_takes_no_other_along(run, tmp_path):
+    written, faults = write_exports(run, ["a.csv", "none/b.csv", "c.md"])
+    assert written == ("a.csv", "c.md")
+    assert [fault for fault in faults if "none/b.csv" in fault] == list(faults)
+    assert (tmp_path / "c.md").is_file()
+
+
+@pytest.mark.parametrize("name", ["run.json", "index.jsonl", "journal.jsonl", "summary.json", "history.jsonl"])
+def test_what_a_run_keeps_is_never_replaced(run, name):
+    before = run.index.read_bytes()
+    with pytest.raises(UsageError, match="belongs to the run itself"):
+        write_export(run, run.path / name)
+    with pytest.raises(UsageError, match="belongs to the run itself"):
+        write_export(replace(run, path=Path("elsewhere")), run.path / name)
+    assert run.index.read_bytes() == before
+    write_export(run, run.path / "rows.jsonl")
+
+
+def test_places_are_checked_before_a_run(run, tmp_path):
+    check_exports(["new.csv", "out/a.csv"], "out", set())
+    with pytest.raises(UsageError, match=r"there is no directory other") as refused:
+        check_exports(["other/a.csv"], "out", set())
+    assert refused.value.hint == "mkdir -p other"
+    with pytest.raises(UsageError, match="a file that this run reads"):
+        check_exports(["cases.jsonl"], None, {str(tmp_path / "cases.jsonl")})
+    with pytest.raises(UsageError, match="belongs to the run itself"):
+        check_exports(["out/index.jsonl"], "out", set())
+    assert sorted(one.name for one in tmp_path.iterdir()) == [".agentv", "a.eval.yaml"]
+
+
+def test_outs_are_a_directory_and_exports():
+    assert outs_of(("a.csv", "out", "b.MD", "a.csv")) == ("out", ("a.csv", "b.MD"))
+    assert outs_of(("results-1.2", "x.xml")) == ("results-1.2", ("x.xml",))
+    assert outs_of(("out.d",)) == ("out.d", ())
+    assert outs_of(("odd.md/",)) == ("odd.md/", ())
+    with pytest.raises(UsageError, match="two run directories: a and b"):
+        outs_of(("a", "b"))
+
+
+@pytest.mark.parametrize(("slip", "meant"), [("a.htm", ".html"), ("a.jsn", ".json"), ("a.jsnl", ".jsonl")])
+def test_a_slip_in_a_suffix_makes_no_directory(tmp_path, monkeypatch, slip, meant):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="there is no export with the suffix") as refused:
+        outs_of((slip,))
+    assert f"did you mean '{meant}'?" in refused.value.hint
+    (tmp_path / slip).mkdir()
+    assert outs_of((slip,)) == (slip, ())
+
+
+def test_every_format_of_the_specification_is_known():
+    assert set(EXPORTS) == {".jsonl", ".json", ".csv", ".xml", ".html", ".md"}

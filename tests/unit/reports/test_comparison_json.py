@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+
+from agentv.model.comparison import Matrix
+from agentv.reports.comparison_json import comparison_json
+from doubles.comparisons import EVERYTHING, UNSURE, WORSE, comparison, key
+
+
+def shown(found):
+    return json.loads(comparison_json(found, here="/repo"))
+
+
+def test_the_verdict_and_its_numbers():
+    found = shown(EVERYTHING)
+    assert (found["verdict"], found["cases"], found["mean_delta"], found["delta_interval"]) == (
+        "worse",
+        38,
+        -0.12,
+        [-0.19, -0.05],
+    )
+    assert (found["wins"], found["losses"], found["ties"], found["now_pass"], found["now_fail"]) == (3, 9, 26, 1, 6)
+    assert (found["p_value"], found["mcnemar_p_value"], found["mean_normalized_gain"]) == (0.0021, 0.125, -0.923)
+    assert found["base"]["results"] == ".agentv/results/20261121T140322Z-7f3a"
+    assert found["by_suite"]["orders"]["verdict"] == "cannot tell"
+    assert found["by_suite"]["orders"]["cases_needed"] == 430
+
+
+def test_cases_that_moved_have_both_answers_and_the_checks_that_changed():
+    first = shown(EVERYTHING)["moved"][0]
+    assert (first["test_id"], first["status"], first["score"], first["delta"], first["outcome"]) == (
+        "return-late",
+        ["passed", "failed"],
+        [1.0, 0.0],
+        -1.0,
+        "loss",
+    )
+    assert (first["base"]["output"], first["candidate"]["output"]) == (
+        "You may return it within 30 days.",
+        "No.\x1b[2J",
+    )
+    assert [change["name"] for change in first["changed_checks"]] == ["contains: '30 days'", "is kind"]
+    assert (first["base_target"], first["target"]) == ("gpt", "claude")
+
+
+def test_what_was_left_out_is_named():
+    left = shown(EVERYTHING)["left_out"]
+    assert [one["test_id"] for one in left["only_base"]] == ["old-1", "old-2"]
+    assert len(left["only_candidate"]) == 12
+    assert left["edited"][0]["changed"] == ["input", "checks"]
+    assert ([one["test_id"] for one in left["errored"]], len(left["unfinished"])) == (["broken"], 2)
+
+
+def test_without_a_verdict_it_is_null():
+    found = shown(comparison(None, pairs=(), moved=()))
+    assert (found["verdict"], found["cases"], found["moved_omitted"]) == (None, 0, 0)
+
+
+def test_nothing_but_ascii_is_written():
+    assert comparison_json(EVERYTHING, here="/repo").isascii()
+
+
+def test_a_matrix_refers_to_runs_by_their_place():
+    one = comparison(WORSE)
+    found = shown(
+        Matrix(
+            (one.base, one.candidate, one.candidate),
+            {(0, 1): one, (0, 2): comparison(UNSURE)},
+            {key("a"): (1.0, None, 0.5)},
+            omitted=2,
+        )
+    )
+    assert [(one["base"], one["candidate"], one["verdict"]) for one in found["comparisons"]] == [
+        (0, 1, "worse"),
+        (0, 2, "cannot tell"),
+    ]
+    assert (found["cases"][0]["scores"], found["cases_omitted"]) == ([1.0, None, 0.5], 2)

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import pytest
+
+from agentv.stats.unseen import unseen_share
+
+
+@pytest.mark.parametrize(
+    ("seen", "level", "share"),
+    [(40, 0.95, 0.0880973028788024), (1, 0.95, 0.975), (40, 0.9, 0.0721575245055146)],
+)
+def test_agrees_with_r(seen, level, share):
+    # R 4.2.2: binom.test(0, seen, conf.level = level)$conf.int[2]
+    assert unseen_share(seen, level) == pytest.approx(share)
+
+
+def test_refuses_what_nobody_saw():
+    with pytest.raises(ValueError, match="nothing was seen"):
+        unseen_share(0)

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from agentv.stats.proportion import wilson_interval
+from agentv.store.samples import LISTED, SamplesTally
+from agentv.store.tally import CaseSamples
+
+
+def tallied(*cases):
+    tally = SamplesTally()
+    for number, (judged, passed) in enumerate(cases):
+        tally.add(CaseSamples(f"case-{number:04}", "s", "t", None, judged, passed))
+    return tally.samples()
+
+
+def test_a_case_says_how_often_it_passes_and_how_sure_that_is():
+    (case,) = tallied((5, 3)).by_case
+    assert (case.test_id, case.judged, case.passed, case.pass_rate, case.flaky) == ("case-0000", 5, 3, 0.6, True)
+    assert case.pass_rate_interval == wilson_interval(3, 5)
+    assert case.pass_at_k == {1: pytest.approx(0.6), 2: pytest.approx(0.9), 4: 1.0, 5: 1.0}
+    assert case.pass_hat_k == {1: pytest.approx(0.6), 2: pytest.approx(0.3), 4: 0.0, 5: 0.0}
+
+
+def test_means_are_over_the_same_cases_for_every_k():
+    found = tallied((4, 4), (4, 2), (2, 0))
+    assert found.pass_at_k == {1: 0.5, 2: pytest.approx((1 + 5 / 6 + 0) / 3)}
+    assert found.pass_hat_k == {1: 0.5, 2: pytest.approx((1 + 1 / 6 + 0) / 3)}
+
+
+def test_flaky_cases_are_counted_and_come_first():
+    found = tallied((5, 5), (5, 0), (5, 4), (5, 1), (1, 1))
+    assert (found.cases, found.compared, found.flaky) == (5, 4, 2)
+    assert found.flaky_share_interval == wilson_interval(2, 4)
+    assert found.always_passed == {1: 1, 5: 1}
+    assert [(case.passed, case.flaky) for case in found.by_case] == [
+        (1, True),
+        (4, True),
+        (0, False),
+        (5, False),
+        (1, False),
+    ]
+
+
+def test_what_was_not_judged_says_nothing():
+    assert tallied((0, 0)) is None
+    assert tallied((0, 0), (1, 1)).flaky_share_interval is None
+
+
+def test_a_bounded_number_is_listed_and_all_are_counted():
+    found = tallied(*[(2, 2)] * (3 * LISTED), (2, 1))
+    assert (found.cases, len(found.by_case), found.omitted) == (3 * LISTED + 1, LISTED, 2 * LISTED + 1)
+    assert found.by_case[0].flaky
+    assert found.by_case[1].test_id == "case-0000"
