@@ -174,6 +174,8 @@ RUNS: Mapping[str, str] = {
     "transform-failed": "The `transform` of an assertion could not be applied to the answer.",
     "unhealthy": "The `healthcheck` of a target failed, so it was not asked.",
     "unreadable-verdict": "The judge's reply holds no verdict that can be read, even when asked again.",
+    "worker-lost": "The workers of a cluster that ran a trial died, or could not be reached any more.",
+    "worker-unfit": "A trial cannot run on another machine: it cannot be sent there, or something is missing there.",
     "xml-entities": "The answer is XML that declares entities, which are never expanded.",
     "xml-limit": "The answer holds more pieces of XML than are read.",
 }

@@ -242,6 +242,18 @@ class Shelf(Protocol):
         ...
 
 
+class Keeper(Protocol):
+    """Where the calls of a trial look for their answers: a store, or the way to one on another machine."""
+
+    def keep(self, call: Call, answer: TargetResponse) -> None:
+        """Keep an answer before anything is done with it."""
+        ...
+
+    def kept(self, call: Call) -> TargetResponse | Awaitable[TargetResponse | None] | None:
+        """The answer that was kept before; None where there is none."""
+        ...
+
+
 class Store(Protocol):
     """Where a run is kept. Every implementation passes `tests/contract/test_stores.py`."""
 

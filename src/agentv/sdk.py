@@ -144,7 +144,7 @@ def evaluate(
         judge: who grades rubrics.
         options: as the flags of `agentv eval`: workers, repeat, until, alpha, threshold, timeout_s, max_errors,
             budget_usd, budget_tokens, filter, tags, exclude_tags, sample, seed, limit, variables, env_file, out,
-            exports, resume, strict.
+            exports, resume, executor, strict.
 
     Returns:
         The results; a failed or errored case raises nothing.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +30,7 @@ from agentv.engine.plan import without
 from agentv.engine.run import Run, RunLimits
 from agentv.engine.series import Series
 from agentv.engine.stops import is_stopped
-from agentv.errors import ExitStatus, StoreError
+from agentv.errors import ExitStatus, StoreError, UsageError
 from agentv.foreign.processes import kill_all
 from agentv.model.budget import BudgetUse
 from agentv.model.events import Event, RunFinished, RunRegrades, RunResumed, TargetStopped, TrialFinished, TrialKept
@@ -43,6 +43,7 @@ from agentv.store.reading import read_rows
 from agentv.store.summary import Planned, summarize, write_summary
 
 if TYPE_CHECKING:
+    from agentv.app.cluster.running import Elsewhere
     from agentv.engine.demand import Demand
 
 GRACE_S = 10.0
@@ -119,19 +120,41 @@ async def evaluate_async(
     Raises:
         StoreError: as `evaluate`.
     """
-    with shelves_of(prepared) as shelves, _directory(prepared) as directory:
-        evaluation = _Evaluation(prepared, directory, sink, shelves)
-        if demand is not None:
-            from agentv.engine.demand import Demand  # only a test runner asks for one trial after the other
+    async with _elsewhere(prepared) as elsewhere:
+        with shelves_of(prepared) as shelves, _checked(shelves, elsewhere), _directory(prepared) as directory:
+            evaluation = _Evaluation(prepared, directory, sink, shelves)
+            if demand is not None:
+                from agentv.engine.demand import Demand  # only a test runner asks for one trial after the other
 
-            evaluation.asked = Demand(prepared.plan, evaluation.series.firsts)
-            demand(evaluation.asked)
-        try:
-            return await evaluation.run(signals=signals)
-        except StoreError as error:
-            if evaluation.begun:
-                error.status = ExitStatus.ERRORED  # trials ran, and what they gave could not be kept
-            raise
+                evaluation.asked = Demand(prepared.plan, evaluation.series.firsts)
+                demand(evaluation.asked)
+            try:
+                return await evaluation.run(signals=signals, elsewhere=elsewhere)
+            except StoreError as error:
+                if evaluation.begun:
+                    error.status = ExitStatus.ERRORED  # trials ran, and what they gave could not be kept
+                raise
+
+
+def _checked(shelves: Shelves, elsewhere: Elsewhere | None) -> AbstractContextManager[None]:
+    """Nothing, once it is clear that workers can do without what is here.
+
+    Raises:
+        UsageError: code that grades is answered for by a cassette, which workers cannot see.
+    """
+    if elsewhere is not None and shelves.code is not None:
+        hint = "run it without --executor ray: a cassette asks nobody"
+        raise UsageError("a cassette that holds what code says (--record-code) and --executor ray", hint)
+    return nullcontext()
+
+
+def _elsewhere(prepared: Prepared) -> AbstractAsyncContextManager[Elsewhere | None]:
+    """What runs the trials on other machines; None: they run in this process."""
+    if prepared.settings.executor == "local":
+        return nullcontext()
+    from agentv.app.cluster.running import crew_of
+
+    return crew_of(prepared)
 
 
 class _Evaluation:
@@ -152,7 +175,7 @@ class _Evaluation:
         self.begun = False
         self.asked: Demand | None = None
 
-    async def run(self, *, signals: bool) -> Outcome:
+    async def run(self, *, signals: bool, elsewhere: Elsewhere | None) -> Outcome:
         """Run the trials that have no row yet."""
         prepared, directory = self._prepared, self._directory
         with Journal(directory, self._root) as journal:
@@ -163,13 +186,15 @@ class _Evaluation:
             self._tell_regraded(journal, kept)
             directory.write(RUN, record_of(prepared, directory.run_id, self._before))
             connections = Connections(workers_of(prepared), self._purse)
+            answers = self._shelves.answers(journal)
+            world = connections.world(answers)
             counted = prepared.chosen is None and not prepared.plan.ends_early
             run = Run(
                 directory.run_id,
                 self._trials(kept),
                 prepared.counts[1] - len(kept) if counted else sum(1 for _ in self._to_do(kept)),
                 workers=workers_of(prepared),
-                world=connections.world(self._shelves.answers(journal)),
+                world=world if elsewhere is None else replace(world, elsewhere=elsewhere(world, answers)),
                 limits=RunLimits(max_errors_of(prepared), prepared.settings.fail_fast, self.series),
             )
             self.begun = True

@@ -46,6 +46,7 @@ def _settings_record(prepared: Prepared, before: JsonObject) -> dict[str, Json]:
         "targets": list(settings.asked_targets),
         "judge": settings.asked_judge,
         "workers": workers_of(prepared),
+        "executor": settings.executor,
         "repeat": settings.repeat,
         "until": settings.until,
         "alpha": settings.alpha,

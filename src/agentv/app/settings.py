@@ -16,6 +16,9 @@ from agentv.errors import UsageError
 from agentv.model.suite import Case, TargetSpec, Until
 from agentv.model.values import Json
 
+EXECUTORS = ("local", "ray")
+"""Where trials can run."""
+
 
 @dataclass(frozen=True, slots=True)
 class EvalSettings:
@@ -37,6 +40,7 @@ class EvalSettings:
         record_code: grades that code of the user's gives are recorded too, so that a replay runs none of it.
         replay, replay_mode: the cassette to take answers from; `new`: what it lacks is asked, and recorded.
         cache: use answers of earlier runs, and keep those of this one for later.
+        executor: where trials run: in this process, or on the machines of a Ray cluster.
         budget_usd, budget_tokens: what the run may spend; so much in all, where it goes on with an earlier one.
         until, alpha: `decided`: samples of a case end where its pass rate is decided, wrongly with a chance of alpha.
         fail_fast: stop after the first trial that fails or errs.
@@ -77,6 +81,7 @@ class EvalSettings:
     replay: str | None = None
     replay_mode: Literal["strict", "new"] = "strict"
     cache: bool | None = None
+    executor: Literal["local", "ray"] = "local"
     fail_fast: bool = False
     strict: bool = False
     asks: bool = True
@@ -126,6 +131,8 @@ def check_settings(settings: EvalSettings) -> None:
         value = getattr(settings, name)
         if value is not None and (not isinstance(value, int) or value < least):
             raise UsageError(f"{name} must be a whole number, {least} or more, found {value!r}")
+    if settings.executor not in EXECUTORS:
+        raise UsageError(f"executor must be one of {', '.join(EXECUTORS)}, found {settings.executor!r}")
     for flag, tags in {"--tag": settings.tags, "--exclude-tag": settings.exclude_tags}.items():
         if not all(tag.strip() for tag in tags):
             raise UsageError(f"{flag} is given an empty tag", "name a tag, or leave the flag out")

@@ -19,7 +19,7 @@ from agentv.model.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.response import Failure
 from agentv.model.suite import DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
 from agentv.model.values import JsonObject
-from agentv.ports import Embedder, Judge, Store, Target
+from agentv.ports import Embedder, Judge, Keeper, Target
 from agentv.registry.types import Checkouts, CustomTypes, Discovered
 from agentv.spec.files import nearest_in_agentv
 from agentv.spec.suite import Registries
@@ -111,7 +111,7 @@ class Answers:
             None: they are made.
     """
 
-    store: Store
+    store: Keeper
     no_target: Unanswered | None = None
     no_judge: Unanswered | None = None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from agentv.app.settings import EvalSettings, outs_of
+from agentv.app.settings import EXECUTORS, EvalSettings, outs_of
 from agentv.cli.formats import chosen_format, format_options
 from agentv.cli.progress import follow
 from agentv.errors import UsageError
@@ -74,6 +74,7 @@ class Finite(click.FloatRange):
     default="strict",
     help="What the cassette lacks: an error, or asked and added to it.",
 )
+@click.option("--executor", type=click.Choice(EXECUTORS), default="local", help="Run trials here, or on a Ray cluster.")
 @click.option("--list", "lists", is_flag=True, help="Only show what would run; nothing is called.")
 @format_options("The results as one JSON object on stdout; the same as --format json.")
 @click.option("-q", "--quiet", is_flag=True, help="Only the totals, and exams that did not go well.")

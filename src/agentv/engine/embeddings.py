@@ -14,7 +14,7 @@ from agentv.engine.kept import Unanswered, call_key
 from agentv.model.message import Message
 from agentv.model.response import Embeddings, Failure, TargetResponse
 from agentv.model.suite import TargetSpec
-from agentv.ports import Call, Embedder, Store, TargetRequest
+from agentv.ports import Call, Embedder, Keeper, TargetRequest
 
 KEPT = 2_000
 """Embeddings that are remembered: at 3,072 numbers each, 50 MB."""
@@ -87,7 +87,7 @@ class KeptEmbedder:
     """
 
     def __init__(
-        self, embedder: Embedder, spec: TargetSpec, store: Store, unanswered: Unanswered | None = None
+        self, embedder: Embedder, spec: TargetSpec, store: Keeper, unanswered: Unanswered | None = None
     ) -> None:
         self._embedder = embedder
         self._spec = spec
@@ -97,7 +97,7 @@ class KeptEmbedder:
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
         """The vectors of the texts, in their order."""
         calls = [_call(self._spec, text) for text in texts]
-        found = {number: answer for number, call in enumerate(calls) if (answer := self._store.kept(call)) is not None}
+        found = {number: answer for number, call in enumerate(calls) if (answer := await self._kept(call)) is not None}
         for number, answer in found.items():
             if answer.earlier:
                 self._store.keep(calls[number], answer)
@@ -116,6 +116,10 @@ class KeptEmbedder:
             usage, cost = None, None if cost is None else 0.0
         vectors = (fresh[number] if number in fresh else _read(found[number]) for number in range(len(texts)))
         return Embeddings(tuple(vectors), asked.token_usage, asked.cost_usd)
+
+    async def _kept(self, call: Call) -> TargetResponse | None:
+        kept = self._store.kept(call)
+        return kept if kept is None or isinstance(kept, TargetResponse) else await kept
 
 
 def _call(spec: TargetSpec, text: str) -> Call:

@@ -17,7 +17,7 @@ import msgspec
 
 from agentv.model.response import Failure, TargetResponse
 from agentv.model.suite import TargetSpec
-from agentv.ports import Call, Store, Target, TargetRequest
+from agentv.ports import Call, Keeper, Target, TargetRequest
 
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
@@ -55,7 +55,7 @@ async def kept_or_asked(
     ask: Callable[[TargetRequest], Given],
     spec: TargetSpec,
     request: TargetRequest,
-    store: Store,
+    store: Keeper,
     unanswered: Unanswered | None = None,
 ) -> TargetResponse | Failure:
     """The answer that is kept, else the one that the call gives, which is kept then.
@@ -69,6 +69,8 @@ async def kept_or_asked(
     """
     call = Call(call_key(spec, request), spec.name, request)
     kept = store.kept(call)
+    if kept is not None and not isinstance(kept, TargetResponse):
+        kept = await kept
     if kept is not None:
         if kept.earlier:
             store.keep(call, kept)  # so that this run can be gone on with, and graded anew, by itself
@@ -94,7 +96,7 @@ def no_answer(call: Call) -> Failure:
 class KeptTarget:
     """A target whose answers are kept: a judge."""
 
-    def __init__(self, wrapped: Target, spec: TargetSpec, store: Store, unanswered: Unanswered | None = None) -> None:
+    def __init__(self, wrapped: Target, spec: TargetSpec, store: Keeper, unanswered: Unanswered | None = None) -> None:
         self._wrapped = wrapped
         self._spec = spec
         self._store = store

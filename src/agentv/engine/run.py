@@ -10,13 +10,12 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from agentv.engine.conversation import is_conversation, run_conversation
+from agentv.engine.executor import LocalTrials, TrialExecutor
 from agentv.engine.order import Order
-from agentv.engine.rivals import graded_rivals
 from agentv.engine.series import Series
 from agentv.engine.services import World
 from agentv.engine.stops import is_interrupted, is_stopped, is_unaffordable
-from agentv.engine.trial import Answered, answer_of, not_run, run_trial
+from agentv.engine.trial import Answered, not_run
 from agentv.model.events import (
     Event,
     RunFinished,
@@ -74,6 +73,7 @@ class Run:
         self._total = total
         self._workers = workers
         self._world = world
+        self._executor: TrialExecutor = world.elsewhere or LocalTrials(world)
         self._ends_early = limits
         self._limits: dict[str, asyncio.Semaphore] = {}
         self._finished: deque[TrialResult] = deque()
@@ -89,7 +89,7 @@ class Run:
         """Start no more trials. Those that run go on; interrupted, those end that only wait to ask again."""
         self._stopped = self._stopped or reason
         if reason == "interrupt":
-            self._world.traffic.interrupt()
+            self._executor.interrupt()
         self._wake.set()
 
     def abort(self) -> None:
@@ -217,7 +217,7 @@ class Run:
                 if one is None:
                     return ()
                 answered.append(one)
-            results = await graded_rivals(answered, self._world)
+            results = await self._executor.compare(answered)
         finally:
             self._running -= len(trials)
         settled = [self._settled(result.trial, result) for result in results]
@@ -229,7 +229,7 @@ class Run:
         if why is not None:
             return not_run(trial, why, world)
         async with self._limit(trial):
-            answered = await answer_of(trial, world)
+            answered = await self._executor.answer(trial)
         return self._settled(trial, answered) if isinstance(answered, TrialResult) else answered
 
     async def _ran_alone(self, trial: Trial) -> TrialResult | None:
@@ -262,12 +262,10 @@ class Run:
         return replace(result, error=CallFailure(error.code, error.message, stops=True)) if stopping else result
 
     async def _limited(self, trial: Trial) -> TrialResult:
-        at_once = trial.target.workers
-        run = run_conversation if is_conversation(trial) else run_trial
-        if at_once is None:
-            return await run(trial, self._world)
+        if trial.target.workers is None:
+            return await self._executor.run(trial)
         async with self._limit(trial):
-            return await run(trial, self._world)
+            return await self._executor.run(trial)
 
     def _limit(self, trial: Trial) -> AbstractAsyncContextManager[None]:
         """One of the calls that the trial's target may get at once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from agentv.engine.grading import grade_entries
 from agentv.engine.kept import Unanswered
@@ -15,7 +16,10 @@ from agentv.model.response import Failure
 from agentv.model.suite import Suite, TargetSpec, embeds
 from agentv.model.trial import Score, Trial
 from agentv.model.values import Json
-from agentv.ports import Clock, Embedder, Executor, JavaScriptHost, Judge, Store, Target
+from agentv.ports import Clock, Embedder, Executor, JavaScriptHost, Judge, Keeper, Target
+
+if TYPE_CHECKING:
+    from agentv.engine.executor import TrialExecutor
 
 
 def _no_embedder(spec: TargetSpec) -> Embedder:
@@ -33,17 +37,19 @@ class World:
         traffic: through which `connect` and `judge` ask; it keeps time, tries again, and knows who is stopped.
         unanswered: what a target's call comes to that has no answer yet, where none is to be asked; None: it is asked.
         embedder: what embeds texts through a spec's target; the same one at every call.
+        elsewhere: what runs the trials on other machines; None: they run in this process.
     """
 
     connect: Callable[[TargetSpec], Target]
     judge: Callable[[TargetSpec, Suite], Judge]
     executor: Executor
     javascript: Callable[[Suite], JavaScriptHost]
-    store: Store
+    store: Keeper
     clock: Clock
     traffic: Traffic = field(default_factory=Traffic)
     embedder: Callable[[TargetSpec], Embedder] = _no_embedder
     unanswered: Unanswered | None = None
+    elsewhere: TrialExecutor | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,11 @@ class Traffic:
         for gate in (*self._gates.values(), *self._own):
             gate.close()
 
+    def learn(self, spec: TargetSpec, failure: CallFailure) -> None:
+        """Take in that a target can answer nobody any more, which was found on another machine."""
+        if self.stops.of(spec).note(failure):
+            self._tell(spec, failure)
+
     def _account(self, spec: TargetSpec, kind: Kind) -> Account | None:
         if self.purse is None or getattr(spec.settings, "free", False):
             return None

@@ -70,6 +70,8 @@ WITHOUT_EXAMPLE = {
     "refused": "it needs the content filter of a model API",
     "regex-timeout": "it takes two seconds",
     "target-stopped": "it needs a server",
+    "worker-lost": "it needs a cluster",
+    "worker-unfit": "it needs a cluster",
     "schema-limit": "it takes a schema of many pages",
 }
 """Codes that no short text can show → why."""

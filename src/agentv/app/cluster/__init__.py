@@ -1,0 +1,1 @@
+"""Trials on the machines of a Ray cluster: `--executor ray`."""

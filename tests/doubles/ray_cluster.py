@@ -1,0 +1,85 @@
+"""A Ray cluster of two nodes on this machine, in a process of its own, so that Ray's threads and warnings stay there.
+
+A program. It prints the address, then obeys lines on stdin: `kill` ends the second node without a warning, `add` starts
+another one; it says `done`. At the end of stdin it ends everything.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+CPUS = 1
+STORE = 80 * 1024 * 1024
+SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 2}
+
+
+class TwoNodes:
+    """The cluster, as tests see it."""
+
+    def __init__(self) -> None:
+        environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+        self._process = subprocess.Popen(
+            [sys.executable, __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment,
+        )
+        self.address = self._line()
+        self._place = Path(self._line())
+
+    def tell(self, word: str) -> None:
+        """Have it `kill` or `add` a node."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{word}\n")
+        self._process.stdin.flush()
+        assert self._line() == "done"
+
+    @property
+    def files(self) -> list[Path]:
+        """All that Ray has written."""
+        return [path for path in self._place.rglob("*") if path.is_file()]
+
+    def end(self) -> None:
+        self._process.communicate(timeout=30)
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+
+def main() -> None:
+    """Be the cluster."""
+    told = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what Ray prints is no reply
+
+    def say(text: str) -> None:
+        print(text, file=told, flush=True)
+
+    from ray.cluster_utils import Cluster
+
+    place = tempfile.mkdtemp(prefix="agentv-ray-")  # the paths of its sockets must be short
+    size = {"num_cpus": CPUS, "object_store_memory": STORE}
+    head = {**size, "include_dashboard": False, "temp_dir": place, "_system_config": SOON}
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    second = cluster.add_node(**size)
+    say(cluster.address)
+    say(place)
+    for line in sys.stdin:
+        if line.strip() == "kill":
+            cluster.remove_node(second, allow_graceful=False)
+        else:
+            second = cluster.add_node(**size)
+        say("done")
+    cluster.shutdown()
+    shutil.rmtree(place, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

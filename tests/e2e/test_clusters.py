@@ -1,0 +1,183 @@
+"""`--executor ray` on a cluster of two nodes: the rows of a run in one process, whatever dies meanwhile."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from doubles.ray_cluster import TwoNodes
+from e2e.test_interrupted import when_rows
+
+AGENT = """
+import json, os, re, time
+
+def answer(prompt, case_id):
+    with open(os.environ["CALLS"], "a") as calls:
+        calls.write(f"{case_id} {os.getpid()}\\n")
+    time.sleep(float(os.environ.get("ANSWER_S", "0")))
+    return f"You asked: {prompt}"
+
+def choose(prompt):
+    answers = re.findall(r"answer-([0-9a-f]{8})[^\\n]*\\n(.*?)\\n", prompt)
+    return json.dumps({"reason": "it is short", "best": min(answers, key=lambda one: len(one[1]))[0]})
+"""
+ALL_SORTS = """
+name: shop
+target: python:agent.py:answer
+judge: {name: judge, provider: mock, response: '{"score": 0.9, "reason": "kind"}'}
+env: {SHOP: "on the corner"}
+run: {repeat: 2}
+assert:
+  - contains: asked
+  - long-enough: 5
+tests:
+  - {id: plain, input: hello, assert: [regex: 'h.l+o']}
+  - {id: wrong, input: hello, assert: [contains: goodbye]}
+  - id: judged
+    repeat: 1  # two samples with one answer share a question, where they are on one worker
+    input: may I return it?
+    assert: [{type: llm-rubric, value: It is kind.}]
+  - id: program
+    input: hello
+    assert: [{type: script, command: 'test -n "$SHOP"'}]
+  - id: nested
+    input: hello
+    assert:
+      - assert-set: {threshold: 0.5, assert: [{contains: hello}, {contains: goodbye}]}
+  - {id: after, input: later, depends_on: [plain]}
+  - {id: never, input: later, depends_on: [wrong]}
+  - id: talk
+    turns:
+      - {input: one, assert: [contains: one]}
+      - {input: two, assert: [contains: two]}
+  - {id: first, input: who?, conversation_id: c}
+  - {id: second, input: why?, conversation_id: c}
+"""
+RIVALS = """
+name: rivals
+targets: [{name: short, provider: mock, response: Yes.}, {name: long, provider: mock, response: "Yes, of course."}]
+judge: {name: judge, provider: python, function: "agent.py:choose"}
+tests:
+  - id: which
+    input: may I?
+    assert: [select-best: the shorter]
+"""
+CUSTOM = """
+def long_enough(ctx, *, value: int = 3):
+    return len(ctx.output) >= value
+"""
+MANY = "name: many\ntarget: python:agent.py:answer\ntests:\n" + "".join(
+    f"  - {{id: c{number}, input: hello, assert: [contains: hello]}}\n" for number in range(60)
+)
+ENDS_ITS_PROCESS = """
+import os
+
+def survives(ctx):
+    if "kill" in ctx.input[0].text:
+        os._exit(1)
+    return True
+"""
+
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    made = TwoNodes()
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def shop(project):
+    project.write("agent.py", AGENT)
+    project.write(".agentv/assertions/long-enough.py", CUSTOM)
+    project.write("shop.eval.yaml", ALL_SORTS)
+    project.write("rivals.eval.yaml", RIVALS)
+    project.write("many.eval.yaml", MANY)
+    return project
+
+
+def environment(project, cluster, **more):
+    return {"RAY_ADDRESS": cluster.address, "CALLS": str(project.path / "calls"), **more}
+
+
+def on_cluster(project, cluster, *words, **more):
+    env = environment(project, cluster, **more)
+    return project.run("eval", *words, "--executor", "ray", "--no-progress", env=env, timeout=120)
+
+
+def facts(rows):
+    """What rows say, apart from when and how long."""
+    return sorted(json.dumps(timeless(row), sort_keys=True) for row in rows)
+
+
+def timeless(value):
+    if isinstance(value, list):
+        return [timeless(one) for one in value]
+    if isinstance(value, dict):
+        return {key: timeless(one) for key, one in value.items() if key not in {"timestamp", "duration_ms"}}
+    return value
+
+
+def calls(project):
+    return [line.split() for line in (project.path / "calls").read_text().splitlines()]
+
+
+def test_the_rows_of_all_sorts_of_trials_are_those_of_a_run_in_one_process(shop, cluster):
+    files = ("shop.eval.yaml", "rivals.eval.yaml")
+    local = shop.run("eval", *files, "--out", "local", env=environment(shop, cluster))
+    far = on_cluster(shop, cluster, *files, "--out", "far")
+    assert far.status == local.status == 1, far.stderr
+    assert facts(shop.rows("far")) == facts(shop.rows("local"))
+    assert len(shop.rows("far")) == 19
+    assert len({pid for _, pid in calls(shop)}) >= 3  # our own process, and the workers
+    assert cluster.files  # the logs of Ray's daemons, among others
+    assert not [path for path in cluster.files if b"on the corner" in path.read_bytes()]
+
+
+def test_a_node_that_dies_costs_no_row_and_gives_none_twice(shop, cluster):
+    env = environment(shop, cluster, ANSWER_S="0.1")
+    words = ("many.eval.yaml", "--executor", "ray", "--workers", "6", "--out", "far", "--no-progress")
+    process = shop.start("eval", *words, env=env)
+    when_rows(shop.path / "far" / "index.jsonl", 12)
+    cluster.tell("kill")
+    _, stderr = process.communicate(timeout=60)
+    cluster.tell("add")
+    assert process.returncode == 0, stderr
+    assert "raylet" not in stderr
+    rows = shop.rows("far")
+    assert Counter(row["test_id"] for row in rows) == {f"c{number}": 1 for number in range(60)}
+    again = len(calls(shop)) - 60
+    assert 0 < again <= 6, "the trials that ran on the node that died are done again, and no others"
+    local = shop.run("eval", "many.eval.yaml", "--out", "local", env=environment(shop, cluster))
+    assert local.status == 0
+    assert facts(rows) == facts(shop.rows("local"))
+    answered_before_rows(shop.path / "far")
+
+
+def answered_before_rows(run):
+    """In the journal, each answer stands once, and before the line that vouches for its row."""
+    case_of = {row["key"]: row["test_id"] for row in map(json.loads, (run / "index.jsonl").read_text().splitlines())}
+    answered, vouched = [], []
+    for line in map(json.loads, (run / "journal.jsonl").read_text().splitlines()[1:]):
+        if "row" in line:
+            vouched.append(case_of[line["row"]])
+            assert vouched[-1] in answered
+        else:
+            answered.append(line["case"])
+    assert sorted(answered) == sorted(vouched) == sorted(case_of.values())
+
+
+def test_a_trial_that_kills_its_worker_is_errored_and_the_others_pass(shop, cluster):
+    shop.write(".agentv/assertions/survives.py", ENDS_ITS_PROCESS)
+    cases = "".join(f"  - {{id: c{number}, input: hello, assert: [survives]}}\n" for number in range(6))
+    text = f"target: echo\ntests:\n  - {{id: bad, input: kill, assert: [survives]}}\n{cases}"
+    shop.write("bad.eval.yaml", text.replace("[survives]", "[{type: survives}]"))
+    ended = on_cluster(shop, cluster, "bad.eval.yaml", "--out", "far")
+    assert ended.status == 3, ended.stderr
+    assert "ERRORED bad: worker-lost: 3 workers were lost that ran it, the last one for it alone" in ended.stderr
+    assert Counter(row["status"] for row in shop.rows("far")) == {"passed": 6, "errored": 1}
