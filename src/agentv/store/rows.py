@@ -1,9 +1,9 @@
 """The rows of `index.jsonl`, and how a finished trial becomes one (SPEC section 13).
 
 Beyond the keys of SPEC section 13, in their order, a row ends with those of `tags`, `judge_cost_usd`, `repeat`,
-`aggregate`, `conversation_id`, `turns`, `retries`, `judge_token_usage`, `reused`, `expected_output`, `alpha` and
-`stopped` that say something: totals are computed from rows alone, and so are views. A score ends with `error` where it
-errored. `input` and `output` of a conversation are its transcript; `turns` says what each call gave.
+`aggregate`, `conversation_id`, `turns`, `retries`, `judge_token_usage`, `reused`, `alpha`, `stopped` and
+`expected_output` that say something: totals are computed from rows alone, and so are views. A score ends with `error`
+where it errored. `input` and `output` of a conversation are its transcript; `turns` says what each call gave.
 """
 
 from __future__ import annotations
@@ -121,9 +121,9 @@ class Row(Struct, gc=False):
     retries: Sequence[RetryRow] | UnsetType = UNSET
     judge_token_usage: TokenUsage | UnsetType = UNSET
     reused: bool | UnsetType = UNSET
-    expected_output: str | UnsetType = UNSET
     alpha: float | UnsetType = UNSET
     stopped: StoppedRow | UnsetType = UNSET
+    expected_output: str | UnsetType = UNSET
 
 
 class Places(dict[str, str]):
@@ -175,9 +175,9 @@ def row_of(result: TrialResult, places: Places) -> Row:
         [_retry_row(attempt) for attempt in result.retries] if result.retries else UNSET,
         UNSET if result.judge_token_usage is None else result.judge_token_usage,
         result.reused or UNSET,
-        _reference(case) or UNSET if case.expected_output or case.turns else UNSET,
         UNSET if trial.alpha is None else trial.alpha,
         UNSET if result.stopped is None else StoppedRow(*astuple(result.stopped)),
+        _reference(case) or UNSET if case.expected_output or case.turns else UNSET,
     )
 
 
