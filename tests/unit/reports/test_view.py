@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentv.model.grade import Check
+from agentv.model.sampling import Stopped
 from agentv.reports.view import KEPT, OUTPUT_KEPT, RunView
 from agentv.reports.words import check, reason
 from doubles.trials import FILE, errored_score, finished, graded, scored, trial
@@ -147,3 +148,20 @@ def test_a_check_that_says_no_more_than_the_type_is_shown_by_the_name():
     result = finished("failed", scores=[scored(False, kind="python", looks_for="len(output) > 9", text="python")])
     (failed,) = view_of(result).trials("failed")
     assert check(failed.findings[0]) == "python: len(output) > 9"
+
+
+def test_samples_that_are_not_needed_are_not_waited_for():
+    early = {"repeat": 20, "alpha": 0.05}
+    view = RunView(40)
+    for number in (1, 2, 3):
+        last = Stopped("below", 3, 0, 0.0, 0.68) if number == 3 else None
+        view.add(finished("failed", trial=trial(sample=number, **early), stopped=last))
+    assert (view.planned, view.done) == (23, 3)
+
+
+def test_a_failed_sample_of_a_case_that_passed_says_after_how_many():
+    early = {"repeat": 12, "alpha": 0.05}
+    results = [finished(trial=trial(sample=number, **early)) for number in range(1, 12)]
+    view = view_of(finished("failed", trial=trial(sample=12, **early)), *results)
+    (shown,) = view.trials("failed")
+    assert reason(shown).endswith("; the case passed (11 of 12 samples)")
