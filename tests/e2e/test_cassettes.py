@@ -189,7 +189,7 @@ def test_a_cassette_that_would_hold_a_secret_is_not_written(project):
         (None, "there is no cassette run.jsonl"),
         ("hello\n", "run.jsonl is no cassette"),
         ("", "run.jsonl is no cassette"),
-        ('{"format":"agentv-cassette","version":2}\n', "was written by a newer agentv (format 2, this one knows 1)"),
+        ('{"format":"agentv-cassette","version":3}\n', "was written by a newer agentv (format 3, this one knows 2)"),
         ('{"format":"agentv-cassette","version":1}\n{"key": 1}\n', "run.jsonl:2: this is no call of a cassette"),
     ],
 )

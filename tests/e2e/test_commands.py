@@ -43,6 +43,13 @@ def test_the_examples_are_green(project, path, cases):
     assert project.run("validate", f"examples/{path}").status == 0
 
 
+def test_the_quickstart_runs_out_of_its_cassette(project):
+    shutil.copytree(EXAMPLES / "quickstart", project.path / "quickstart", ignore=shutil.ignore_patterns("results"))
+    ended = project.run("eval", "quickstart", "--replay", "quickstart/support.cassette.jsonl", "--out", "out")
+    assert ended.status == 0, ended.stderr
+    assert [row["reused"] for row in project.rows("out")] == [True] * 5
+
+
 def test_the_example_of_models_is_green_without_a_key(project):
     shutil.copytree(EXAMPLES / "models", project.path / "models")
     ended = subprocess.run(

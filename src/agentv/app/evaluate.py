@@ -208,7 +208,11 @@ class _Evaluation:
     def _trials(self, kept: Mapping[str, TrialResult | None]) -> Iterable[Trial] | Order:
         """What is to do, in order where cases hang on each other."""
         plan = self._prepared.plan
-        to_do = self._series.firsts(self._to_do(kept)) if plan.ends_early else self._to_do(kept)
+        to_do = self._to_do(kept)
+        if self._shelves.code is not None:
+            to_do = self._shelves.code.within(to_do)
+        if plan.ends_early:
+            to_do = self._series.firsts(to_do)
         if not any(suite.links for suite in self._prepared.suites):
             return to_do
         order = Order(plan, to_do)

@@ -33,6 +33,7 @@ class EvalSettings:
         rerun: of that run, trials that ended so are done anew.
         regrade: grade the answers of this run, and ask no target.
         record: the cassette to record.
+        record_code: grades that code of the user's gives are recorded too, so that a replay runs none of it.
         replay, replay_mode: the cassette to take answers from; `new`: what it lacks is asked, and recorded.
         cache: use answers of earlier runs, and keep those of this one for later.
         budget_usd, budget_tokens: what the run may spend; so much in all, where it goes on with an earlier one.
@@ -70,6 +71,7 @@ class EvalSettings:
     rerun: Literal["failed", "errored"] | None = None
     regrade: str | None = None
     record: str | None = None
+    record_code: bool = False
     replay: str | None = None
     replay_mode: Literal["strict", "new"] = "strict"
     cache: bool | None = None
@@ -167,6 +169,9 @@ def _check_reuse(settings: EvalSettings) -> None:
     if settings.cache and (settings.regrade or settings.replay or settings.rerun):
         other = "--regrade" if settings.regrade else "--replay" if settings.replay else "--rerun"
         raise UsageError(f"--cache and {other} say differently where answers come from", "use one of them")
+    if settings.record_code and settings.record is None and settings.replay_mode != "new":
+        hint = "--record FILE, or --replay FILE --replay-mode new"
+        raise UsageError("--record-code says what a cassette holds, and none is recorded", hint)
     if settings.replay_mode == "new" and settings.replay is None:
         raise UsageError("--replay-mode says how a cassette is replayed", "name it with --replay FILE")
 

@@ -18,6 +18,7 @@ from agentv.reports.totals import plural
 from agentv.store.directory import JOURNAL
 
 if TYPE_CHECKING:
+    from agentv.app.recorded_code import RecordedCode
     from agentv.store.cache import AnswerCache
     from agentv.store.cassette import Cassette
     from agentv.store.recall import Recall
@@ -34,6 +35,7 @@ class Shelves:
         asks: calls that the cassette does not hold are made.
         records: the cassette is written anew when the whole run has ended.
         adds: what the cassette lacks is added to it, however the run ends.
+        code: code of the user's that grades is answered for too; None: it runs.
     """
 
     earlier: Recall | None = None
@@ -42,6 +44,7 @@ class Shelves:
     asks: bool = True
     records: bool = False
     adds: bool = False
+    code: RecordedCode | None = None
 
     def answers(self, journal: Store) -> Answers:
         """Where answers are found and kept."""
@@ -106,8 +109,18 @@ def shelves_of(prepared: Prepared) -> Iterator[Shelves]:
         cassette = _cassette(prepared)
         adds = settings.replay_mode == "new"
         cache = opened.enter_context(_cache(prepared)) if caches(prepared) else None
-        records = settings.record is not None
-        yield Shelves(earlier, cassette, cache, asks=settings.replay is None or adds, records=records, adds=adds)
+        records, asks = settings.record is not None, settings.replay is None or adds
+        code = _code(prepared, cassette, asks=asks)
+        yield Shelves(earlier, cassette, cache, asks=asks, records=records, adds=adds, code=code)
+
+
+def _code(prepared: Prepared, cassette: Cassette | None, *, asks: bool) -> RecordedCode | None:
+    if cassette is None or not (cassette.holds_code or prepared.settings.record_code):
+        return None
+    from agentv.app.recorded_code import RecordedCode
+
+    cassette.holds_code = True
+    return RecordedCode(cassette, asks, root_of(prepared.suites))
 
 
 def _cache(prepared: Prepared) -> AnswerCache:

@@ -50,6 +50,7 @@ class Script(DeclaredAssertion):
 
     short: ClassVar[str | None] = "command"
     timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
+    runs_code: ClassVar[bool] = True
 
     @property
     def needs_judge(self) -> bool:  # type: ignore[override]  # of most types it is a constant; here `target` decides
@@ -87,6 +88,7 @@ class PythonCode(DeclaredAssertion):
     config: Annotated[Mapping[str, Json], Doc("what the code sees as `context.config`")] = field(default=EMPTY)
 
     timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
+    runs_code: ClassVar[bool] = True
 
     def faults(self) -> Iterable[Fault]:
         """Inline code that is no Python, or that returns nothing. None of it is run."""

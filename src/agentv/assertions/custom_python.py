@@ -96,6 +96,7 @@ class PythonAssertion:
 
     needs_judge: ClassVar[bool] = False
     timeout_s: ClassVar[float] = CODE_TIMEOUT_S
+    runs_code: ClassVar[bool] = True
 
     @property
     def path(self) -> str:

@@ -29,6 +29,7 @@ class JavaScriptCode(DeclaredAssertion):
     config: Annotated[Mapping[str, Json], Doc("what the code sees as `context.config`")] = field(default=EMPTY)
 
     timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
+    runs_code: ClassVar[bool] = True
 
     def label(self) -> str:
         """The code, or the file's name."""

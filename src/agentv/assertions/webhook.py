@@ -45,6 +45,7 @@ class Webhook(DeclaredAssertion):
     config: Annotated[JsonObject, Doc("sent along as `config`")] = field(default=EMPTY)
 
     timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
+    runs_code: ClassVar[bool] = True
 
     def label(self) -> str:
         """The host alone: the rest of an address may be a secret."""

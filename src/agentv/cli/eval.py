@@ -59,6 +59,7 @@ class Finite(click.FloatRange):
 )
 @click.option("--cache/--no-cache", default=None, help="Use answers of earlier runs, and keep these for later.")
 @click.option("--record", metavar="FILE", help="Keep what targets, judges and embedders say in a cassette.")
+@click.option("--record-code", is_flag=True, help="Keep what scripts and other code of yours say there too.")
 @click.option("--replay", metavar="FILE", help="Take it from a cassette: nobody is asked.")
 @click.option(
     "--replay-mode",

@@ -112,7 +112,8 @@ def resuming(outcome: Outcome, arguments: list[str]) -> str:
     """
     words = ["eva" if Path(arguments[0]).name == "eva" else "agentv"]
     more = _larger(outcome.budget)
-    valued = ("--record", *more)
+    recorded = ("--record",) if any(word.partition("=")[0] == "--record" for word in arguments) else ()
+    valued = (*recorded, *more)
     skip = False
     for word, after in zip(arguments[1:], [*arguments[2:], ""], strict=True):
         if skip or word.startswith(("--resume", *valued)):

@@ -155,6 +155,11 @@ class _Talk:
         answer = answer and replace(answer, duration_ms=took)
         if answer is not None and len(self.answers) < self.calls:
             answer = replace(answer, output=None, messages=())  # the call that counts gave no answer
+        if answer is not None and any(one.earlier for one in self.answers):
+            fresh = [one for one in self.answers if not one.earlier]
+            paid = fresh or self.answers  # what was paid for before is told where nothing else was
+            cost, usage = _sum(one.cost_usd for one in paid), _usage(one.token_usage for one in paid)
+            answer = replace(answer, cost_usd=cost, token_usage=usage, earlier=not fresh)
         made = result_of(self.trial, self.world, took, answer, tuple(self.scores), error=error)
         attempts, retries = self.calls + len(self.retries), tuple(self.retries)
         return replace(made, input=self.asked, turns=tuple(self.answers), attempts=attempts, retries=retries)

@@ -137,7 +137,7 @@ class TargetResponse:
         metadata: whatever else the target wants kept in the row.
         limits: what the provider's rate limits still allow.
         attempts: the tries that failed before this answer came.
-        earlier: another run paid for it: it is taken from there, and nobody was asked.
+        earlier: it was paid for before, by another run or in an older row of this one: nobody was asked.
     """
 
     output: str | None

@@ -78,7 +78,8 @@ class TrialResult:
         retries: the calls that gave no answer and were made again.
         timestamp: when it finished, ISO 8601 in UTC.
         stopped: why its case gets no more samples, where they may end early and it is the last of them.
-        reused: the answers were there before: another run, a cassette or the cache gave them, and nobody was paid.
+        reused: the answers were there before: another run, a cassette or the cache gave them, or an older row of this
+            run has them; nobody was paid.
         judge_cost_usd, judge_token_usage: what its judges took, apart from the target's `cost_usd` and `token_usage`.
     """
 

@@ -230,6 +230,7 @@ class DeclaredAssertion(Declared):
         compares: it is a Comparison: the answers from all prompts and targets are graded together.
         timeout_s: seconds that a grade may take where the entry says nothing; None: it cannot take long.
         of_text_alone: the answer's text decides, at once and with nothing else asked, so that loading can try it.
+        runs_code: it has code or a server of the user's judge, which a cassette may stand for.
     """
 
     __slots__ = ()
@@ -239,6 +240,7 @@ class DeclaredAssertion(Declared):
     compares: ClassVar[bool] = False
     timeout_s: ClassVar[float | None] = None
     of_text_alone: ClassVar[bool] = False
+    runs_code: ClassVar[bool] = False
 
     def label(self) -> str:
         """What the entry looks for; part of its default name."""

@@ -2,7 +2,8 @@
 
 JSON Lines for people and for git: a header `{"format":"agentv-cassette","version":1}`, then one line a call, sorted by
 case, target and what was asked, so that a new recording differs only where an answer does. A line holds `key`, `case`,
-`target`, `sample` and `turn` where they say something, `asked` (the messages) and `answer`.
+`target`, `sample` and `turn` where they say something, `asked` (the messages) and `answer`. Where the header is
+`{"format":"agentv-cassette","version":2,"code":true}`, grades that code of the user's gave stand there too.
 """
 
 from __future__ import annotations
@@ -14,15 +15,17 @@ from typing import BinaryIO
 from msgspec import UNSET, Struct, UnsetType
 
 from agentv.errors import StoreError
+from agentv.model.grade import Grade
 from agentv.model.message import Message
 from agentv.model.redaction import Redactor
 from agentv.model.response import Failure, TargetResponse
 from agentv.model.values import JsonObject
 from agentv.ports import Call, TargetRequest
 from agentv.store.answers import AnswerRow, answer_row
-from agentv.store.cassette_file import HEADER, calls_in, replacing
+from agentv.store.cassette_file import calls_in, header, holds_code, replacing
 from agentv.store.encoding import to_json
 from agentv.store.recorded import call_in
+from agentv.store.recorded_grades import Grading, Place, grading_in, grading_line, is_grading
 
 
 class _Recording(Struct, gc=False):
@@ -41,6 +44,7 @@ class Cassette:
     Attributes:
         path: of the file.
         added: how many calls the run has added to those that were there.
+        holds_code: grades that code of the user's gives are recorded, and taken from here.
         refused: calls that could not be recorded, since they hold a secret: the target and the case of each.
 
     Args:
@@ -50,10 +54,12 @@ class Cassette:
     def __init__(self, path: Path, redactor: Redactor) -> None:
         self.path = path
         self.added = 0
+        self.holds_code = False
         self.refused: list[tuple[str, str]] = []
         self._redactor = redactor
         self._answers: dict[str, TargetResponse] = {}
-        self._lines: dict[str, tuple[tuple[str, str, int, int, str], bytes]] = {}
+        self._grades: dict[str, Grade] = {}
+        self._lines: dict[str, tuple[Place, bytes]] = {}
         self._asked: set[tuple[str, str]] = set()
 
     @classmethod
@@ -66,6 +72,7 @@ class Cassette:
         if not path.is_file():
             raise StoreError(f"there is no cassette {path}")
         made = cls(path, redactor)
+        made.holds_code = holds_code(path)
         standing: dict[str, int] = {}
         for number, line in calls_in(path):
             key = made._take(number, line)
@@ -78,13 +85,36 @@ class Cassette:
     def _take(self, number: int, line: bytes) -> str:
         """Take up the call of a line; its key."""
         try:
-            found, answer = call_in(line)
+            if is_grading(line):
+                key, place, grade = grading_in(line)
+                self._grades[key] = grade
+            else:
+                found, answer = call_in(line)
+                key, place = found.key, found.place
+                self._answers[key] = answer
+                self._asked.add((found.target, found.case))
         except (ValueError, LookupError, TypeError) as error:
             raise StoreError(f"{self.path}:{number}: this is no call of a cassette: {error}") from error
-        self._answers[found.key] = answer
-        self._asked.add((found.target, found.case))
-        self._lines[found.key] = (found.place, line if line.endswith(b"\n") else line + b"\n")
-        return found.key
+        self._lines[key] = (place, line if line.endswith(b"\n") else line + b"\n")
+        return key
+
+    def grade(self, grading: Grading) -> Grade | None:
+        """The recorded grade of an answer."""
+        return self._grades.get(grading.key)
+
+    def keep_grade(self, grading: Grading, grade: Grade) -> None:
+        """Record a grade that is not recorded yet; one that holds a secret is refused."""
+        if grading.key in self._lines:
+            return
+        place, line = grading_line(grading, grade)
+        self._keep(grading.key, place, line, (grading.name, grading.case))
+
+    def _keep(self, key: str, place: Place, line: bytes, what: tuple[str, str]) -> None:
+        if self._redactor.found_in(line):
+            self.refused.append(what)
+            return
+        self._lines[key] = (place, line + b"\n")
+        self.added += 1
 
     def kept(self, call: Call) -> TargetResponse | None:
         """The recorded answer to a call."""
@@ -103,15 +133,17 @@ class Cassette:
                 request.sample if request.sample > 1 else UNSET,
                 request.turn or UNSET,
                 [_asked(message, request) for message in request.messages],
-                answer_row(replace(answer, earlier=False)),  # whoever gave it first: it is recorded here
+                answer_row(_as_recorded(answer)),
             )
         )
-        if self._redactor.found_in(line):
-            self.refused.append((call.target, request.case_id))
-            return
         place = (request.case_id, call.target, request.turn or 0, request.sample, call.key)
-        self._lines[call.key] = (place, line + b"\n")
-        self.added += 1
+        self._keep(call.key, place, line, (call.target, request.case_id))
+
+    def ungraded(self, grading: Grading) -> Failure:
+        """Why an answer has no grade here."""
+        whose = f"'{grading.name}' for the case '{grading.case}'"
+        why = "the answer, the code or its options are others now, or it could not judge when this was recorded"
+        return Failure("not-recorded", f"{self.path.name} holds no grade of {whose} to this; {why}")
 
     def unanswered(self, call: Call) -> Failure:
         """Why a call has no answer here."""
@@ -140,14 +172,21 @@ class Cassette:
             StoreError: as `write` and `load`.
         """
         with replacing(self.path) as file:
+            self.holds_code = holds_code(self.path) or self.holds_code
             for number, line in calls_in(self.path):
                 self._take(number, line)
             self._write(file)
         return len(self._lines)
 
     def _write(self, file: BinaryIO) -> None:
-        file.write(HEADER)
+        file.write(header(code=self.holds_code))
         file.writelines(line for _, line in sorted(self._lines.values()))
+
+
+def _as_recorded(answer: TargetResponse) -> TargetResponse:
+    """Whoever gave it first: it is recorded here. How long it took is told to the microsecond: people read this."""
+    took_ms = answer.duration_ms
+    return replace(answer, earlier=False, duration_ms=None if took_ms is None else round(took_ms, 3))
 
 
 def _asked(message: Message, request: TargetRequest) -> JsonObject:

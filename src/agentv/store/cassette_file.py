@@ -15,8 +15,33 @@ from agentv.errors import StoreError
 from agentv.foreign.refusals import store_error
 from agentv.store.lines import read_lines
 
-VERSION = 1
-HEADER = b'{"format":"agentv-cassette","version":%d}\n' % VERSION
+VERSION = 2
+_FORMAT = "agentv-cassette"
+_HEADERS = {
+    False: b'{"format":"agentv-cassette","version":1}\n',
+    True: b'{"format":"agentv-cassette","version":2,"code":true}\n',
+}
+"""Whether grades of the user's code are recorded too → the first line."""
+
+
+def header(*, code: bool) -> bytes:
+    """The first line of a cassette. `code`: it holds what code of the user's said, so that none is run.
+
+    A cassette without is of version 1, which every agentv reads.
+    """
+    return _HEADERS[code]
+
+
+def holds_code(path: Path) -> bool:
+    """Whether grades of the user's code are recorded in a cassette; not where there is no file.
+
+    Raises:
+        StoreError: as `calls_in`.
+    """
+    first = next(read_lines(path), None)
+    if first is None and not path.exists():
+        return False
+    return _check_header(path, first[1] if first is not None else b"")
 
 
 def calls_in(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -109,15 +134,15 @@ def _check_parent(path: Path) -> None:
         raise StoreError(f"cannot write {path}: nothing may be written in {there}")
 
 
-def _check_header(path: Path, line: bytes) -> None:
-    if line.rstrip(b"\n") == HEADER.rstrip(b"\n"):
-        return
+def _check_header(path: Path, line: bytes) -> bool:
+    """Whether the cassette that begins so holds grades of code."""
     try:
-        header = msgspec.json.decode(line)
+        found = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        header = None
-    if isinstance(header, dict) and header.get("format") == "agentv-cassette":
-        raise StoreError(
-            f"{path} was written by a newer agentv (format {header.get('version')}, this one knows {VERSION})"
-        )
-    raise StoreError(f"{path} is no cassette: its first line is not {HEADER.decode().strip()}")
+        found = None
+    if isinstance(found, dict) and found.get("format") == _FORMAT:
+        version = found.get("version")
+        if version in (1, VERSION):
+            return found.get("code") is True
+        raise StoreError(f"{path} was written by a newer agentv (format {version}, this one knows {VERSION})")
+    raise StoreError(f"{path} is no cassette: its first line is not {header(code=False).decode().strip()}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from threading import Lock
 from types import TracebackType
 from typing import Self
@@ -19,6 +20,7 @@ from agentv.model.response import TargetResponse
 from agentv.model.trial import TrialResult
 from agentv.ports import Call
 from agentv.store.answers import HEADER, VERSION, anew_line, answer_line, row_seal, unsealed
+from agentv.store.counted import Counted
 from agentv.store.current import replaced_lines
 from agentv.store.directory import HISTORY, INDEX, JOURNAL, REJECTED, RunDirectory
 from agentv.store.encoding import to_json
@@ -57,6 +59,7 @@ class Journal:
         self.mended = tuple(_mend(directory))
         self.damaged = 0
         self._recall: Recall | None = None
+        self._counted: Counted | None = None
         self._answers = LineFile(self._path / JOURNAL)
         self._index = LineFile(self._path / INDEX)
         self._rows: list[bytes] = []
@@ -70,6 +73,8 @@ class Journal:
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
         """Keep an answer: it is with the system when this returns."""
+        if answer.earlier and self.holds(call.key):
+            return
         case = call.request.case_id
         line = answer_line(call.key, case, answer)
         if self._redactor.found_in(line):
@@ -82,8 +87,14 @@ class Journal:
         self._heartbeat.wake()
 
     def kept(self, call: Call) -> TargetResponse | None:
-        """What this run was answered before it was gone on with, once that is recalled."""
-        return None if self._recall is None else self._recall.answer(call.key)
+        """What this run was answered before it was gone on with, once that is recalled.
+
+        It is an `earlier` one where a row tells its cost already.
+        """
+        found = None if self._recall is None else self._recall.answer(call.key)
+        if found is None or self._counted is None or call not in self._counted:
+            return found
+        return replace(found, earlier=True)
 
     def holds(self, key: str) -> bool:
         """Whether there is such an answer, by its hash alone: it is not read."""
@@ -134,6 +145,8 @@ class Journal:
         gone = {key for _, line in self._lines() if (key := key_of_row(line)) is not None and key not in standing}
         if gone or replaced:
             self._move(lambda number, line: number in replaced or key_of_row(line) in gone, HISTORY)
+        if self._recall is not None:
+            self._counted = Counted(self._recall, (line for _, line in read_lines(self._path / HISTORY)))
         return len(gone)
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:

@@ -39,6 +39,7 @@ class Recall:
         self._offsets = array("Q")
         self._cases = array("q")
         self._rows = NumberedHashes()
+        self._vouched_at = array("Q")
         self._forgotten: dict[int, int] = {}
         try:
             self._file = path.open("rb")
@@ -72,7 +73,8 @@ class Recall:
             return
         seal = seal_in(line)
         if seal is not None:
-            self._rows.number(hash(seal))
+            if self._rows.number(hash(seal)) == len(self._vouched_at):
+                self._vouched_at.append(offset)
             return
         cases = anew_in(line)
         if cases is not None:
@@ -109,6 +111,16 @@ class Recall:
         """Whether a line of `index.jsonl`, without its end, is as it was written."""
         key = key_of_row(row)
         return key is not None and self._rows.find(hash((key, crc32(row)))) is not None
+
+    def vouched_at(self, row: bytes) -> int | None:
+        """Where in the journal the line stands that vouches for a row, given without its end; None where none does."""
+        number = self._rows.find(hash((key_of_row(row), crc32(row))))
+        return None if number is None else self._vouched_at[number]
+
+    def answered_at(self, key: str) -> int | None:
+        """Where in the journal the answer under a key stands."""
+        number = self._find(key)
+        return None if number is None else self._offsets[number]
 
     def kept(self, call: Call) -> TargetResponse | None:
         """The answer to a call."""

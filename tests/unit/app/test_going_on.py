@@ -201,9 +201,78 @@ def test_a_move_that_was_cut_short_counts_no_cost_twice(project):
     run(filter="b")
     row = Path("run", "index.jsonl").read_bytes()
     Path("run", "history.jsonl").write_bytes(row)  # killed before it was taken out of the index
+    assert run(resume="last")[0].summary.cost_usd == 0.25
     assert run(rerun="failed")[0].summary.cost_usd == 0.5
     assert len(lines("history.jsonl")) == 2
     assert run(resume="last")[0].summary.cost_usd == 0.5
+
+
+JUDGED = """\
+target: python:agent.py:answer
+judge: python:agent.py:judge
+tests:
+  - {id: a, input: one, repeat: 2, assert: [{contains: one}, is right]}
+  - {id: b, turns: [{input: two}, {input: three}], assert: [{contains: three}]}
+"""
+AGENT = """\
+import json
+
+def answer(prompt):
+    return {"output": prompt, "cost_usd": 1.0, "token_usage": {"input": 1, "output": 1}}
+
+def judge(prompt):
+    checks = [{"id": "r1", "satisfied": True}]
+    return {"output": json.dumps({"checks": checks}), "cost_usd": 0.25, "token_usage": {"input": 1, "output": 1}}
+"""
+
+
+@pytest.fixture
+def judged(project):
+    Path("agent.py").write_text(AGENT)
+    Path("a.eval.yaml").write_text(JUDGED)
+    first = run()[0].summary
+    assert (first.cost_usd, first.judge_cost_usd, first.cases.passed) == (4.0, 0.25, 2)
+    return project
+
+
+def test_what_is_graded_anew_is_paid_for_once(judged):
+    edit("contains: one", "contains: on", JUDGED)
+    second = run(resume="last")[0].summary
+    assert (second.cost_usd, second.judge_cost_usd, second.cases.passed) == (4.0, 0.25, 2)
+    assert [row["reused"] for row in lines("index.jsonl") if row["test_id"] == "a"] == [True, True]
+    edit("is right", "is bright", JUDGED)  # the judge is asked something else, the target is not
+    third = run(resume="last")[0].summary
+    assert (third.cost_usd, third.judge_cost_usd) == (4.0, 0.5)
+    Path("a.eval.yaml").write_text(JUDGED)
+    fourth = run(resume="last")[0].summary
+    assert (fourth.cost_usd, fourth.judge_cost_usd) == (4.0, 0.5)
+    assert fourth.token_usage is not None
+    assert fourth.token_usage.total == 8
+
+
+def test_an_answer_that_was_in_no_row_counts(judged):
+    edit("contains: one", "contains: on", JUDGED)
+    run(resume="last")
+    forget("a", "b")  # killed before the rows were written: those of the first process are in the history
+    edit("contains: on", "contains: o", JUDGED.replace("contains: one", "contains: on"))
+    summary = run(resume="last")[0].summary
+    assert (summary.cost_usd, summary.judge_cost_usd) == (4.0, 0.25)
+
+
+def test_only_the_turns_that_were_asked_anew_are_paid_for(judged):
+    edit("input: three", "input: three more", JUDGED)
+    summary = run(resume="last")[0].summary
+    assert (summary.cost_usd, summary.cases.passed) == (5.0, 2)
+    (row,) = (row for row in lines("index.jsonl") if row["test_id"] == "b")
+    assert (row["cost_usd"], "reused" in row) == (1.0, False)
+
+
+def test_what_is_asked_anew_is_paid_for_again(judged):
+    edit("contains: one", "contains: none", JUDGED)
+    assert run(resume="last")[0].summary.cost_usd == 4.0
+    assert run(rerun="failed")[0].summary.cost_usd == 6.0
+    edit("contains: one", "contains: no", JUDGED)
+    assert run(resume="last")[0].summary.cost_usd == 6.0
 
 
 def test_the_time_of_all_processes_is_the_time_of_the_run(project):

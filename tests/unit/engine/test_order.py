@@ -327,6 +327,16 @@ def test_a_conversation_stands_as_far_as_it_has_no_gap():
     assert list(standing(plan, set(keys.values()))) == list(keys.values())
 
 
+def test_what_hangs_on_a_case_without_a_row_does_not_stand_either_wherever_it_is_written():
+    cases = [case(name, conversation_id="x" if name in "de" else None) for name in "abcdef"]
+    plan = Plan([linked(*cases, needs={"a": ["c"], "b": ["a"], "d": ["b"]}), linked(case("z"))], PlanSettings())
+    keys = [trial.key for trial in plan]
+    without_c = [key for number, key in enumerate(keys) if number != 2]
+    assert list(standing(plan, set(without_c))) == keys[5:]
+    assert list(standing(plan, set(keys))) == keys
+    assert list(standing(plan, set(keys[:5]))) == keys[:5]
+
+
 def test_an_edited_case_changes_the_keys_of_those_that_go_on_from_it():
     suite = linked(case("a", conversation_id="x"), case("b", conversation_id="x"))
 

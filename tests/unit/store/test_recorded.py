@@ -9,12 +9,14 @@ from dataclasses import replace
 import pytest
 
 from agentv.errors import StoreError
+from agentv.model.grade import Check, Grade
 from agentv.model.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
 from agentv.model.redaction import Redactor
 from agentv.model.response import Attempt, TargetResponse, TokenUsage
 from agentv.ports import Call, TargetRequest
 from agentv.store.cassette import Cassette
-from agentv.store.cassette_file import HEADER
+from agentv.store.cassette_file import header
+from agentv.store.recorded_grades import Grading
 
 CALL = Call("k", "t", TargetRequest("a", "hello", (Message("user", "hello"),)))
 FULL = TargetResponse(
@@ -85,7 +87,42 @@ def test_two_who_add_at_once_lose_nothing_of_each_other(cassette):
 def test_an_answer_of_a_wrong_shape_is_refused_where_it_stands(cassette, changed, place):
     row = json.loads(cassette.read_bytes().splitlines()[1])
     row["answer"] |= changed
-    cassette.write_bytes(HEADER + json.dumps(row).encode())
+    cassette.write_bytes(header(code=False) + json.dumps(row).encode())
     with pytest.raises(StoreError, match=r"run.jsonl:2: this is no call of a cassette") as refused:
         Cassette.load(cassette, Redactor())
     assert place in str(refused.value)
+
+
+GRADING = Grading("g", "a", "t", 1, "check", "hi")
+GRADE = Grade(
+    0.5,
+    True,
+    (Check("fine", True, "so it is"), Check("short", False)),
+    "kind",
+    {"n": [1]},
+    own_mark=True,
+    cost_usd=0.25,
+    token_usage=TokenUsage(1, 2, 3),
+    undecided=True,
+    by_mark=1,
+)
+
+
+def test_a_whole_grade_comes_back_as_it_was(cassette):
+    made = Cassette.load(cassette, Redactor())
+    made.holds_code = True
+    made.keep_grade(GRADING, GRADE)
+    made.add()
+    again = Cassette.load(cassette, Redactor())
+    assert (again.holds_code, again.grade(GRADING), again.kept(CALL)) == (True, GRADE, FULL)
+
+
+def test_who_adds_answers_keeps_the_grades_that_another_has_added(cassette):
+    one, other = (Cassette.load(cassette, Redactor()) for _ in range(2))
+    one.holds_code = True
+    one.keep_grade(GRADING, GRADE)
+    one.add()
+    other.keep(replace(CALL, key="new"), FULL)
+    assert other.add() == 3
+    again = Cassette.load(cassette, Redactor())
+    assert (again.holds_code, again.grade(GRADING)) == (True, GRADE)

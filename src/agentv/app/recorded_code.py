@@ -1,0 +1,136 @@
+"""Code of the user's that grades: in a run with a cassette that holds its grades, it need not run (`--record-code`).
+
+That is scripts, webhooks, Python, JavaScript and custom assertions, and rubrics whose prompt is written by code. What
+determines a grade is the code, its options and the bytes of its files, the environment that the suite sets, and what it
+gets to see but for the time that the answer took.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from agentv.model.assertion import DEFAULTS, AssertionEntry
+from agentv.model.context import AssertionContext
+from agentv.model.grade import Grade
+from agentv.model.trial import Trial
+from agentv.registry.fields import PromptCode
+from agentv.spec.files import without_home
+from agentv.spec.fingerprints import fingerprint
+from agentv.store.cassette import Cassette
+from agentv.store.recorded_grades import Grading
+
+_encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCode:
+    """Has a cassette stand for code that grades.
+
+    Attributes:
+        cassette: holds the grades.
+        asks: what it lacks is graded, and recorded; else it is an error.
+        root: absolute path of the repository root, which paths count from.
+    """
+
+    cassette: Cassette
+    asks: bool
+    root: str
+
+    def within(self, trials: Iterable[Trial]) -> Iterator[Trial]:
+        """The trials with assertions that look in the cassette before they run code."""
+        for trial in trials:
+            case = trial.case
+            turns = tuple(replace(turn, assertions=self._around(turn.assertions, trial)) for turn in case.turns)
+            graded = replace(case, assertions=self._around(case.assertions, trial), turns=turns)
+            yield replace(trial, case=graded)
+
+    def _around(self, entries: Iterable[AssertionEntry], trial: Trial) -> tuple[AssertionEntry, ...]:
+        return tuple(self._entry(entry, trial) for entry in entries)
+
+    def _entry(self, entry: AssertionEntry, trial: Trial) -> AssertionEntry:
+        assertion: Any = entry.assertion
+        if entry.inner:
+            return replace(entry, assertion=replace(assertion, assert_=self._around(entry.inner, trial)))
+        return replace(entry, assertion=_Recorded(entry, trial, self)) if runs_code(assertion) else entry
+
+    def key(self, entry: AssertionEntry, trial: Trial, context: AssertionContext) -> str:
+        """The sha256 of what determines a grade, in hex."""
+        suite, assertion = trial.suite, entry.assertion
+        judge = trial.judge_called(getattr(assertion, "judge", None)) if _asks_judge(assertion) else None
+        facts = (
+            (suite.name, suite.env_sha256, trial.case.id, trial.case.prompt_id, trial.target.name, trial.sample),
+            fingerprint(replace(entry, settings=DEFAULTS)),
+            (judge.name, judge.fingerprint) if judge is not None else None,
+            _seen(context),
+        )
+        try:
+            written = _encode(facts)
+        except (UnicodeEncodeError, RecursionError):  # half a character, as an answer of a function may hold one
+            written = repr(facts).encode(errors="surrogatepass")
+        root = _encode(self.root)[1:-1] if self.root != "/" else b"\x00"
+        return hashlib.sha256(without_home(written.replace(root, b""))).hexdigest()
+
+
+def runs_code(assertion: object) -> bool:
+    """Whether grading runs code of the user's, or asks a server of theirs."""
+    return bool(getattr(assertion, "runs_code", False)) or isinstance(getattr(assertion, "prompt", None), PromptCode)
+
+
+def _asks_judge(assertion: object) -> bool:
+    return bool(getattr(assertion, "needs_judge", False))
+
+
+def _seen(context: AssertionContext) -> dict[str, Any]:
+    """What code gets to see, without how long the answer took: that differs each time."""
+    seen: dict[str, Any] = {**context.payload, "threshold": context.threshold, "reported": context.response_metadata}
+    trace: Any = seen["trace"]
+    metrics = {name: value for name, value in trace["metrics"].items() if name != "duration_ms"}
+    del seen["duration_ms"]
+    return {**seen, "trace": {**trace, "metrics": metrics}, "answered": context.answered}
+
+
+class _Recorded:
+    """An assertion whose grade is looked for in a cassette."""
+
+    __slots__ = ("_code", "_entry", "_trial")
+
+    def __init__(self, entry: AssertionEntry, trial: Trial, code: RecordedCode) -> None:
+        self._entry = entry
+        self._trial = trial
+        self._code = code
+
+    def label(self) -> str:
+        """As the assertion itself."""
+        return self._entry.assertion.label()
+
+    async def grade(self, context: AssertionContext) -> Grade:
+        """The grade that is recorded, and costs nothing again; else the code's own, recorded unless it errored."""
+        entry, trial, cassette = self._entry, self._trial, self._code.cassette
+        grading = Grading(
+            self._code.key(entry, trial, context),
+            trial.case.id,
+            trial.target.name,
+            trial.sample,
+            entry.name,
+            context.output,
+        )
+        found = cassette.grade(grading)
+        if found is not None:
+            return replace(found, token_usage=None, cost_usd=None if found.cost_usd is None else 0.0)
+        if not self._code.asks:
+            missing = cassette.ungraded(grading)
+            return Grade.errored(missing.code, missing.message)
+        given = entry.assertion.grade(context)
+        grade = given if isinstance(given, Grade) else await given
+        if grade.error is None:
+            cassette.keep_grade(grading, grade)
+        return grade
+
+    def __getattr__(self, name: str) -> Any:
+        """What else is asked of an assertion, such as how long it may take."""
+        return getattr(self._entry.assertion, name)
