@@ -38,4 +38,4 @@ def test_it_records_nothing_anew_and_adds_what_it_added(words, said):
 )
 def test_a_budget_that_is_used_up_must_grow(use, said):
     outcome = cast("Any", SimpleNamespace(**{**vars(OUTCOME), "budget": use}))
-    assert resuming(outcome, ["agentv", *"eval a --budget-usd 5 -q".split()]) == f"agentv {said} --resume=r-1"
+    assert resuming(outcome, ["agentv", "eval", "a", "--budget-usd", "5", "-q"]) == f"agentv {said} --resume=r-1"
