@@ -76,6 +76,7 @@ def test_the_same_budget_again_pays_for_nothing_more(project):
     suite(project)
     ran(project, "--budget-usd", "0.5")
     assert ran(project, "--budget-usd", "0.5", "--resume").status == 3
+    assert ran(project, "--resume").status == 3  # it is the run's, and holds until another one is given
     assert len(asked(project)) == 5
 
 

@@ -63,9 +63,11 @@ def test_no_more_is_asked_than_decides_and_the_last_row_says_why(suite):
     assert found["early_stops"] == {"alpha": 0.05, "decided": 2, "undecided": 0, "samples": 19, "spared": 41}
 
 
-def test_a_larger_alpha_decides_sooner(suite):
+def test_a_larger_alpha_decides_sooner_and_a_run_keeps_it(suite):
     ran(suite, "--repeat", "30", "--until", "decided", "--alpha", "0.2")
     assert asked(suite) == {"always": 9, "never": 2}
+    assert "going on: 11 trials stand" in ran(suite, "--resume").stderr
+    assert asked(suite).total() == 11
 
 
 def test_a_killed_run_goes_on_with_the_samples_that_it_has(suite):

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from agentv.cli.progress import resuming
+from agentv.model.budget import BudgetUse
 
 OUTCOME = cast("Any", SimpleNamespace(run_id="r-1", directory=Path("/x/.agentv/results/r-1"), budget=None))
 
@@ -25,3 +26,16 @@ OUTCOME = cast("Any", SimpleNamespace(run_id="r-1", directory=Path("/x/.agentv/r
 )
 def test_it_records_nothing_anew_and_adds_what_it_added(words, said):
     assert resuming(OUTCOME, ["/bin/agentv", *words.split()]) == f"agentv {said} --resume=r-1"
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        (BudgetUse(5.0, None, 4.9, 0, used_up=True), "eval a -q --budget-usd=MORE"),
+        (BudgetUse(5.0, 10, 4.9, 0, used_up=True), "eval a -q --budget-usd=MORE --budget-tokens=MORE"),
+        (BudgetUse(5.0, None, 1.0, 0, used_up=False), "eval a --budget-usd 5 -q"),
+    ],
+)
+def test_a_budget_that_is_used_up_must_grow(use, said):
+    outcome = cast("Any", SimpleNamespace(**{**vars(OUTCOME), "budget": use}))
+    assert resuming(outcome, ["agentv", "eval", "a", "--budget-usd", "5", "-q"]) == f"agentv {said} --resume=r-1"

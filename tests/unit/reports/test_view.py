@@ -6,6 +6,7 @@ import pytest
 
 from agentv.model.assertion import AssertionEntry, AssertionSettings
 from agentv.model.grade import Check, Grade
+from agentv.model.sampling import Stopped
 from agentv.model.span import Span
 from agentv.model.trial import Score
 from agentv.reports.view import KEPT, OUTPUT_KEPT, RunView
@@ -174,3 +175,20 @@ class Holding(Looks):
     def __init__(self, inner):
         object.__setattr__(self, "assert_", inner)
         object.__setattr__(self, "looks_for", "")
+
+
+def test_samples_that_are_not_needed_are_not_waited_for():
+    early = {"repeat": 20, "alpha": 0.05}
+    view = RunView(40)
+    for number in (1, 2, 3):
+        last = Stopped("below", 3, 0, 0.0, 0.68) if number == 3 else None
+        view.add(finished("failed", trial=trial(sample=number, **early), stopped=last))
+    assert (view.planned, view.done) == (23, 3)
+
+
+def test_a_failed_sample_of_a_case_that_passed_says_after_how_many():
+    early = {"repeat": 12, "alpha": 0.05}
+    results = [finished(trial=trial(sample=number, **early)) for number in range(1, 12)]
+    view = view_of(finished("failed", trial=trial(sample=12, **early)), *results)
+    (shown,) = view.trials("failed")
+    assert reason(shown).endswith("; the case passed (11 of 12 samples)")
