@@ -55,7 +55,10 @@ CREATE TABLE trials (          -- those whose row counts: of several rows of one
 );
 PRAGMA user_version = {VERSION};
 """
-_INDICES = "CREATE INDEX trials_by_status ON trials (status)"
+_INDICES = """
+CREATE INDEX trials_by_status ON trials (status);
+CREATE INDEX trials_by_case ON trials (test_id);
+"""
 _NAMES = {
     "cases": "SELECT DISTINCT test_id FROM trials",
     "suites": "SELECT DISTINCT suite FROM groups",
@@ -110,10 +113,10 @@ class RowIndex:
     def counts(self, selection: Selection) -> Counts:
         """How many of the chosen trials ended how."""
         where, values = self._where(selection)
+        # sums, for to group them SQLite would walk through the index of statuses and look every trial up
+        sums = ", ".join(f"ifnull(sum(status = {code}), 0)" for code in range(len(STATUSES)))
         with self._refusals():
-            question = f"SELECT status, count(*) FROM trials{where} GROUP BY status"  # noqa: S608  # made of constants
-            found = dict(self._database.execute(question, values))
-        numbers = [found.get(code, 0) for code in range(len(STATUSES))]
+            numbers = self._database.execute(f"SELECT {sums} FROM trials{where}", values).fetchone()  # noqa: S608  # made of constants
         return Counts(sum(numbers), *numbers)
 
     def places(self, selection: Selection, limit: int | None = None) -> Iterator[int]:
@@ -179,6 +182,8 @@ def _clause(pattern: str) -> tuple[str, tuple[str, ...]]:
     """How SQLite matches a pattern, and with what. Where its way is not the shell's it asks us: five times the time."""
     if not _SPECIAL & set(pattern):
         return "test_id = ?", (pattern,)
+    if "[" not in pattern:
+        return "test_id GLOB ?", (pattern,)  # alone, so that what begins it is looked up
     if _ALIKE.fullmatch(pattern):
         return "test_id GLOB ? OR test_id = ?", (pattern.replace("[!", "[^"), pattern)
     return "matches(test_id, ?)", (pattern,)
@@ -254,7 +259,8 @@ def _built(database: sqlite3.Connection, run: Path, stamp: str, summing: Summing
             for _ in rows:  # what the totals did not read, which is all where nobody wants them
                 pass
             database.execute("INSERT INTO built_from VALUES (?, ?)", (stamp, totals))
-            database.execute(_INDICES)
+            for statement in _INDICES.strip().splitlines():
+                database.execute(statement)
         return database
 
 
