@@ -2,7 +2,7 @@
 """Time the commands that look at stored runs, on a run as large as wanted.
 
     benchmarks/results.py 1000000
-    benchmarks/results.py 10000 --keep /tmp/runs
+    benchmarks/results.py 10000 --keep RUNS
 
 Makes a run of N rows (a tenth failed, a hundredth errored, two suites, three targets, ten tags), then starts each
 command as a person would and prints its time and its peak memory. The first command that needs the index builds it,
