@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import Any
 
 from agentv.app.cluster.files import lacking
 from agentv.app.cluster.packing import Shared, packed_results, unpacked
@@ -33,6 +34,7 @@ from agentv.app.wiring import Answers, Connections
 from agentv.engine.executor import LocalTrials
 from agentv.engine.services import World
 from agentv.engine.trial import Answered, context_of
+from agentv.foreign.guard import attempt
 from agentv.foreign.processes import kill_all
 from agentv.model.response import Failure, TargetResponse
 from agentv.model.suite import TargetSpec
@@ -152,18 +154,21 @@ class Worker:
 
     async def take(self, number: int, *chunks: bytes) -> str | None:
         """Take in a suite or a target; why it cannot be made of its bytes."""
-        try:
-            self._things[number] = unpacked(b"".join(chunks), self._things)
-        except Exception as error:  # noqa: BLE001  # whatever a missing or another module raises
-            return f"{type(error).__name__}: {error}"
+        found = self._unpacked(b"".join(chunks))
+        if isinstance(found, Failure):
+            return found.message
+        self._things[number] = found
         return None
+
+    def _unpacked(self, body: bytes) -> Any:
+        """What the bytes stand for; a Failure where a module is missing here, or is another one."""
+        return attempt(lambda packed: unpacked(packed, self._things), body, "worker-unfit", "what was sent")
 
     async def run(self, body: bytes) -> AsyncIterator[bytes]:
         """Do a job; every parcel as it is ready, what it came to at the end."""
-        try:
-            job: Job = unpacked(body, self._things)
-        except Exception as error:  # noqa: BLE001  # as above
-            yield pickle.dumps(Unreadable(f"{type(error).__name__}: {error}"))
+        job = self._unpacked(body)
+        if isinstance(job, Failure):
+            yield pickle.dumps(Unreadable(job.message))
             return
         desk = _Desk(job.known)
         self._store.desks[desk] = None
