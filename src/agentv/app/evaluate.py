@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.budget import notes_on, purse_of
-from agentv.app.exports import write_exports
 from agentv.app.going_on import Before, before
 from agentv.app.partial import why_of_run
 from agentv.app.preparation import Prepared, max_errors_of, root_of, workers_of
 from agentv.app.results.finding import find_run
-from agentv.app.results.stored import StoredRun
 from agentv.app.run_record import record_of
 from agentv.app.shelves import Shelves, shelves_of
 from agentv.app.sitting import Sat, sit
@@ -37,9 +35,8 @@ from agentv.model.events import Event, RunFinished, RunRegrades, RunResumed, Tar
 from agentv.model.summary import Summary
 from agentv.model.trial import Trial, TrialResult
 from agentv.store.directory import HISTORY, INDEX, RUN, SUMMARY, RunDirectory, read_document
-from agentv.store.history import replaced_rows
 from agentv.store.journal import Journal
-from agentv.store.reading import read_rows
+from agentv.store.reading import RowFacts, read_rows
 from agentv.store.summary import Planned, summarize, write_summary
 
 if TYPE_CHECKING:
@@ -295,14 +292,13 @@ class _Evaluation:
     def _outcome(self, finished: RunFinished, mended: tuple[str, ...]) -> Outcome:
         directory, prepared = self._directory, self._prepared
         cases, trials = prepared.counts if self.asked is None else self.asked.counts
-        resumed = prepared.settings.goes_on_with is not None
         summary = summarize(
             read_rows(directory.path / INDEX),
             run_id=directory.run_id,
             planned=Planned(cases=cases, trials=trials),
             duration_ms=self._before.duration_ms + finished.duration_ms,
             processes=self._before.processes + 1,
-            replaced=replaced_rows(directory.path) if resumed else (),
+            replaced=self._replaced(),
         )
         use = self._purse.use() if self._purse is not None else None
         summary = replace(summary, budget=use) if use is not None else summary
@@ -314,7 +310,7 @@ class _Evaluation:
             why = tuple(why_of_run(prepared.settings, self._before.settings, interrupted=interrupted))
             sittings = sit(prepared, rows, run_id=directory.run_id, why=why)
         told, failed = self._shelves.ended(interrupted=interrupted, cut=finished.unstarted > 0)
-        exports, faults = write_exports(self._stored(), prepared.settings.exports)
+        exports, faults = self._exported() if prepared.settings.exports else ((), ())
         mended = (*mended, *notes_on(self._purse, summary))
         return Outcome(
             directory.run_id,
@@ -330,11 +326,23 @@ class _Evaluation:
             exports=exports,
         )
 
-    def _stored(self) -> StoredRun:
-        """The run as it lies on disk now."""
+    def _exported(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The files that the run was written to, and why others could not be."""
+        from agentv.app.exports import write_exports
+        from agentv.app.results.stored import StoredRun
+
         path = self._directory.path
         record, summary = read_document(path / RUN), read_document(path / SUMMARY)
-        return StoredRun(path, self._root, self._directory.run_id, record, summary)
+        run = StoredRun(path, self._root, self._directory.run_id, record, summary)
+        return write_exports(run, self._prepared.settings.exports)
+
+    def _replaced(self) -> Iterable[RowFacts]:
+        """The rows in whose place newer ones stand: those of a run that was gone on with."""
+        if self._prepared.settings.goes_on_with is None:
+            return ()
+        from agentv.store.history import replaced_rows
+
+        return replaced_rows(self._directory.path)
 
 
 def _damage(lines: int) -> Iterator[str]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.early_ends import check_early_ends
-from agentv.app.exports import check_exports
 from agentv.app.results.finding import find_run
 from agentv.app.settings import EvalSettings, check_settings
 from agentv.app.wiring import registries
@@ -58,7 +57,10 @@ def prepare(settings: EvalSettings) -> Prepared:
     check_settings(settings)
     loaded = load(_request(settings), registries())
     suites = loaded.suites
-    check_exports(settings.exports, settings.out, _read(settings, suites))
+    if settings.exports:
+        from agentv.app.exports import check_exports
+
+        check_exports(settings.exports, settings.out, _read(settings, suites))
     diagnostics = (*_of_settings(settings, suites), *loaded.diagnostics)
     if settings.strict and any(found.severity == "warning" for found in diagnostics):
         raise LoadError(diagnostics)
@@ -93,9 +95,7 @@ def _going_on(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tu
 
 
 def _read(settings: EvalSettings, suites: tuple[Suite, ...]) -> set[str]:
-    """The files that a run reads; none where nothing is exported, which might replace one."""
-    if not settings.exports:
-        return set()
+    """The files that a run reads, which no export may replace."""
     named = (*(suite.path for suite in suites if suite.path), settings.record, settings.replay, settings.env_file)
     read = (*(path for suite in suites for path in suite.files), *(path for path in named if path))
     return {os.path.realpath(path) for path in read}

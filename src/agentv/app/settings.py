@@ -10,8 +10,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
-from agentv.app.export_formats import EXPORTS
-from agentv.app.exports import is_export
 from agentv.errors import UsageError
 from agentv.model.suite import Case, TargetSpec, Until
 from agentv.model.values import Json
@@ -191,6 +189,10 @@ def outs_of(outs: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
     Raises:
         UsageError: two directories, or a suffix that looks like a slip.
     """
+    if not outs:
+        return None, ()
+    from agentv.app.exports import is_export
+
     exports = tuple(out for out in outs if is_export(out))
     directories = [out for out in outs if out not in exports]
     if len(directories) > 1:
@@ -205,6 +207,7 @@ def _check_suffix(directory: str) -> None:
     suffix = Path(directory).suffix.lower()
     if len(suffix) < len(".xml") or directory.endswith("/") or Path(directory).is_dir():  # `out.d` is no slip
         return
+    from agentv.app.export_formats import EXPORTS
     from agentv.spec.nearest import nearest
 
     meant = nearest(suffix, EXPORTS)

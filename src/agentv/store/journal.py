@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from threading import Lock
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
@@ -20,7 +20,6 @@ from agentv.model.response import TargetResponse
 from agentv.model.trial import TrialResult
 from agentv.ports import Call
 from agentv.store.answers import HEADER, VERSION, anew_line, answer_line, row_seal, unsealed
-from agentv.store.counted import Counted
 from agentv.store.current import replaced_lines
 from agentv.store.directory import HISTORY, INDEX, JOURNAL, REJECTED, RunDirectory
 from agentv.store.encoding import to_json
@@ -29,6 +28,9 @@ from agentv.store.lines import LineFile, cut_torn_end, read_lines, set_aside
 from agentv.store.reading import RowFacts, finished_keys, key_of_row, read_rows
 from agentv.store.recall import Recall
 from agentv.store.rows import Places, row_of
+
+if TYPE_CHECKING:
+    from agentv.store.counted import Counted
 
 SYNC_EVERY_S = 0.1
 """Seconds between two fsyncs of the journal, and for which a row may stay in the buffer."""
@@ -146,6 +148,8 @@ class Journal:
         if gone or replaced:
             self._move(lambda number, line: number in replaced or key_of_row(line) in gone, HISTORY)
         if self._recall is not None:
+            from agentv.store.counted import Counted  # only of a run that is gone on with
+
             self._counted = Counted(self._recall, (line for _, line in read_lines(self._path / HISTORY)))
         return len(gone)
 
