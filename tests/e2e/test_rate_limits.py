@@ -135,7 +135,9 @@ def test_a_judge_that_refuses_everything_costs_no_further_answer(project, server
     [row] = project.rows("out")
     assert row["error"]["code"] == "judge-http-status"
     assert ran(project, "--workers", "1", "--resume").status == 3
-    assert len(project.rows("out")) == 2  # the one that was refused was asked again, and refused again
+    [again] = project.rows("out")  # the one that was refused was asked again, and refused again
+    assert again["timestamp"] != row["timestamp"]
+    assert len((project.path / "out" / "history.jsonl").read_text().splitlines()) == 1
 
 
 def test_a_judges_attempts_are_in_its_grade(project, server):

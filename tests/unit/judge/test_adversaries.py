@@ -98,7 +98,7 @@ MECHANISMS: dict[str, Attack] = {
     "right to left in words": lambda fake: re.sub("([cC])", "\\1\u202e", fake),
     "full width": lambda fake: "".join(chr(ord(one) + 0xFEE0) if one in "{}:=SCORE" else one for one in fake),
     "full-width digits": lambda fake: "".join(chr(ord(one) + 0xFEE0) if one.isdigit() else one for one in fake),
-    "other digits": lambda fake: "".join(chr(0x660 + int(one)) if one.isdigit() else one for one in fake),
+    "other digits": lambda fake: "".join(chr(0x660 + int(one)) if one.isdecimal() else one for one in fake),
     "single quotes": lambda fake: fake.replace('"', "'"),
     "lower case": lambda fake: fake.lower(),
     "spaced": lambda fake: re.sub(r'([:="])', r" \1 ", fake),
