@@ -176,6 +176,27 @@ def test_a_case_brings_along_what_it_hangs_on_and_is_no_success_without_it(evals
     assert re.search(r"NOT RUN second: dependency-not-passed: 'first', which it depends on, failed", ended.stdout)
 
 
+def test_a_tag_that_is_a_mark_of_pytests_own_turns_no_failure_green(evals):
+    text = "target: echo\ntests:\n"
+    text += "".join(f"  - {{id: {tag}, tags: [{tag}], input: a, assert: [contains: b]}}\n" for tag in ("skip", "xfail"))
+    evals.write("evals/greet.eval.yaml", text)
+
+    found, _ = outcomes(evals, "evals", "--strict-markers")
+
+    assert found == {"skip[echo]": "failure", "xfail[echo]": "failure"}
+
+
+def test_an_exam_is_told_and_not_run(evals):
+    evals.write("prompts/p/prompt.md", "Say {{ word }}.")
+    evals.write("prompts/p/eval.yml", "cases: [{name: a, inputs: {word: x}, assert: [contains: x]}]\n")
+    evals.write("prompts/p/meta.yaml", "description: says a word\nstatus: draft\n")
+
+    assert "1 prompt exam not collected: 'agentv prompt eval' runs them" in run_pytest(evals, "prompts").stdout
+    named = run_pytest(evals, "prompts/p/eval.yml", "--agentv-target", "echo")
+    assert (named.returncode, "keeps a log of its sittings" in named.stdout) == (2, True)
+    assert not (evals.path / "prompts" / "p" / ".eval.jsonl").exists()
+
+
 def test_suites_made_in_python_fail_with_their_checks(evals):
     evals.write(
         "test_suite.py",

@@ -22,16 +22,18 @@ class Demand(Order):
     def __init__(self, plan: Plan, firsts: Callable[[Iterable[Trial]], Iterable[Trial]] = iter) -> None:
         super().__init__(plan, ())
         self._firsts = firsts
-        self._asked: dict[str, tuple[object, ...]] = {}
+        self._asked: dict[tuple[int, str], tuple[object, ...]] = {}
         self._over = False
 
     def ask(self, trials: Iterable[Trial]) -> None:
         """Have trials run that nobody asked for before. Rivals stand side by side, in the order of the plan."""
-        new = [trial for trial in trials if trial.key not in self._asked]
+        new = [trial for trial in trials if _identity(trial) not in self._asked]
         for trial in new:
-            self._asked[trial.key] = (id(trial.suite), trial.case.id, trial.case.prompt_id, trial.target.name)
+            case = trial.case
+            self._asked[_identity(trial)] = (id(trial.suite), case.id, case.prompt_id, trial.target.name)
         for trial in self._firsts(new):
             self._consider(trial)
+        self.noticed()  # some of them may be skipped at once, while every worker waits
         self._changed.set()
 
     def end(self) -> None:
@@ -62,3 +64,8 @@ class Demand(Order):
         found = [self._ready.popleft() for _ in range(min(number, len(self._ready)))]
         self._running += len(found)
         return found
+
+
+def _identity(trial: Trial) -> tuple[int, str]:
+    """Which trial it is: two files may hold the same case, and then two trials have one key."""
+    return id(trial.suite), trial.key

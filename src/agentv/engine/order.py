@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
@@ -47,10 +47,12 @@ class Order:
 
     Attributes:
         skipped: trials that will not run, and why. Whoever takes trials takes these away too.
+        noticed: takes them away while everybody who takes trials waits.
     """
 
     def __init__(self, plan: Plan, trials: Iterable[Trial]) -> None:
         self.skipped: deque[tuple[Trial, Failure]] = deque()
+        self.noticed: Callable[[], None] = lambda: None
         self._trials = iter(trials)
         self._linked = {id(suite): _Linked.of(suite, plan) for suite in plan.suites if suite.links}
         self._ready: deque[Trial] = deque()

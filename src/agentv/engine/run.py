@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 
 from agentv.engine.executor import LocalTrials, TrialExecutor
@@ -69,6 +70,8 @@ class Run:
         self.run_id = run_id
         self._series = limits.series if limits.series is not None else Series()
         self._order = trials if isinstance(trials, Order) else None
+        if self._order is not None:
+            self._order.noticed = partial(self._note_skipped, self._order)
         self._trials: Iterator[Trial] = iter(()) if isinstance(trials, Order) else iter(trials)
         self._total = total
         self._workers = workers

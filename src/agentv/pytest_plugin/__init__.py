@@ -15,12 +15,19 @@ if TYPE_CHECKING:
     from agentv.sdk import Evaluation
 
 COLLECTED = (".eval.yaml", ".eval.yml", ".eval.py")
+EXAM_FILES = ("eval.yml", "eval.yaml")
 NAMED = (".yaml", ".yml", ".jsonl", ".csv")
 """What is an eval file only where it is named."""
 
 RUNS: pytest.StashKey[Runs] = pytest.StashKey()
 LEFT: pytest.StashKey[list[str]] = pytest.StashKey()
 """Eval files that were seen and left alone."""
+
+EXAMS: pytest.StashKey[list[str]] = pytest.StashKey()
+"""Prompt exams that were seen."""
+
+OWN: pytest.StashKey[set[str]] = pytest.StashKey()
+"""Marks that the project declares, and tags of its eval files."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,9 +43,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("agentv_collect", text, type="bool", default=False)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Count what is left alone, and hear of the runs of other processes."""
     config.stash[LEFT] = []
+    config.stash[EXAMS] = []
+    config.stash[OWN] = {_mark_of(line) for line in config.getini("markers")}  # before plugins add theirs
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Elsewhere(), "agentv-elsewhere")
 
@@ -46,6 +56,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> EvalFile | None:
     """An eval file, if this is one and somebody named it or a directory above it."""
     name = file_path.name
+    if name in EXAM_FILES and not parent.session.isinitpath(file_path) and any(file_path.parent.glob("prompt.*")):
+        parent.config.stash[EXAMS].append(str(file_path))
+        return None
     named = parent.session.isinitpath(file_path) and name.endswith(NAMED)
     if not (named or name.endswith(COLLECTED) or name in ("EVAL.yaml", "EVAL.yml")) or ".agentv" in file_path.parts:
         return None
@@ -79,10 +92,30 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if left:
         files = "1 eval file" if len(left) == 1 else f"{len(left)} eval files"
         lines.append(f"{files} not collected: name them or their directory, or set agentv_collect = true")
+    exams = config.stash.get(EXAMS, [])
+    if exams:
+        number = "1 prompt exam" if len(exams) == 1 else f"{len(exams)} prompt exams"
+        lines.append(f"{number} not collected: 'agentv prompt eval' runs them, and keeps their log")
     if lines:
         terminalreporter.section("agentv")
         for line in lines:
             terminalreporter.write_line(line)
+
+
+def is_taken(config: pytest.Config, tag: str) -> bool:
+    """Whether a mark of this name means something to pytest or a plugin. The first time makes it the project's own."""
+    own = config.stash[OWN]
+    if tag not in own and tag in {_mark_of(line) for line in config.getini("markers")}:
+        return True
+    if tag not in own:
+        own.add(tag)
+        config.addinivalue_line("markers", f"{tag}: cases of eval files with this tag")
+    return False
+
+
+def _mark_of(line: str) -> str:
+    """`timeout(seconds): …` → `timeout`."""
+    return line.partition(":")[0].partition("(")[0].strip()
 
 
 class _Elsewhere:

@@ -14,11 +14,15 @@ from agentv.app.preparation import Prepared, prepare
 from agentv.app.settings import EvalSettings
 from agentv.errors import AgentvError, LoadError, UsageError
 from agentv.model.trial import Trial
-from agentv.pytest_plugin import RUNS
-from agentv.pytest_plugin.outcomes import CaseOutcome, lines_of
+from agentv.pytest_plugin import RUNS, is_taken
+from agentv.pytest_plugin.outcomes import CaseOutcome, Errored, lines_of
 from agentv.pytest_plugin.running import Runs
 from agentv.reports.diagnostics import render_diagnostics
 from agentv.reports.text import one_line, safe
+
+
+class EvalFileWarning(pytest.PytestWarning):
+    """Something in an eval file is likely to be a mistake; `agentv validate` tells the same."""
 
 
 class EvalFile(pytest.File):
@@ -34,19 +38,22 @@ class EvalFile(pytest.File):
         try:
             prepared = prepare(settings_of(config, str(self.path)))
         except LoadError as error:
-            raise self.CollectError(render_diagnostics(error.diagnostics, source_of)) from error
+            raise self.CollectError(_in_our_flags(render_diagnostics(error.diagnostics, source_of))) from error
         except AgentvError as error:
             hint = f"\n  {error.hint}" if isinstance(error, UsageError) and error.hint else ""
-            raise self.CollectError(safe(f"{error}{hint}")) from error
+            raise self.CollectError(_in_our_flags(safe(f"{error}{hint}"))) from error
+        if any(suite.exam is not None for suite in prepared.suites):
+            raise self.CollectError("a prompt exam keeps a log of its sittings: run it with 'agentv prompt eval'")
+        for found in prepared.diagnostics:
+            if found.severity == "warning" and not config.option.collectonly:  # without keys there are more of them
+                self.warn(EvalFileWarning(render_diagnostics([found], source_of, counted=False)))
         runs = config.stash.setdefault(RUNS, Runs(one_by_one=hasattr(config, "workerinput")))
         runs.add(prepared)
         for trials in _cases(prepared):
             name = _name(trials[0], several=len(prepared.suites) > 1)
             # given whole, so that pytest finds the bracket in it as it does when it reads an id back (--lf)
             item = EvalCase.from_parent(self, name=name, nodeid=f"{self.nodeid}::{name}", trials=trials)
-            for tag in trials[0].case.tags:
-                config.addinivalue_line("markers", f"{tag}: cases of eval files with this tag")
-                item.add_marker(tag)
+            _mark(item, trials[0].case.tags)
             yield item
 
 
@@ -63,19 +70,23 @@ class EvalCase(pytest.Item):
         self.outcome: CaseOutcome | None = None
 
     def setup(self) -> None:
-        """Wait for the trials; fail where there is no verdict."""
+        """Wait for the trials.
+
+        Raises:
+            Errored: there is no verdict.
+        """
         runs = self.config.stash[RUNS]
         first = self.trials[0]
         runs.begin(one for one in self.session.items if isinstance(one, EvalCase))
         try:
             self.outcome = found = CaseOutcome(runs.results_of(self.trials), first)
         except AgentvError as error:
-            pytest.fail(safe(str(error)), pytrace=False)
+            raise Errored(safe(str(error)), pytrace=False) from error
         self.user_properties += [("target", first.target.name), ("status", found.status)]
         if found.score is not None:
             self.user_properties.append(("score", found.score))
         if found.status in ("errored", "skipped"):
-            pytest.fail("\n".join(lines_of(found, str(Path.cwd()))), pytrace=False)
+            raise Errored("\n".join(lines_of(found, str(Path.cwd()))), pytrace=False)
 
     def runtest(self) -> None:
         """Fail where the answers are not good enough."""
@@ -108,6 +119,20 @@ def settings_of(config: pytest.Config, *paths: str) -> EvalSettings:
         replay=option.agentv_replay,
         asks=not option.collectonly,
     )
+
+
+def _mark(item: EvalCase, tags: Sequence[str]) -> None:
+    """Tags are marks, but for those that mean something to pytest or a plugin: `xfail` must turn no failure green."""
+    for tag in tags:
+        if is_taken(item.config, tag):
+            item.extra_keyword_matches.add(tag)  # -k finds it
+        else:
+            item.add_marker(tag)
+
+
+def _in_our_flags(text: str) -> str:
+    """The text with the flags of `agentv eval` as pytest has them."""
+    return text.replace("--target", "--agentv-target").replace("--judge", "--agentv-judge")
 
 
 def _cases(prepared: Prepared) -> Iterator[list[Trial]]:

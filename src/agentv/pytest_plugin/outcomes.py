@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import pytest
+
 from agentv.model.cases import sample_of
 from agentv.model.trial import Status, Trial, TrialResult
 from agentv.reports.plain import trial_lines
@@ -14,6 +16,12 @@ from agentv.stats.deciding import rule_of, verdict_over
 
 OUTPUT_SHOWN = 1000
 """Characters of an answer that a failure shows."""
+
+
+class Errored(pytest.fail.Exception):  # type: ignore[name-defined,misc]  # pytest names it so
+    """A case has no verdict. pytest shows an exception by its module too, and its own by their names alone."""
+
+    __module__ = "builtins"
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,14 @@ def test_what_hangs_on_another_waits_for_it(failing, second):
     assert target.asked[0] == "first"
 
 
+def test_what_hangs_on_a_failed_case_is_skipped_though_nobody_is_at_work():
+    suite = suite_of("second", "first", failing=["first"], needs={"second": ["first"]})
+
+    found, _, _ = ran(suite, ["first"], ["second"])
+
+    assert found == {"first": "failed", "second": "skipped"}
+
+
 def test_what_waits_for_a_case_that_nobody_asked_for_is_skipped_at_the_end():
     plan = Plan([suite_of("second", "first", needs={"second": ["first"]})], PlanSettings())
     demand = Demand(plan)
