@@ -13,11 +13,13 @@ from math import ceil, fsum, log2, sqrt
 from statistics import NormalDist, fmean
 
 from agentv.model.comparison import CaseOutcome, Interval, Judgement, Level, Moves, Pair, Question, Verdict
+from agentv.model.grade import TOLERANCE
 from agentv.stats.clustered import mean_interval
 from agentv.stats.holm import adjusted
 from agentv.stats.noninferiority import verdict
 from agentv.stats.paired import SCORES, bca_interval, mcnemar_exact, permutation_test
 from agentv.stats.proportion import wilson_interval
+from agentv.stats.unseen import alike_difference
 
 POWER = 0.8
 """How often a difference that is called detectable is shown."""
@@ -93,7 +95,9 @@ def _moves(pairs: Sequence[Pair], alpha: float) -> Moves:
 def _interval(differences: Sequence[float], clusters: Sequence[Hashable], level: float) -> Interval:
     if len(set(clusters)) == len(clusters) <= MANY:
         return bca_interval(differences, level=level)
-    found = mean_interval(differences, clusters, level=level, bounds=SCORES)
+    if max(differences) - min(differences) <= TOLERANCE:
+        return alike_difference(differences[0], len(set(clusters)), level, SCORES)
+    found = mean_interval(differences, clusters, level=level)
     return max(found.low, SCORES[0]), min(found.high, SCORES[1])
 
 

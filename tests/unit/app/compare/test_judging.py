@@ -47,6 +47,14 @@ def test_a_difference_in_every_case_is_shown(after, verdict):
     assert found.p == 2 / 2**12
 
 
+@pytest.mark.parametrize(("drop", "cases"), [(0.3, 10), (0.09, 40), (1 / 3, 30)])
+def test_the_same_loss_in_every_case_is_shown(drop, cases):
+    assert judge(pairs(*[(1.0, 1.0 - drop)] * cases), USUAL).verdict == "worse"
+    twice = [pair(number, 1.0, 1.0 - drop, f"customer {number // 2}") for number in range(2 * cases)]
+    assert judge(twice, USUAL).verdict == "worse"
+    assert judge(pairs(*[(1.0, 1.0 - drop)] * 5), USUAL).verdict == "cannot tell"
+
+
 def test_the_same_scores_show_nothing_without_a_margin_and_equivalence_with_one():
     same = pairs(*((0.9, 0.9) for _ in range(100)))
     assert judge(same, USUAL).verdict == "cannot tell"
