@@ -113,7 +113,7 @@ def test_a_run_that_is_being_written_is_taken_with_partial_alone(runs, tmp_path)
     with RunDirectory.open(tmp_path / "candidate"):
         message, hint = refused(*runs)
         assert (message, hint) == (
-            "the run candidate is still being written",
+            f"the run {tmp_path / 'candidate'} is still being written",
             "wait for its end, or take it with --partial",
         )
         assert compared(*runs, partial=True).whole.pairs == 8
