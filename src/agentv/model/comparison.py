@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from agentv.model.grade import TOLERANCE
+from agentv.model.suite import Aggregate
 from agentv.model.trial import Status
 
 Verdict = Literal["better", "worse", "equivalent", "cannot tell"]
@@ -14,6 +15,9 @@ Verdict = Literal["better", "worse", "equivalent", "cannot tell"]
 
 Change = Literal["input", "checks", "threshold", "text"]
 """What differs in an edited case, as far as rows can say; `text`: something that they do not hold."""
+
+Loss = Literal["failed", "errored", "skipped", "missing"]
+"""What became of a case that passed in the base; `missing`: the candidate does not hold it."""
 
 Interval = tuple[float, float]
 
@@ -38,12 +42,16 @@ class CaseOutcome:
 
     Attributes:
         status: the case's verdict over its samples.
-        score: mean over its judged samples, 0..1; None where one of them was not judged.
+        score: mean over its judged samples, 0..1; None where one of them was not judged. In a pair of which one side
+            was sampled until decided, 1 or 0 as the case passed: when that ends hangs on what came out, which bends the
+            mean.
         samples: how many were judged.
         sha256: of all that was written for the case.
         input, checks: hashes of what was sent, and of what it was judged by; they tell what an edit touched.
         cluster: what its score hangs together with, such as its conversation; None: with nothing but itself.
         places: where its rows begin in the run's `index.jsonl`, in bytes.
+        repeat: samples that it was to get; at most, where `alpha` is given.
+        alpha: it was sampled until decided, wrongly with this chance; None: it got all its samples.
     """
 
     status: Status
@@ -56,6 +64,9 @@ class CaseOutcome:
     tags: tuple[str, ...] = ()
     cluster: str | None = None
     places: tuple[int, ...] = ()
+    repeat: int = 1
+    aggregate: Aggregate = "mean"
+    alpha: float | None = None
 
     @property
     def judged(self) -> bool:
@@ -97,6 +108,11 @@ class Pair:
     def broken(self) -> bool:
         """It passed and now fails."""
         return (self.before.status, self.after.status) == ("passed", "failed")
+
+    @property
+    def by_verdict(self) -> bool:
+        """Whether verdicts are compared instead of mean scores, since one side was sampled until decided."""
+        return self.before.alpha is not None or self.after.alpha is not None
 
     @property
     def moved(self) -> bool:
@@ -283,6 +299,8 @@ class Comparison:
         pairs: every case that was compared, worst first.
         moved: the worst of those that moved, with evidence.
         edited: how many of the pairs are of cases whose text differs, where those were asked for.
+        lost: the cases that passed in the base and do not pass in the candidate, whether or not they are compared, and
+            what became of each.
         notes: what else differs between the runs, such as their judges.
     """
 
@@ -297,6 +315,7 @@ class Comparison:
     same: bool = False
     edited: int = 0
     notes: tuple[str, ...] = ()
+    lost: Mapping[CaseKey, Loss] = field(default_factory=dict)
 
     @property
     def against_base(self) -> tuple[Comparison, ...]:
@@ -308,11 +327,6 @@ class Comparison:
         """Whether the whole, or a group of its own, is shown to be worse."""
         judged = [one.judgement for one in self.groups]
         return any(one.verdict == "worse" for one in (*judged, *((self.whole,) if self.whole else ())))
-
-    @property
-    def broken(self) -> int:
-        """Cases that passed and now fail."""
-        return self.whole.moves.broken if self.whole else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,14 @@ def warnings(found: Comparison) -> Iterator[str]:
             yield f"{plural(len(keys), 'case')} {verb} one of the runs, and left out: {_keys(keys)}"
 
 
+def lost_line(found: Comparison) -> str:
+    """`2 cases passed in the base and do not in the candidate 2026…: shop: late (errored), shop: old (missing)`."""
+    named = listed([f"{case_label(key)} ({what})" for key, what in found.lost.items()])
+    verb = "does" if len(found.lost) == 1 else "do"
+    candidate = one_line(found.candidate.run_id)
+    return f"{plural(len(found.lost), 'case')} passed in the base and {verb} not in the candidate {candidate}: {named}"
+
+
 def listed(names: Collection[str]) -> str:
     """Names in one line, the first of them where they are many."""
     shown = ", ".join(one_line(name) for name in list(names)[:LISTED])

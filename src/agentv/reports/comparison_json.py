@@ -40,6 +40,7 @@ def _comparison(found: Comparison, here: str) -> dict[str, Json]:
         "moved_omitted": sum(pair.moved for pair in found.pairs) - len(found.moved),
         "matched": [_pair(pair) for pair in found.pairs],
         "edited_compared": found.edited,
+        "lost": [{**_key(key), "status": what} for key, what in found.lost.items()],
         "left_out": {
             "only_base": _keys(found.left_out.only_base),
             "only_candidate": _keys(found.left_out.only_candidate),

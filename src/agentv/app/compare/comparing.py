@@ -12,6 +12,7 @@ from agentv.app.compare.evidence import moved_cases, worst_first
 from agentv.app.compare.judging import corrected, judge
 from agentv.app.compare.matching import Matched, match
 from agentv.app.compare.records import differences, planned_cases
+from agentv.app.compare.settings import setting_notes
 from agentv.app.results.stored import StoredRun, open_run
 from agentv.errors import UsageError
 from agentv.model.comparison import (
@@ -146,7 +147,12 @@ def _judged(base: _Run, candidate: _Run, question: Question, matched: Matched) -
         groups=_groups(matched.pairs, question),
         same=same,
         edited=matched.edited,
-        notes=(*differences(base.stored.record, candidate.stored.record), *_unclustered(matched.pairs, question)),
+        notes=(
+            *differences(base.stored.record, candidate.stored.record),
+            *setting_notes(matched.pairs),
+            *_unclustered(matched.pairs, question),
+        ),
+        lost=matched.lost,
     )
 
 

@@ -45,7 +45,7 @@ def refused(*runs, **given):
 
 def test_a_worse_candidate_is_shown_to_be_worse_with_its_cases_worst_first(runs):
     found = compared(*runs)
-    assert (found.whole.verdict, found.shown_worse, found.broken) == ("worse", True, 8)
+    assert (found.whole.verdict, found.shown_worse, len(found.lost)) == ("worse", True, 8)
     assert [one.pair.delta for one in found.moved] == sorted(one.pair.delta for one in found.moved)
     assert (found.moved[0].before.output, found.moved[0].after.output) == ("case-0: 1.0", "case-0: 0.0")
     assert (found.base.run_id, found.base.targets, found.base.cases) == ("base", ("gpt",), 8)
@@ -201,6 +201,13 @@ def test_a_target_that_a_run_does_not_hold_is_told_with_the_nearest(runs):
 def test_what_else_differs_between_the_runs_is_told(store):
     base, candidate = store("base", scoring(GOOD), agentv="0.1.0"), store("other", scoring(GOOD), agentv="0.2.0")
     assert compared(base, candidate).notes == ("the agentv differs: 0.1.0 → 0.2.0",)
+
+
+def test_a_lower_pass_mark_is_told(store):
+    half = dict.fromkeys(GOOD, 0.6)
+    low = [replace(one, status="passed", trial=replace(one.trial, threshold=0.5)) for one in scoring(half)]
+    found = compared(store("base", scoring(half)), store("other", low))
+    assert found.notes == ("the pass mark differs: 0.8 → 0.5 in 8 of 8 cases",)
 
 
 def test_three_runs_are_compared_each_with_each(runs, store):
