@@ -16,6 +16,9 @@ Verdict = Literal["better", "worse", "equivalent", "cannot tell"]
 Change = Literal["input", "checks", "threshold", "text"]
 """What differs in an edited case, as far as rows can say; `text`: something that they do not hold."""
 
+Measure = Literal["mean score", "pass rate"]
+"""What decides: the scores of cases, and their verdicts as 1 and 0."""
+
 Loss = Literal["failed", "errored", "skipped", "missing"]
 """What became of a case that passed in the base; `missing`: the candidate does not hold it."""
 
@@ -110,6 +113,11 @@ class Pair:
         return (self.before.status, self.after.status) == ("passed", "failed")
 
     @property
+    def flip(self) -> float:
+        """The verdict of the candidate less that of the base, 1 where a case passes: 1, 0 or -1."""
+        return float(self.fixed) - float(self.broken)
+
+    @property
     def by_verdict(self) -> bool:
         """Whether verdicts are compared instead of mean scores, since one side was sampled until decided."""
         return self.before.alpha is not None or self.after.alpha is not None
@@ -179,9 +187,10 @@ class Moves:
 
     Attributes:
         wins, losses, ties: by score.
-        win_interval: of the share of wins among the cases whose score changed; None where none did.
+        win_interval: of the share of wins among the cases whose score changed; None where none did, or cases hang
+            together: it counts each of them.
         fixed, broken: cases that now pass, cases that now fail.
-        flips_p: McNemar's exact p-value over them.
+        flips_p: McNemar's exact p-value over them; None where cases hang together, likewise.
     """
 
     wins: int
@@ -190,7 +199,26 @@ class Moves:
     win_interval: Interval | None
     fixed: int
     broken: int
-    flips_p: float
+    flips_p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one measure shows by itself.
+
+    Attributes:
+        delta: its mean difference, candidate less base, -1..1.
+        interval: of that; None of so few clusters that none would hold.
+        p: two-sided, of a sign-flip permutation test; corrected where two measures decide.
+        p_of_claim: of the verdict, tested at the margin; corrected likewise.
+    """
+
+    measure: Measure
+    delta: float
+    interval: Interval | None
+    p: float
+    p_of_claim: float
+    verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,13 +228,18 @@ class Judgement:
     Attributes:
         pairs: how many cases were compared.
         clusters: how many independent groups they make; as many as `pairs` where every case stands alone.
-        delta, interval: mean difference of the scores, candidate less base, -1..1.
-        p: two-sided, of a sign-flip permutation test of the differences.
+        delta, interval: mean difference of the scores, candidate less base, -1..1; the interval is None of so few
+            clusters that none would hold.
+        p: two-sided, of a sign-flip permutation test of the differences; corrected where two measures decide.
         p_of_claim: of the verdict, tested at the margin, and corrected for the comparisons that were made beside it.
+        verdict: of both measures: what is worse in one of them is worse.
         gain, room: mean normalized gain, over so many cases where there was room for one; None where there were none.
         detectable: the smallest mean difference that so many such cases show four times out of five.
         needed: how many such cases would show the difference that was found so often; None where these are enough,
-            or no number that anybody writes is.
+            no number that anybody writes is, or the difference is likelier chance.
+        rate: the same of the verdicts; None where every score moved just as its verdict did, so that both are one.
+        shown_by: the measures that show the verdict; none where it cannot be told.
+        tested: how many measures p is corrected for.
     """
 
     pairs: int
@@ -215,7 +248,7 @@ class Judgement:
     after: Level
     moves: Moves
     delta: float
-    interval: Interval
+    interval: Interval | None
     gain: float | None
     room: int
     p: float
@@ -223,6 +256,16 @@ class Judgement:
     verdict: Verdict
     detectable: float
     needed: int | None = None
+    rate: Measured | None = None
+    shown_by: tuple[Measure, ...] = ("mean score",)
+    tested: int = 1
+
+    @property
+    def deciding(self) -> Measured:
+        """The measure that the verdict is told by: the mean score unless the pass rate alone shows it."""
+        if self.rate is not None and self.shown_by == ("pass rate",):
+            return self.rate
+        return Measured("mean score", self.delta, self.interval, self.p, self.p_of_claim, self.verdict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil, log
+
 from agentv.stats.proportion import USUAL
 
 
@@ -17,6 +19,16 @@ def unseen_share(seen: int, level: float = USUAL) -> float:
     if seen < 1:
         raise ValueError(f"nothing was seen: {seen}")
     return float(1 - ((1 - level) / 2) ** (1 / seen))
+
+
+def cases_for_share(share: float, level: float = USUAL) -> int:
+    """How many cases must be seen, all alike, until at most such a share of others can be unlike them.
+
+    Args:
+        share: above 0; from 1 on one case will do.
+        level: as of `unseen_share`, which this turns around.
+    """
+    return 1 if share >= 1 else ceil(log((1 - level) / 2) / log(1 - share))
 
 
 def alike_interval(value: float, seen: int, level: float, bounds: tuple[float, float]) -> tuple[float, float]:

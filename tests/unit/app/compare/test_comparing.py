@@ -159,7 +159,7 @@ def test_suites_are_compared_apart_with_their_p_values_corrected(store):
         "refunds",
         "cannot tell",
     )
-    assert orders.judgement.p_of_claim == 2 * orders.judgement.p == 4 / 2**8
+    assert orders.judgement.p_of_claim == 2 * orders.judgement.p == 8 / 2**8
 
 
 def test_a_group_that_is_shown_worse_is_a_regression_though_the_whole_is_not(store):
