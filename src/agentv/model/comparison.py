@@ -240,6 +240,7 @@ class Judgement:
         rate: the same of the verdicts; None where every score moved just as its verdict did, so that both are one.
         shown_by: the measures that show the verdict; none where it cannot be told.
         tested: how many measures p is corrected for.
+        measure: what delta, interval and p are of: the pass rate where every pair is compared by its verdicts.
     """
 
     pairs: int
@@ -259,13 +260,14 @@ class Judgement:
     rate: Measured | None = None
     shown_by: tuple[Measure, ...] = ("mean score",)
     tested: int = 1
+    measure: Measure = "mean score"
 
     @property
     def deciding(self) -> Measured:
-        """The measure that the verdict is told by: the mean score unless the pass rate alone shows it."""
+        """The measure that the verdict is told by: the scores unless the pass rate alone shows it."""
         if self.rate is not None and self.shown_by == ("pass rate",):
             return self.rate
-        return Measured("mean score", self.delta, self.interval, self.p, self.p_of_claim, self.verdict)
+        return Measured(self.measure, self.delta, self.interval, self.p, self.p_of_claim, self.verdict)
 
 
 @dataclass(frozen=True, slots=True)

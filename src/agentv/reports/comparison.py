@@ -196,20 +196,26 @@ def _unseen(one: Judgement, found: Comparison) -> str:
 
 
 def _size(difference: float) -> str:
-    return f"{difference:.2f}" if difference >= 0.1 else f"{difference:.3f}"  # two digits that count
+    if difference >= 0.1:
+        return f"{difference:.2f}"
+    return f"{difference:.3f}" if difference >= _LEAST else f"{difference:.1e}"  # two digits that count
 
 
 def _more(one: Judgement) -> str:
     if one.needed is None or one.delta == 0:
         return ""
-    what = "cases" if one.clusters == one.pairs else "clusters"
-    return f"; if this difference is real, about {one.needed:,} {what} would show it"
+    return f"; if this difference is real, about {one.needed:,} {_unit(one)} would show it"
+
+
+def _unit(one: Judgement) -> str:
+    return "cases" if one.clusters == one.pairs else "clusters"
 
 
 def _enough(one: Judgement, question: Question) -> str:
     """How many cases `equivalent` takes at least, whatever comes out: so many must be seen to rule out others."""
     least = cases_for_share(question.margin, 1 - question.alpha)
-    return f"; equivalent takes at least {least:,}" if one.clusters < least else ""
+    within = abs(one.delta) <= question.margin
+    return f"; equivalent takes at least {least:,} {_unit(one)}" if within and one.clusters < least else ""
 
 
 def _numbers(found: Comparison) -> Iterator[str]:
@@ -218,7 +224,8 @@ def _numbers(found: Comparison) -> Iterator[str]:
         return
     rates = f"{percent(one.before.passed / one.pairs)} → {percent(one.after.passed / one.pairs)}"
     rate = f" ({sure(one.rate, found.question.alpha)})" if one.rate is not None and one.deciding is not one.rate else ""
-    yield f"mean score {one.before.score:.3f} → {one.after.score:.3f}, pass rate {rates}{rate}{_gain(one)}"
+    scores = f"mean score {one.before.score:.3f} → {one.after.score:.3f}, " if one.measure == "mean score" else ""
+    yield f"{scores}pass rate {rates}{rate}{_gain(one)}"
     if one.tested > 1:
         yield "both decide: their p-values are corrected for the two of them (Holm)"
     yield f"{plural(one.pairs, 'case')} compared: {_moves(one, found.question.alpha)}"

@@ -65,7 +65,7 @@ SMALL = replace(UNSURE, pairs=4, clusters=4, detectable=1.0, needed=6)
             (
                 "cannot tell: the mean score is 0.030 lower (95% interval -0.100 to +0.040, p 0.410);"
                 " with 12 clusters, it may be within the margin of 0.05 or beyond it;"
-                " if this difference is real, about 430 clusters would show it; equivalent takes at least 72"
+                " if this difference is real, about 430 clusters would show it; equivalent takes at least 72 clusters"
             ),
         ),
         (
@@ -168,6 +168,14 @@ def test_what_would_go_unseen_is_told_with_two_digits_that_count():
     assert "a difference below 0.018 is likely" in verdict_line(
         comparison(replace(UNSURE, delta=-0.01, detectable=0.0178))
     )
+
+
+def test_what_would_go_unseen_is_no_nothing_and_verdicts_alone_have_no_mean_score():
+    unsure = replace(UNSURE, delta=-0.0001, detectable=0.00028, needed=None)
+    assert "a difference below 2.8e-04 is likely" in verdict_line(comparison(unsure))
+    text = render_comparison(comparison(replace(WORSE, measure="pass rate")))
+    assert "worse: the pass rate is 0.120 lower" in text
+    assert "\npass rate 92.1% → 78.9%, normalized gain" in text
 
 
 def test_without_a_verdict_there_are_no_numbers():

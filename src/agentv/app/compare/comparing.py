@@ -224,13 +224,19 @@ def _corrected(found: Mapping[tuple[int, int], Comparison], question: Question) 
 def _scores(found: Mapping[tuple[int, int], Comparison], runs: int) -> dict[CaseKey, tuple[float | None, ...]]:
     """The scores of the cases of the first run that do not score alike in all of them, most apart first."""
     rows: dict[CaseKey, list[float | None]] = {}
+    decided = {pair.before_key for other in range(1, runs) for pair in found[0, other].pairs if pair.by_verdict}
     for other in range(1, runs):
         for pair in found[0, other].pairs:
-            row = rows.setdefault(pair.before_key, [pair.before.score, *[None] * (runs - 1)])
-            row[other] = pair.after.score
+            before, after = (_shown(one, verdict=pair.before_key in decided) for one in (pair.before, pair.after))
+            rows.setdefault(pair.before_key, [before, *[None] * (runs - 1)])[other] = after
     spreads = {key: _spread(row) for key, row in rows.items()}
     order = sorted((key for key in rows if spreads[key] > 0), key=lambda key: (-spreads[key], key))
     return {key: tuple(rows[key]) for key in order}
+
+
+def _shown(case: CaseOutcome, *, verdict: bool) -> float | None:
+    """The score, or in a row of which one run was sampled until decided, 1 or 0 as the case passed."""
+    return float(case.status == "passed") if verdict else case.score
 
 
 def _spread(scores: Sequence[float | None]) -> float:

@@ -40,7 +40,8 @@ LIKELY_CHANCE = 0.5
 def judge(pairs: Sequence[Pair], question: Question) -> Judgement:
     """What the pairs show; at least one."""
     clusters = [_cluster(pair) for pair in pairs]
-    scores = Differences("mean score", [pair.delta for pair in pairs], clusters)
+    measure: Measure = "pass rate" if all(pair.by_verdict for pair in pairs) else "mean score"
+    scores = Differences(measure, [pair.delta for pair in pairs], clusters)
     score, rate, tested = _measures(scores, [pair.flip for pair in pairs], question)
     claim, p_of_claim, shown_by = _settled([score] if rate is None else [score, rate])
     gains = [pair.gain for pair in pairs if pair.gain is not None]
@@ -63,6 +64,7 @@ def judge(pairs: Sequence[Pair], question: Question) -> Judgement:
         rate=rate,
         shown_by=shown_by,
         tested=tested,
+        measure=measure,
     )
 
 

@@ -226,6 +226,12 @@ def test_a_matrix_shows_as_many_cases_as_asked_for_and_none_that_score_alike(sto
     assert (len(found.scores), found.omitted) == (3, 5)
 
 
+def test_a_row_of_a_matrix_holds_verdicts_alone_where_one_run_was_sampled_until_decided(store):
+    until = [replace(one, trial=replace(one.trial, alpha=0.05)) for one in scoring({"a": 0.0})]
+    runs = [store("x", scoring({"a": 0.9})), store("y", scoring({"a": 0.5})), store("z", until)]
+    assert list(matrix(*runs).scores.values()) == [(1.0, 0.0, 0.0)]
+
+
 def test_a_matrix_may_hold_runs_that_share_cases_with_the_base_alone(store):
     base = store("base", scoring({"a": 1.0, "b": 1.0}))
     found = matrix(base, store("one", scoring({"a": 1.0})), store("two", scoring({"b": 0.0})))

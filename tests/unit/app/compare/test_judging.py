@@ -160,6 +160,13 @@ def test_what_nobody_saw_may_matter_more_than_the_margin():
     assert judge(pairs(*rare * 18), Question(margin=0.02)).verdict == "cannot tell"
 
 
+def test_where_samples_ended_early_everywhere_the_pass_rate_is_the_measure():
+    lost = pairs(*[(1.0, 0.0)] * 8)
+    early = [replace(one, before=replace(one.before, alpha=0.05)) for one in lost]
+    assert (judge(early, USUAL).shown_by, judge(early, USUAL).measure) == (("pass rate",), "pass rate")
+    assert judge([*early[1:], lost[0]], USUAL).measure == judge(lost, USUAL).measure == "mean score"
+
+
 def test_equivalent_needs_both_measures():
     flips = [gated(number, 0.8, 0.8 - number / 10**6, (number % 2, not number % 2)) for number in range(200)]
     found = judge(flips, Question(margin=0.05))
