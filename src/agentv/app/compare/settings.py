@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from agentv.model.comparison import CaseOutcome, Pair
 
+_MOVES = ", which by itself may move the pass rate"
+"""Of one target, more samples alone turn a case that passes six times in ten from a coin's throw into a failure."""
+
 
 def setting_notes(pairs: Sequence[Pair]) -> Iterator[str]:
     """Sentences on settings that differ between the two runs, and on what is compared instead of a mean.
@@ -17,7 +20,7 @@ def setting_notes(pairs: Sequence[Pair]) -> Iterator[str]:
         found = Counter((of(pair.before), of(pair.after)) for pair in pairs)
         for (before, after), number in found.items():
             if before != after:
-                yield f"the {what} differs: {before} → {after} in {number} of {len(pairs)} cases"
+                yield f"the {what} differs: {before} → {after} in {number} of {len(pairs)} cases{_MOVES}"
     decided = sum(pair.by_verdict for pair in pairs)
     if decided:
         yield (
