@@ -61,7 +61,23 @@ def test_one_case_that_broke_is_no_regression_unless_any_is(compared):
     for name in ("run.json", "journal.jsonl"):
         compared.write(f"once/{name}", (compared.path / "good" / name).read_bytes())
     assert compared.run("compare", "good", "once").status == 0
-    assert compared.run("compare", "good", "once", "--fail-on", "any").status == 1
+    ended = compared.run("compare", "good", "once", "--fail-on", "any", "--limit", "0")
+    assert (ended.status, "fails: 1 case passed in the base and does not in the candidate" in ended.stderr) == (1, True)
+    assert "(failed)" in ended.stderr
+
+
+def test_any_case_that_passed_must_pass_and_not_vanish_or_break(compared):
+    lines = (compared.path / "good" / "index.jsonl").read_text().splitlines()
+    row = json.loads(lines[0]) | {"status": "errored", "score": None}
+    for name in ("run.json", "journal.jsonl"):
+        for run in ("gone", "broke"):
+            compared.write(f"{run}/{name}", (compared.path / "good" / name).read_bytes())
+    compared.write("gone/index.jsonl", "\n".join(lines[1:]) + "\n")
+    compared.write("broke/index.jsonl", "\n".join([json.dumps(row), *lines[1:]]) + "\n")
+    for run, told in (("gone", "(missing)"), ("broke", "(errored)")):
+        assert compared.run("compare", "good", run).status == 0
+        ended = compared.run("compare", "good", run, "--fail-on", "any")
+        assert (ended.status, told in ended.stderr) == (1, True)
 
 
 def test_json_is_all_of_stdout(compared):

@@ -36,7 +36,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
     "--fail-on",
     type=click.Choice(("regression", "any")),
     default="regression",
-    help="Exit with 1 where it is shown to be worse (regression), or also where any case passed and now fails (any).",
+    help="Exit with 1 where it is shown to be worse (regression), or also where a case passed and now does not (any).",
 )
 @click.option("--by", type=click.Choice(("suite", "tag")), help="Compare each suite, or the cases of each tag, too.")
 @click.option("--cluster", metavar="KEY", help="Cases with one value of this metadata hang together, and count as one.")
@@ -74,6 +74,8 @@ def command(*, runs: tuple[str, ...], as_json: bool, fail_on: Literal["regressio
     else:
         _print(found)
     _warn(found)
+    if fail_on == "any":
+        _name_lost(found.against_base)
     return _status(found.against_base, fail_on)
 
 
@@ -96,7 +98,15 @@ def _warn(found: Comparison | Matrix) -> None:
             click.echo(f"warning: {warning}", err=True)
 
 
+def _name_lost(against: Sequence[Comparison]) -> None:
+    from agentv.reports.comparison import lost_line
+
+    for one in against:
+        if one.lost:
+            click.echo(f"fails: {lost_line(one)}", err=True)
+
+
 def _status(against: Sequence[Comparison], fail_on: Literal["regression", "any"]) -> int:
-    if any(one.shown_worse or (fail_on == "any" and one.broken) for one in against):
+    if any(one.shown_worse or (fail_on == "any" and one.lost) for one in against):
         return ExitStatus.FAILED
     return ExitStatus.ERRORED if any(one.whole is None for one in against) else ExitStatus.PASSED

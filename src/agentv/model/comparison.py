@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from agentv.model.grade import TOLERANCE
+from agentv.model.suite import Aggregate
 from agentv.model.trial import Status
 
 Verdict = Literal["better", "worse", "equivalent", "cannot tell"]
@@ -14,6 +15,12 @@ Verdict = Literal["better", "worse", "equivalent", "cannot tell"]
 
 Change = Literal["input", "checks", "threshold", "text"]
 """What differs in an edited case, as far as rows can say; `text`: something that they do not hold."""
+
+Measure = Literal["mean score", "pass rate"]
+"""What decides: the scores of cases, and their verdicts as 1 and 0."""
+
+Loss = Literal["failed", "errored", "skipped", "missing"]
+"""What became of a case that passed in the base; `missing`: the candidate does not hold it."""
 
 Interval = tuple[float, float]
 
@@ -38,12 +45,16 @@ class CaseOutcome:
 
     Attributes:
         status: the case's verdict over its samples.
-        score: mean over its judged samples, 0..1; None where one of them was not judged.
+        score: mean over its judged samples, 0..1; None where one of them was not judged. In a pair of which one side
+            was sampled until decided, 1 or 0 as the case passed: when that ends hangs on what came out, which bends the
+            mean.
         samples: how many were judged.
         sha256: of all that was written for the case.
         input, checks: hashes of what was sent, and of what it was judged by; they tell what an edit touched.
         cluster: what its score hangs together with, such as its conversation; None: with nothing but itself.
         places: where its rows begin in the run's `index.jsonl`, in bytes.
+        repeat: samples that it was to get; at most, where `alpha` is given.
+        alpha: it was sampled until decided, wrongly with this chance; None: it got all its samples.
     """
 
     status: Status
@@ -56,6 +67,9 @@ class CaseOutcome:
     tags: tuple[str, ...] = ()
     cluster: str | None = None
     places: tuple[int, ...] = ()
+    repeat: int = 1
+    aggregate: Aggregate = "mean"
+    alpha: float | None = None
 
     @property
     def judged(self) -> bool:
@@ -97,6 +111,16 @@ class Pair:
     def broken(self) -> bool:
         """It passed and now fails."""
         return (self.before.status, self.after.status) == ("passed", "failed")
+
+    @property
+    def flip(self) -> float:
+        """The verdict of the candidate less that of the base, 1 where a case passes: 1, 0 or -1."""
+        return float(self.fixed) - float(self.broken)
+
+    @property
+    def by_verdict(self) -> bool:
+        """Whether verdicts are compared instead of mean scores, since one side was sampled until decided."""
+        return self.before.alpha is not None or self.after.alpha is not None
 
     @property
     def moved(self) -> bool:
@@ -163,9 +187,10 @@ class Moves:
 
     Attributes:
         wins, losses, ties: by score.
-        win_interval: of the share of wins among the cases whose score changed; None where none did.
+        win_interval: of the share of wins among the cases whose score changed; None where none did, or cases hang
+            together: it counts each of them.
         fixed, broken: cases that now pass, cases that now fail.
-        flips_p: McNemar's exact p-value over them.
+        flips_p: McNemar's exact p-value over them; None where cases hang together, likewise.
     """
 
     wins: int
@@ -174,7 +199,26 @@ class Moves:
     win_interval: Interval | None
     fixed: int
     broken: int
-    flips_p: float
+    flips_p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one measure shows by itself.
+
+    Attributes:
+        delta: its mean difference, candidate less base, -1..1.
+        interval: of that; None of so few clusters that none would hold.
+        p: two-sided, of a sign-flip permutation test; corrected where two measures decide.
+        p_of_claim: of the verdict, tested at the margin; corrected likewise.
+    """
+
+    measure: Measure
+    delta: float
+    interval: Interval | None
+    p: float
+    p_of_claim: float
+    verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +228,19 @@ class Judgement:
     Attributes:
         pairs: how many cases were compared.
         clusters: how many independent groups they make; as many as `pairs` where every case stands alone.
-        delta, interval: mean difference of the scores, candidate less base, -1..1.
-        p: two-sided, of a sign-flip permutation test of the differences.
+        delta, interval: mean difference of the scores, candidate less base, -1..1; the interval is None of so few
+            clusters that none would hold.
+        p: two-sided, of a sign-flip permutation test of the differences; corrected where two measures decide.
         p_of_claim: of the verdict, tested at the margin, and corrected for the comparisons that were made beside it.
+        verdict: of both measures: what is worse in one of them is worse.
         gain, room: mean normalized gain, over so many cases where there was room for one; None where there were none.
         detectable: the smallest mean difference that so many such cases show four times out of five.
         needed: how many such cases would show the difference that was found so often; None where these are enough,
-            or no number that anybody writes is.
+            no number that anybody writes is, or the difference is likelier chance.
+        rate: the same of the verdicts; None where every score moved just as its verdict did, so that both are one.
+        shown_by: the measures that show the verdict; none where it cannot be told.
+        tested: how many measures p is corrected for.
+        measure: what delta, interval and p are of: the pass rate where every pair is compared by its verdicts.
     """
 
     pairs: int
@@ -199,7 +249,7 @@ class Judgement:
     after: Level
     moves: Moves
     delta: float
-    interval: Interval
+    interval: Interval | None
     gain: float | None
     room: int
     p: float
@@ -207,6 +257,17 @@ class Judgement:
     verdict: Verdict
     detectable: float
     needed: int | None = None
+    rate: Measured | None = None
+    shown_by: tuple[Measure, ...] = ("mean score",)
+    tested: int = 1
+    measure: Measure = "mean score"
+
+    @property
+    def deciding(self) -> Measured:
+        """The measure that the verdict is told by: the scores unless the pass rate alone shows it."""
+        if self.rate is not None and self.shown_by == ("pass rate",):
+            return self.rate
+        return Measured(self.measure, self.delta, self.interval, self.p, self.p_of_claim, self.verdict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +344,8 @@ class Comparison:
         pairs: every case that was compared, worst first.
         moved: the worst of those that moved, with evidence.
         edited: how many of the pairs are of cases whose text differs, where those were asked for.
+        lost: the cases that passed in the base and do not pass in the candidate, whether or not they are compared, and
+            what became of each.
         notes: what else differs between the runs, such as their judges.
     """
 
@@ -297,6 +360,7 @@ class Comparison:
     same: bool = False
     edited: int = 0
     notes: tuple[str, ...] = ()
+    lost: Mapping[CaseKey, Loss] = field(default_factory=dict)
 
     @property
     def against_base(self) -> tuple[Comparison, ...]:
@@ -308,11 +372,6 @@ class Comparison:
         """Whether the whole, or a group of its own, is shown to be worse."""
         judged = [one.judgement for one in self.groups]
         return any(one.verdict == "worse" for one in (*judged, *((self.whole,) if self.whole else ())))
-
-    @property
-    def broken(self) -> int:
-        """Cases that passed and now fail."""
-        return self.whole.moves.broken if self.whole else 0
 
 
 @dataclass(frozen=True, slots=True)

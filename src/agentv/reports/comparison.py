@@ -10,7 +10,9 @@ from agentv.model.comparison import (
     Comparison,
     Evidence,
     Group,
+    Interval,
     Judgement,
+    Measured,
     MovedCase,
     Pair,
     Question,
@@ -19,6 +21,7 @@ from agentv.model.comparison import (
 )
 from agentv.reports.text import cells, one_line, percent
 from agentv.reports.totals import plural
+from agentv.stats.unseen import cases_for_share
 
 LISTED = 10
 """Names in one line; `--json` holds all."""
@@ -43,7 +46,7 @@ def render_comparison(found: Comparison, *, color: bool = False) -> str:
         [_painted(verdict_line(found), color=color), *_numbers(found)],
         _groups(found, color=color),
         _moved(found),
-        _left_out(found),
+        left_out_lines(found),
     )
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block)))
 
@@ -60,16 +63,28 @@ def runs_lines(runs: Sequence[RunLabel], names: Sequence[str]) -> Iterator[str]:
 def verdict_line(found: Comparison) -> str:
     """One sentence: what is shown, how sure that is, and, where nothing is, what it would take."""
     if found.same:
-        return "no difference: both are the same run"
+        return f"no difference: both are the same run{_own_targets(found.base)}"
     if found.whole is None:
         return "nothing was compared: each case that both runs hold is errored, or was not run, in one of them"
     return f"{found.whole.verdict}: {_finding(found.whole, found)}"
 
 
-def sure(one: Judgement, alpha: float) -> str:
+def sure(one: Measured, alpha: float) -> str:
     """`95% interval -0.19 to -0.05, p 0.002`."""
-    low, high = one.interval
-    return f"{level(alpha)} interval {low:+.3f} to {high:+.3f}, {p_value(one.p)}"
+    return f"{interval_text(one.interval, alpha)}, {p_value(one.p)}"
+
+
+def interval_text(interval: Interval | None, alpha: float, word: str = " interval") -> str:
+    """`95% interval -0.19 to -0.05`."""
+    if interval is None:
+        return "too few for an interval"
+    low, high = interval
+    return f"{level(alpha)}{word} {signed(low)} to {signed(high)}"
+
+
+def signed(number: float) -> str:
+    """`-0.190`; of what three digits would show as nothing, two that count."""
+    return f"{number:+.3f}" if number == 0 or abs(number) >= _LEAST / 2 else f"{number:+.1e}"
 
 
 def level(alpha: float) -> str:
@@ -91,6 +106,14 @@ def warnings(found: Comparison) -> Iterator[str]:
         if keys:
             verb = why.replace("were", "was") if len(keys) == 1 else why
             yield f"{plural(len(keys), 'case')} {verb} one of the runs, and left out: {_keys(keys)}"
+
+
+def lost_line(found: Comparison) -> str:
+    """`2 cases passed in the base and do not in the candidate 2026…: shop: late (errored), shop: old (missing)`."""
+    named = listed([f"{case_label(key)} ({what})" for key, what in found.lost.items()])
+    verb = "does" if len(found.lost) == 1 else "do"
+    candidate = one_line(found.candidate.run_id)
+    return f"{plural(len(found.lost), 'case')} passed in the base and {verb} not in the candidate {candidate}: {named}"
 
 
 def listed(names: Collection[str]) -> str:
@@ -120,23 +143,39 @@ def _painted(line: str, *, color: bool) -> str:
     return f"\x1b[1;{style}m{verdict}\x1b[0m{colon}{rest}" if color and style is not None else line
 
 
+def _own_targets(run: RunLabel) -> str:
+    if len(run.targets) < 2:
+        return ""
+    first, second = map(one_line, run.targets[:2])
+    return f"; to compare two of its targets, name them: --target {first} --target {second}"
+
+
 def _finding(one: Judgement, found: Comparison) -> str:
     alpha, margin = found.question.alpha, found.question.margin
-    said = f"{_difference(one.delta)} ({sure(one, alpha)})"
+    said = f"{_difference(one.deciding)} ({sure(one.deciding, alpha)})"
     beyond = f", by more than {margin:g}" if margin else ""
     endings: dict[Verdict, str] = {
-        "better": f"{said}{beyond}",
-        "worse": f"{said}{beyond}",
+        "better": f"{said}{beyond}{_other(one, alpha)}",
+        "worse": f"{said}{beyond}{_other(one, alpha)}",
         "equivalent": f"{said}, so any difference is within {margin:g}",
         "cannot tell": f"{said}; {_unseen(one, found)}",
     }
     return endings[one.verdict]
 
 
-def _difference(delta: float) -> str:
-    if delta == 0:
-        return "the mean score is the same"
-    return f"the mean score is {abs(delta):.3f} {'higher' if delta > 0 else 'lower'}"
+def _other(one: Judgement, alpha: float) -> str:
+    """The other measure, where it does not say the same: the pass rate decided alone, or both went apart."""
+    if one.deciding is one.rate:
+        score = Measured("mean score", one.delta, one.interval, one.p, one.p_of_claim, one.verdict)
+        return f", while {_difference(score)} ({sure(score, alpha)})"
+    apart = one.rate is not None and one.rate.delta * one.delta < 0
+    return f", while {_difference(one.rate)} ({sure(one.rate, alpha)})" if one.rate and apart else ""
+
+
+def _difference(one: Measured) -> str:
+    if one.delta == 0:
+        return f"the {one.measure} is the same"
+    return f"the {one.measure} is {signed(abs(one.delta))[1:]} {'higher' if one.delta > 0 else 'lower'}"
 
 
 def _unseen(one: Judgement, found: Comparison) -> str:
@@ -144,9 +183,12 @@ def _unseen(one: Judgement, found: Comparison) -> str:
     cases = plural(one.clusters, "case" if one.clusters == one.pairs else "cluster")
     if one.detectable >= 1:
         least = f": at least {one.needed} are needed" if one.needed else ""
-        return f"{cases} cannot show a difference, whatever comes out{least}"
+        return f"{cases} cannot show a difference for cases like these, whatever comes out{least}"
     if found.question.margin:
-        return f"with {cases}, it may be within the margin of {found.question.margin:g} or beyond it{_more(one)}"
+        return (
+            f"with {cases}, it may be within the margin of {found.question.margin:g} or beyond it"
+            f"{_more(one)}{_enough(one, found.question)}"
+        )
     if abs(one.delta) >= one.detectable:
         moved = one.moves.wins + one.moves.losses
         return f"{plural(moved, 'case')} moved, which is too few to rule out chance"
@@ -154,11 +196,26 @@ def _unseen(one: Judgement, found: Comparison) -> str:
 
 
 def _size(difference: float) -> str:
-    return f"{difference:.2f}" if difference >= 0.1 else f"{difference:.3f}"  # two digits that count
+    if difference >= 0.1:
+        return f"{difference:.2f}"
+    return f"{difference:.3f}" if difference >= _LEAST else f"{difference:.1e}"  # two digits that count
 
 
 def _more(one: Judgement) -> str:
-    return "" if one.needed is None or one.delta == 0 else f"; about {one.needed:,} would tell"
+    if one.needed is None or one.delta == 0:
+        return ""
+    return f"; if this difference is real, about {one.needed:,} {_unit(one)} would show it"
+
+
+def _unit(one: Judgement) -> str:
+    return "cases" if one.clusters == one.pairs else "clusters"
+
+
+def _enough(one: Judgement, question: Question) -> str:
+    """How many cases `equivalent` takes at least, whatever comes out: so many must be seen to rule out others."""
+    least = cases_for_share(question.margin, 1 - question.alpha)
+    within = abs(one.delta) <= question.margin
+    return f"; equivalent takes at least {least:,} {_unit(one)}" if within and one.clusters < least else ""
 
 
 def _numbers(found: Comparison) -> Iterator[str]:
@@ -166,11 +223,16 @@ def _numbers(found: Comparison) -> Iterator[str]:
     if one is None:
         return
     rates = f"{percent(one.before.passed / one.pairs)} → {percent(one.after.passed / one.pairs)}"
-    yield f"mean score {one.before.score:.3f} → {one.after.score:.3f}, pass rate {rates}{_gain(one)}"
+    rate = f" ({sure(one.rate, found.question.alpha)})" if one.rate is not None and one.deciding is not one.rate else ""
+    scores = f"mean score {one.before.score:.3f} → {one.after.score:.3f}, " if one.measure == "mean score" else ""
+    yield f"{scores}pass rate {rates}{rate}{_gain(one)}"
+    if one.tested > 1:
+        yield "both decide: their p-values are corrected for the two of them (Holm)"
     yield f"{plural(one.pairs, 'case')} compared: {_moves(one, found.question.alpha)}"
     flips = one.moves
     if flips.fixed or flips.broken:
-        yield f"{flips.fixed} now pass, {flips.broken} now fail (McNemar's exact {p_value(flips.flips_p)})"
+        told = "" if flips.flips_p is None else f" (McNemar's exact {p_value(flips.flips_p)})"
+        yield f"{flips.fixed} now pass, {flips.broken} now fail{told}"
     if one.clusters < one.pairs:
         yield f"they hang together in {plural(one.clusters, 'cluster')}, each of which counts as one"
     yield from map(one_line, found.notes)
@@ -198,19 +260,21 @@ def _groups(found: Comparison, *, color: bool) -> Iterator[str]:
     if not found.groups:
         return
     number = len(found.groups)
-    yield f"By {found.question.by}" + (f", corrected for {number} comparisons (Holm)" if number > 1 else "")
+    yield f"By {found.question.by}" + (
+        f"; p and verdict are corrected for {number} comparisons (Holm), intervals are not" if number > 1 else ""
+    )
     for line in aligned([_group_row(group, found.question) for group in found.groups]):
         yield f"  {_paint_word(line, color=color)}"
 
 
 def _group_row(group: Group, question: Question) -> list[str]:
     one, alpha, margin = group.judgement, question.alpha, question.margin
-    low, high = one.interval
+    shown = one.deciding
     return [
         one_line(group.name),
         one.verdict,
-        f"{one.delta:+.3f}",
-        f"{level(alpha)} interval {low:+.3f} to {high:+.3f}",
+        f"{signed(shown.delta)} {shown.measure}",
+        interval_text(shown.interval, alpha),
         "" if one.verdict == "cannot tell" and margin else p_value(one.p_of_claim),
         plural(one.pairs, "case"),
     ]
@@ -283,7 +347,8 @@ def _score(score: float | None) -> str:
     return "not judged" if score is None else f"{score:.2f}"
 
 
-def _left_out(found: Comparison) -> Iterator[str]:
+def left_out_lines(found: Comparison) -> Iterator[str]:
+    """The cases that are in no number, and those that were taken in although they were edited."""
     left = found.left_out
     for keys, where in ((left.only_base, "base"), (left.only_candidate, "candidate")):
         if keys:

@@ -40,6 +40,7 @@ def _comparison(found: Comparison, here: str) -> dict[str, Json]:
         "moved_omitted": sum(pair.moved for pair in found.pairs) - len(found.moved),
         "matched": [_pair(pair) for pair in found.pairs],
         "edited_compared": found.edited,
+        "lost": [{**_key(key), "status": what} for key, what in found.lost.items()],
         "left_out": {
             "only_base": _keys(found.left_out.only_base),
             "only_candidate": _keys(found.left_out.only_candidate),
@@ -76,6 +77,7 @@ def _run(run: RunLabel, here: str) -> Json:
 def _judgement(one: Judgement | None) -> dict[str, Json]:
     if one is None:
         return {"verdict": None, "cases": 0}
+    rate = one.rate or one.deciding  # where the two moved alike, they are one measure
     return {
         "verdict": one.verdict,
         "cases": one.pairs,
@@ -83,9 +85,13 @@ def _judgement(one: Judgement | None) -> dict[str, Json]:
         "mean_score": [one.before.score, one.after.score],
         "passed": [one.before.passed, one.after.passed],
         "mean_delta": one.delta,
-        "delta_interval": list(one.interval),
+        "delta_interval": list(one.interval) if one.interval else None,
         "p_value": one.p,
         "p_value_of_verdict": one.p_of_claim,
+        "pass_rate_delta": rate.delta,
+        "pass_rate_interval": list(rate.interval) if rate.interval else None,
+        "pass_rate_p_value": rate.p,
+        "shown_by": list(one.shown_by),
         "mean_normalized_gain": one.gain,
         "cases_with_room": one.room,
         "wins": one.moves.wins,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentv.model.comparison import Comparison, Matrix
-from agentv.reports.comparison import aligned, case_label, level, p_value, runs_lines
+from agentv.reports.comparison import aligned, case_label, interval_text, left_out_lines, p_value, runs_lines, signed
+from agentv.reports.text import one_line
+from agentv.reports.totals import plural
 
 _MARKS = {"better": "+", "worse": "-", "equivalent": "=", "cannot tell": "?"}
 _LEGEND = "+ better, - worse, = equivalent, ? cannot tell"
@@ -14,7 +16,7 @@ _LEGEND = "+ better, - worse, = equivalent, ? cannot tell"
 def render_matrix(found: Matrix) -> str:
     """The runs with their mean scores, the differences between every two, and the cases that score least alike."""
     names = _names(found)
-    blocks = (runs_lines(found.runs, names), _differences(found, names), _cases(found, names))
+    blocks = (runs_lines(found.runs, names), _differences(found, names), _apart(found, names), _cases(found, names))
     return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block)))
 
 
@@ -27,8 +29,10 @@ def _differences(found: Matrix, names: list[str]) -> Iterator[str]:
     places = range(len(names))
     head = ["", *(f"vs {name}" for name in names[:-1])]
     rows = [[names[row], *(_cell(found, column, row) for column in places[:-1])] for row in places[1:]]
-    number = len(found.comparisons)
-    yield f"Difference of the mean score ({_LEGEND}; corrected for {number} comparisons by Holm)"
+    number = sum(one.whole is not None and not one.same for one in found.comparisons.values())
+    yield f"Difference of the mean score ({_LEGEND})"
+    if number > 1:
+        yield f"p and verdict are corrected for {number} comparisons (Holm), intervals are not"
     yield from (f"  {line}" for line in aligned([head, *rows]))
 
 
@@ -45,9 +49,18 @@ def _said(one: Comparison) -> str:
     whole = one.whole
     if whole is None:
         return ""
-    low, high = whole.interval
-    sure = f"{level(one.question.alpha)} {low:+.3f} to {high:+.3f}, {p_value(whole.p_of_claim)}"
-    return f"{_MARKS[whole.verdict]} {whole.delta:+.3f} ({sure})"
+    shown = whole.deciding
+    measure = "" if shown.measure == "mean score" else f" {shown.measure}"
+    sure = f"{interval_text(shown.interval, one.question.alpha, '')}, {p_value(whole.p_of_claim)}"
+    return f"{_MARKS[whole.verdict]} {signed(shown.delta)}{measure} ({sure}, {plural(whole.pairs, 'case')})"
+
+
+def _apart(found: Matrix, names: list[str]) -> Iterator[str]:
+    """What else differs from the base, and the cases that are in no number beside it."""
+    for (base, candidate), one in found.comparisons.items():
+        if base == 0:
+            said = (*map(one_line, one.notes), *left_out_lines(one))
+            yield from (f"{names[candidate]}: {line}" for line in said)
 
 
 def _cases(found: Matrix, names: list[str]) -> Iterator[str]:

@@ -7,14 +7,15 @@ from typing import Literal
 Verdict = Literal["better", "worse", "equivalent", "cannot tell"]
 
 
-def verdict(low: float, high: float, margin: float) -> Verdict:
+def verdict(low: float, high: float, margin: float, *, unseen: float = 0.0) -> Verdict:
     """What is shown of a difference (candidate − base) by its interval from `low` to `high`.
 
     `margin` is the largest difference that does not matter, either way. The whole interval decides, never its middle:
 
     - `better`: all of it lies above +margin;
     - `worse`: all of it lies below −margin;
-    - `equivalent`: all of it lies within −margin..+margin, both ends counted, and the margin is above 0;
+    - `equivalent`: all of it lies within −margin..+margin, both ends counted, the margin is above 0, and what nobody
+      saw lies within it, too;
     - `cannot tell`: it crosses one of the two lines, so that the data fit with both sides.
 
     With a margin of 0 nothing is ever equivalent: an interval that touches 0 cannot tell. Swapping the two runs swaps
@@ -29,6 +30,9 @@ def verdict(low: float, high: float, margin: float) -> Verdict:
         low: where the interval begins; −inf where nothing is known.
         high: where it ends.
         margin: 0 or above, in the unit of the difference.
+        unseen: how far the mean may be off by cases unlike all that were seen, such as `unseen.unseen_share` times the
+            largest difference that a case can show. One case in 25 that drops by 1 is missing from one sample of 40 in
+            five, whose interval knows nothing of it.
 
     Raises:
         ValueError: the margin is negative, or `low` lies above `high`.
@@ -41,6 +45,6 @@ def verdict(low: float, high: float, margin: float) -> Verdict:
         return "better"
     if high < -margin:
         return "worse"
-    if margin > 0 and -margin <= low and high <= margin:
+    if margin > 0 and -margin <= low and high <= margin and unseen <= margin:
         return "equivalent"
     return "cannot tell"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from agentv.stats.proportion import USUAL
-from agentv.stats.unseen import alike_interval
+from agentv.stats.unseen import alike_difference
 
 Numbers = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ def bca_interval(
     `scipy.stats.bootstrap(…, method="BCa")` at the level 1 − 2Φ(−`expanded_reach`).
 
     Resampling cannot show what the sample does not hold. Where all differences are alike (a single one is) the interval
-    therefore is the one that `unseen.alike_interval` gives for differences of scores, within −1..1. Where few differ,
+    therefore is the one that `unseen.alike_difference` gives for differences of scores, within −1..1. Where few differ,
     it may be too narrow: a verdict should ask `permutation_test` as well.
 
     Source: B. Efron, "Better bootstrap confidence intervals", JASA 82 (1987), 171–185; B. Efron, R. J. Tibshirani, An
@@ -121,7 +121,7 @@ def bca_interval(
     if rounds < 1 or not 0 < level < 1:
         raise ValueError(f"no interval: level {level}, {rounds} rounds")
     if np.ptp(values) <= ROUNDING * np.abs(values).max():
-        return alike_interval(float(values[0]), values.size, level, SCORES)
+        return alike_difference(float(values[0]), values.size, level, SCORES)
     means = np.concatenate(list(_drawn_means(values, seed, rounds)))
     low, high = np.quantile(means, _moved_ranks(values, means, expanded_reach(values.size, level)))
     return float(low), float(high)

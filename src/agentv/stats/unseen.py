@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil, log
+
 from agentv.stats.proportion import USUAL
 
 
@@ -19,6 +21,16 @@ def unseen_share(seen: int, level: float = USUAL) -> float:
     return float(1 - ((1 - level) / 2) ** (1 / seen))
 
 
+def cases_for_share(share: float, level: float = USUAL) -> int:
+    """How many cases must be seen, all alike, until at most such a share of others can be unlike them.
+
+    Args:
+        share: above 0; from 1 on one case will do.
+        level: as of `unseen_share`, which this turns around.
+    """
+    return 1 if share >= 1 else ceil(log((1 - level) / 2) / log(1 - share))
+
+
 def alike_interval(value: float, seen: int, level: float, bounds: tuple[float, float]) -> tuple[float, float]:
     """The interval of a mean of which all `seen` observations had one value: as far as the unseen could move it.
 
@@ -32,3 +44,23 @@ def alike_interval(value: float, seen: int, level: float, bounds: tuple[float, f
     """
     share = unseen_share(seen, level)
     return value + share * (bounds[0] - value), value + share * (bounds[1] - value)
+
+
+def alike_difference(difference: float, seen: int, level: float, bounds: tuple[float, float]) -> tuple[float, float]:
+    """The interval of a mean difference where all `seen` differences were one: (low, high), within the bounds.
+
+    Of ties nothing is known but that others may do anything, as `alike_interval` says. Where all moved by the same
+    step, those that nobody saw are taken to lie between no difference and twice that step: the mean then is at most the
+    share of the unseen times the step away. That is an assumption, not a bound, so a verdict should ask
+    `paired.permutation_test` as well, to which six equal steps are the least that can be told from chance at 0.05.
+
+    Args:
+        difference: what all of them were, candidate − base.
+        seen: how many there were.
+        level: the confidence, inside 0..1.
+        bounds: the least and the largest that a difference can be.
+    """
+    if difference == 0:
+        return alike_interval(difference, seen, level, bounds)
+    reach = unseen_share(seen, level) * abs(difference)
+    return max(bounds[0], difference - reach), min(bounds[1], difference + reach)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
+from agentv.model.grade import TOLERANCE
 from agentv.model.suite import DEFAULT_THRESHOLD, Aggregate
 from agentv.model.trial import SCHEMA_VERSION, Status
 from agentv.store.lines import read_placed_lines
 from agentv.store.reading import is_torn, newer_row, not_a_row
+
+_Unit = Annotated[float, Meta(ge=-TOLERANCE, le=1 + TOLERANCE)]
+"""A score, as far as rounding lets it be told. Rows are written by others, too, and one score of 7 decides any mean."""
 
 
 class Graded(Struct, gc=False, frozen=True, rename={"passed": "pass"}):
@@ -21,7 +26,7 @@ class Graded(Struct, gc=False, frozen=True, rename={"passed": "pass"}):
     type: str
     weight: float
     required: bool | float
-    score: float | None = None
+    score: _Unit | None = None
     passed: bool | None = None
 
 
@@ -34,8 +39,8 @@ class OutcomeRow(Struct, gc=False):
     suite: str = ""
     eval_path: str | None = None
     prompt_id: str | None = None
-    score: float | None = None
-    threshold: float = DEFAULT_THRESHOLD
+    score: _Unit | None = None
+    threshold: _Unit = DEFAULT_THRESHOLD
     input: Raw = Raw(b"[]")
     scores: Sequence[Graded] = ()
     metadata: Raw = Raw(b"{}")

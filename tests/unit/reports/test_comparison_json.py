@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
-from agentv.model.comparison import Matrix
+from agentv.model.comparison import Matrix, Measured
 from agentv.reports.comparison_json import comparison_json
 from doubles.comparisons import EVERYTHING, UNSURE, WORSE, comparison, key
 
@@ -24,6 +25,18 @@ def test_the_verdict_and_its_numbers():
     assert found["base"]["results"] == ".agentv/results/20261121T140322Z-7f3a"
     assert found["by_suite"]["orders"]["verdict"] == "cannot tell"
     assert found["by_suite"]["orders"]["cases_needed"] == 430
+
+
+def test_both_measures_have_their_numbers_and_those_that_show_the_verdict_are_named():
+    rate = Measured("pass rate", -0.4, None, 0.008, 0.009, "worse")
+    found = shown(comparison(replace(WORSE, rate=rate, shown_by=("pass rate",), interval=None)))
+    assert (found["mean_delta"], found["delta_interval"], found["pass_rate_delta"]) == (-0.12, None, -0.4)
+    assert (found["pass_rate_interval"], found["pass_rate_p_value"], found["shown_by"]) == (None, 0.008, ["pass rate"])
+    alike = shown(comparison(WORSE, lost={key("a"): "errored"}))
+    assert (alike["pass_rate_delta"], alike["pass_rate_interval"]) == (-0.12, [-0.19, -0.05])
+    assert alike["lost"] == [
+        {"suite": "refunds", "test_id": "a", "prompt_id": None, "target": "claude", "status": "errored"}
+    ]
 
 
 def test_cases_that_moved_have_both_answers_and_the_checks_that_changed():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agentv.model.comparison import Matrix, RunLabel
+from agentv.model.comparison import LeftOut, Matrix, Measured, RunLabel
 from agentv.reports.comparison_matrix import render_matrix
 from doubles.comparisons import UNSURE, WORSE, comparison, key
 
@@ -19,10 +19,11 @@ def test_every_two_runs_and_every_case_that_differs():
         "run 2  run-b  gpt  38 cases",
         "run 3  run-c  gpt  38 cases",
         "",
-        f"Difference of the mean score ({LEGEND}; corrected for 3 comparisons by Holm)",
-        "         vs base                                   vs run 2",
-        "  run 2  - -0.120 (95% -0.190 to -0.050, p 0.002)",
-        "  run 3  ? -0.030 (95% -0.100 to +0.040, p 0.410)  + +0.090 (95% +0.020 to +0.160, p < 0.001)",
+        f"Difference of the mean score ({LEGEND})",
+        "p and verdict are corrected for 3 comparisons (Holm), intervals are not",
+        "         vs base                                             vs run 2",
+        "  run 2  - -0.120 (95% -0.190 to -0.050, p 0.002, 38 cases)",
+        "  run 3  ? -0.030 (95% -0.100 to +0.040, p 0.410, 38 cases)  + +0.090 (95% +0.020 to +0.160, p < 0.001, 38 cases)",
         "",
         "Scores that differ (5), most apart first",
         "                        base  run 2  run 3",
@@ -37,3 +38,18 @@ def test_runs_that_are_one_and_runs_without_a_common_case_are_told():
     assert "  run 2  same run" in text
     assert "  run 3  nothing in common  nothing in common" in text
     assert "Scores that differ" not in text
+
+
+def test_what_is_in_no_number_and_what_else_differs_is_told_beside_the_base():
+    apart = comparison(left_out=LeftOut(only_base=(key("old"),)), notes=("the judge differs: a → \x1b[2Jb",))
+    text = render_matrix(Matrix(RUNS, {(0, 1): comparison(WORSE), (0, 2): apart, (1, 2): apart}, {}))
+    assert "run 3: the judge differs: a → \\x1b[2Jb\nrun 3: 1 case only in the base: refunds: old" in text
+    assert text.count("only in the base") == 1
+
+
+def test_a_difference_that_the_pass_rate_shows_is_named_so():
+    rate = Measured("pass rate", -0.4, None, 0.008, 0.008, "worse")
+    found = comparison(replace(WORSE, delta=0.1, rate=rate, shown_by=("pass rate",)))
+    text = render_matrix(Matrix(RUNS[:2], {(0, 1): found}, {}))
+    assert "- -0.400 pass rate (too few for an interval, p 0.002, 38 cases)" in text
+    assert "corrected" not in text

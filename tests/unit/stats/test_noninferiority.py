@@ -30,6 +30,12 @@ def test_the_whole_interval_decides(low, high, margin, expected):
     assert verdict(low, high, margin) == expected
 
 
+def test_equivalent_takes_that_what_nobody_saw_does_not_matter_either():
+    assert verdict(-0.01, 0.01, 0.02, unseen=0.02) == "equivalent"
+    assert verdict(-0.01, 0.01, 0.02, unseen=0.021) == "cannot tell"
+    assert verdict(0.03, 0.04, 0.02, unseen=0.3) == "better"
+
+
 @given(st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 1))
 def test_swapping_the_runs_swaps_better_and_worse(one, other, margin):
     low, high = sorted((one, other))

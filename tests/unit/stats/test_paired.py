@@ -135,7 +135,9 @@ def test_bca_of_differences_that_are_all_alike_reaches_to_what_nobody_saw():
     low, high = bca_interval([0.0] * 40)
     assert (low, high) == (-unseen_share(40), unseen_share(40))
     low, high = bca_interval([1.0] * 40)
-    assert (low, high) == (pytest.approx(1 - 2 * unseen_share(40)), 1.0)
+    assert (low, high) == (pytest.approx(1 - unseen_share(40)), 1.0)
+    low, high = bca_interval([-0.3] * 10)
+    assert (low, high) == (pytest.approx(-0.3 * (1 + unseen_share(10))), pytest.approx(-0.3 * (1 - unseen_share(10))))
 
 
 def test_bca_refuses_what_is_no_sample():

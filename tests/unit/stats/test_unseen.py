@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.stats.unseen import unseen_share
+from agentv.stats.unseen import alike_difference, cases_for_share, unseen_share
 
 
 @pytest.mark.parametrize(
@@ -12,6 +12,21 @@ from agentv.stats.unseen import unseen_share
 def test_agrees_with_r(seen, level, share):
     # R 4.2.2: binom.test(0, seen, conf.level = level)$conf.int[2]
     assert unseen_share(seen, level) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1, 0.02, 0.001])
+def test_so_many_cases_leave_no_larger_share_unseen_and_one_fewer_does(share):
+    cases = cases_for_share(share)
+    assert unseen_share(cases) <= share < unseen_share(cases - 1)
+    assert cases_for_share(1.0) == 1
+
+
+def test_what_all_moved_by_one_step_may_move_by_none_or_by_two_of_them():
+    share = unseen_share(10)
+    low, high = alike_difference(0.3, 10, 0.95, (-1.0, 1.0))
+    assert (low, high) == pytest.approx((0.3 * (1 - share), 0.3 * (1 + share)))
+    assert alike_difference(0.0, 10, 0.95, (-1.0, 1.0)) == (-share, share)
+    assert alike_difference(-1.0, 10, 0.95, (-1.0, 1.0)) == (-1.0, pytest.approx(share - 1))
 
 
 def test_refuses_what_nobody_saw():

@@ -115,4 +115,7 @@ def _outcome(case: _Gathered) -> CaseOutcome:
         tags=case.tags,
         cluster=case.cluster,
         places=tuple(case.places),
+        repeat=case.rule.repeat,
+        aggregate=case.rule.aggregate,
+        alpha=case.rule.alpha,
     )

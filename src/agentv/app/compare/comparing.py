@@ -12,6 +12,7 @@ from agentv.app.compare.evidence import moved_cases, worst_first
 from agentv.app.compare.judging import corrected, judge
 from agentv.app.compare.matching import Matched, match
 from agentv.app.compare.records import differences, planned_cases
+from agentv.app.compare.settings import setting_notes
 from agentv.app.results.stored import StoredRun, open_run
 from agentv.errors import UsageError
 from agentv.model.comparison import (
@@ -146,7 +147,12 @@ def _judged(base: _Run, candidate: _Run, question: Question, matched: Matched) -
         groups=_groups(matched.pairs, question),
         same=same,
         edited=matched.edited,
-        notes=(*differences(base.stored.record, candidate.stored.record), *_unclustered(matched.pairs, question)),
+        notes=(
+            *differences(base.stored.record, candidate.stored.record),
+            *setting_notes(matched.pairs),
+            *_unclustered(matched.pairs, question),
+        ),
+        lost=matched.lost,
     )
 
 
@@ -218,13 +224,19 @@ def _corrected(found: Mapping[tuple[int, int], Comparison], question: Question) 
 def _scores(found: Mapping[tuple[int, int], Comparison], runs: int) -> dict[CaseKey, tuple[float | None, ...]]:
     """The scores of the cases of the first run that do not score alike in all of them, most apart first."""
     rows: dict[CaseKey, list[float | None]] = {}
+    decided = {pair.before_key for other in range(1, runs) for pair in found[0, other].pairs if pair.by_verdict}
     for other in range(1, runs):
         for pair in found[0, other].pairs:
-            row = rows.setdefault(pair.before_key, [pair.before.score, *[None] * (runs - 1)])
-            row[other] = pair.after.score
+            before, after = (_shown(one, verdict=pair.before_key in decided) for one in (pair.before, pair.after))
+            rows.setdefault(pair.before_key, [before, *[None] * (runs - 1)])[other] = after
     spreads = {key: _spread(row) for key, row in rows.items()}
     order = sorted((key for key in rows if spreads[key] > 0), key=lambda key: (-spreads[key], key))
     return {key: tuple(rows[key]) for key in order}
+
+
+def _shown(case: CaseOutcome, *, verdict: bool) -> float | None:
+    """The score, or in a row of which one run was sampled until decided, 1 or 0 as the case passed."""
+    return float(case.status == "passed") if verdict else case.score
 
 
 def _spread(scores: Sequence[float | None]) -> float:

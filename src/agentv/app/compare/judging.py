@@ -1,61 +1,70 @@
-"""What pairs of scores show: better, worse, no difference that matters, or nothing (SPEC section 10).
+"""What pairs show: better, worse, no difference that matters, or nothing (SPEC section 10).
 
-A claim needs two witnesses: an interval of the mean difference that lies beyond the margin, and a sign-flip permutation
-test at that margin, which is exact for few cases, where bootstrap intervals are too short. Cases that hang together
-count as one.
+Two measures decide, the mean score and the pass rate. A mean may rise while every case comes to fail, by a gate that
+weighs little or a mark that is just missed; and it may fall where all cases still pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from math import ceil, fsum, log2, sqrt
+from math import ceil, fsum, sqrt
 from statistics import NormalDist, fmean
 
-from agentv.model.comparison import CaseOutcome, Interval, Judgement, Level, Moves, Pair, Question, Verdict
-from agentv.stats.clustered import mean_interval
+from agentv.app.compare.measuring import Differences, least_cases, may_claim, measured, together
+from agentv.model.comparison import (
+    CaseOutcome,
+    Judgement,
+    Level,
+    Measure,
+    Measured,
+    Moves,
+    Pair,
+    Question,
+    Verdict,
+)
 from agentv.stats.holm import adjusted
-from agentv.stats.noninferiority import verdict
-from agentv.stats.paired import SCORES, bca_interval, mcnemar_exact, permutation_test
+from agentv.stats.paired import mcnemar_exact
 from agentv.stats.proportion import wilson_interval
 
 POWER = 0.8
 """How often a difference that is called detectable is shown."""
 
-MANY = 10_000
-"""Pairs above which the t interval serves: the mean of so many is normal for all that matters, and a bootstrap slow."""
-
 MOST_NEEDED = 1_000_000
 """Cases that somebody might write; a difference that takes more of them is as good as none."""
 
-_BORDERS: Mapping[Verdict, tuple[int, ...]] = {"better": (1,), "worse": (-1,), "equivalent": (-1, 1)}
-"""At which ends of the margin a claim has to be tested."""
+LIKELY_CHANCE = 0.5
+"""A p-value above which it would mislead to say how many cases would show the difference: it is likelier chance."""
 
 
 def judge(pairs: Sequence[Pair], question: Question) -> Judgement:
     """What the pairs show; at least one."""
-    differences, clusters = [pair.delta for pair in pairs], [_cluster(pair) for pair in pairs]
-    interval = _interval(differences, clusters, 1 - question.alpha)
-    claim = verdict(*interval, question.margin)
-    p_of_claim = _p_of(claim, differences, clusters, question.margin)
-    delta, gains = fmean(differences), [pair.gain for pair in pairs if pair.gain is not None]
-    independent = len(set(clusters))
-    detectable = _detectable(differences, clusters, interval, question.alpha)
+    clusters = [_cluster(pair) for pair in pairs]
+    measure: Measure = "pass rate" if all(pair.by_verdict for pair in pairs) else "mean score"
+    scores = Differences(measure, [pair.delta for pair in pairs], clusters)
+    score, rate, tested = _measures(scores, [pair.flip for pair in pairs], question)
+    claim, p_of_claim, shown_by = _settled([score] if rate is None else [score, rate])
+    gains = [pair.gain for pair in pairs if pair.gain is not None]
+    detectable = _detectable(scores, score, question.alpha)
     return Judgement(
         pairs=len(pairs),
-        clusters=independent,
+        clusters=scores.independent,
         before=_level(pair.before for pair in pairs),
         after=_level(pair.after for pair in pairs),
-        moves=_moves(pairs, question.alpha),
-        delta=delta,
-        interval=interval,
+        moves=_moves(pairs, question.alpha, alone=scores.independent == len(pairs)),
+        delta=score.delta,
+        interval=score.interval,
         gain=fmean(gains) if gains else None,
         room=len(gains),
-        p=_permuted(differences, clusters),
+        p=score.p,
         p_of_claim=p_of_claim,
-        verdict=claim if p_of_claim <= question.alpha else "cannot tell",
+        verdict=claim,
         detectable=detectable,
-        needed=_needed(detectable, abs(abs(delta) - question.margin), independent, question.alpha),
+        needed=_needed(detectable, score, scores.independent, question),
+        rate=rate,
+        shown_by=shown_by,
+        tested=tested,
+        measure=measure,
     )
 
 
@@ -63,14 +72,37 @@ def corrected(judgements: Sequence[Judgement], alpha: float) -> list[Judgement]:
     """The same comparisons, their p-values corrected for their number: a claim that does not stand is taken back."""
     raised = adjusted([one.p_of_claim for one in judgements])
     return [
-        replace(one, p_of_claim=p, verdict=one.verdict if p <= alpha else "cannot tell")
+        replace(one, p_of_claim=p) if p <= alpha else replace(one, p_of_claim=p, verdict="cannot tell", shown_by=())
         for one, p in zip(judgements, raised, strict=True)
     ]
 
 
-def least_cases(alpha: float) -> int:
-    """How many cases it takes until one way of putting signs is rarer than alpha: six at 0.05."""
-    return ceil(1 - log2(alpha))
+def _measures(scores: Differences, flips: Sequence[float], question: Question) -> tuple[Measured, Measured | None, int]:
+    """What the mean score shows, what the pass rate does, and how many of the two their p-values are corrected for.
+
+    Where every score moved just as its verdict did the two are one measure, and the second is None.
+    """
+    score = measured(scores, question)
+    if list(scores.values) == list(flips):
+        return score, None, 1
+    verdicts = Differences("pass rate", flips, scores.clusters)
+    rate = measured(verdicts, question)
+    if not (may_claim(scores, question) and may_claim(verdicts, question)):
+        return score, rate, 1
+    score, rate = together([score, rate], question.alpha)
+    return score, rate, 2
+
+
+def _settled(measures: Sequence[Measured]) -> tuple[Verdict, float, tuple[Measure, ...]]:
+    """The verdict, its p-value, and what shows it. What is worse in one measure is worse, whatever the other says."""
+    claims: tuple[Verdict, ...] = ("worse", "better")
+    for claim in claims:
+        shown = [one for one in measures if one.verdict == claim]
+        if shown:
+            return claim, min(one.p_of_claim for one in shown), tuple(one.measure for one in shown)
+    if all(one.verdict == "equivalent" for one in measures):
+        return "equivalent", max(one.p_of_claim for one in measures), tuple(one.measure for one in measures)
+    return "cannot tell", next(one.p_of_claim for one in measures if one.verdict == "cannot tell"), ()
 
 
 def _cluster(pair: Pair) -> Hashable:
@@ -83,66 +115,49 @@ def _level(outcomes: Iterable[CaseOutcome]) -> Level:
     return Level(fmean(one.score or 0.0 for one in found), sum(one.status == "passed" for one in found))
 
 
-def _moves(pairs: Sequence[Pair], alpha: float) -> Moves:
+def _moves(pairs: Sequence[Pair], alpha: float, *, alone: bool) -> Moves:
+    """Which way cases went. Where they do not stand alone, what counts each of them as one would be too sure."""
     wins, losses = (sum(pair.outcome == outcome for pair in pairs) for outcome in ("win", "loss"))
     fixed, broken = sum(pair.fixed for pair in pairs), sum(pair.broken for pair in pairs)
-    share = wilson_interval(wins, wins + losses, 1 - alpha) if wins + losses else None
-    return Moves(wins, losses, len(pairs) - wins - losses, share, fixed, broken, mcnemar_exact(fixed, broken))
+    return Moves(
+        wins=wins,
+        losses=losses,
+        ties=len(pairs) - wins - losses,
+        win_interval=wilson_interval(wins, wins + losses, 1 - alpha) if wins + losses and alone else None,
+        fixed=fixed,
+        broken=broken,
+        flips_p=mcnemar_exact(fixed, broken) if alone else None,
+    )
 
 
-def _interval(differences: Sequence[float], clusters: Sequence[Hashable], level: float) -> Interval:
-    if len(set(clusters)) == len(clusters) <= MANY:
-        return bca_interval(differences, level=level)
-    found = mean_interval(differences, clusters, level=level, bounds=SCORES)
-    return max(found.low, SCORES[0]), min(found.high, SCORES[1])
-
-
-def _p_of(claim: Verdict, differences: Sequence[float], clusters: Sequence[Hashable], margin: float) -> float:
-    """The p-value of what the interval claims; of a claim with two ends the larger one."""
-    if claim == "cannot tell":
-        return _permuted(differences, clusters) if margin == 0 else 1.0
-    ends = ([one - sign * margin for one in differences] for sign in _BORDERS[claim])
-    return max(_permuted(shifted, clusters) for shifted in ends)
-
-
-def _permuted(differences: Sequence[float], clusters: Sequence[Hashable]) -> float:
-    """The permutation test, in which a cluster keeps or turns its signs as one."""
-    return permutation_test(list(_sums(differences, clusters).values()))
-
-
-def _sums(numbers: Sequence[float], clusters: Sequence[Hashable]) -> dict[Hashable, float]:
-    """The sum of each cluster."""
-    sums: dict[Hashable, float] = {}
-    for number, cluster in zip(numbers, clusters, strict=True):
-        sums[cluster] = sums.get(cluster, 0.0) + number
-    return sums
-
-
-def _detectable(differences: Sequence[float], clusters: Sequence[Hashable], interval: Interval, alpha: float) -> float:
+def _detectable(scores: Differences, score: Measured, alpha: float) -> float:
     """The difference that is shown with the power asked for: z_alpha + z_power standard errors of the mean.
 
     Where all differences are alike there is no error to be had from them, so half of the interval stands for z_alpha.
 
     Source: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), chapter 2, for a normal mean.
     """
-    if len(set(clusters)) < least_cases(alpha):
+    if scores.independent < least_cases(alpha) or score.interval is None:
         return 1.0
     usual, power = NormalDist().inv_cdf(1 - alpha / 2), NormalDist().inv_cdf(POWER)
-    error = _error(differences, clusters) or (interval[1] - interval[0]) / 2 / usual
+    low, high = score.interval
+    error = _error(scores) or (high - low) / 2 / usual
     return min(1.0, (usual + power) * error)
 
 
-def _error(differences: Sequence[float], clusters: Sequence[Hashable]) -> float:
+def _error(scores: Differences) -> float:
     """The standard error of the mean by how much the clusters differ; at least two."""
-    mean = fmean(differences)
-    sums = list(_sums([one - mean for one in differences], clusters).values())
-    return sqrt(fsum(one * one for one in sums) * len(sums) / (len(sums) - 1)) / len(differences)
+    sums = scores.sums(fmean(scores.values))
+    return sqrt(fsum(one * one for one in sums) * len(sums) / (len(sums) - 1)) / len(scores.values)
 
 
-def _needed(detectable: float, distance: float, clusters: int, alpha: float) -> int | None:
+def _needed(detectable: float, score: Measured, clusters: int, question: Question) -> int | None:
     """How many cases would show a difference so far from the margin; None where these should, or no number would do."""
-    if clusters < least_cases(alpha):
-        return least_cases(alpha)
-    if detectable <= distance or clusters * (detectable / MOST_NEEDED**0.5) ** 2 > distance**2:
+    if clusters < least_cases(question.alpha):
+        return least_cases(question.alpha)
+    distance = abs(abs(score.delta) - question.margin)
+    if score.p > LIKELY_CHANCE or detectable <= distance:
+        return None
+    if clusters * (detectable / MOST_NEEDED**0.5) ** 2 > distance**2:
         return None
     return ceil(clusters * (detectable / distance) ** 2)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from agentv.model.comparison import CaseKey, CaseOutcome, Change, LeftOut, Pair
+from agentv.model.comparison import CaseKey, CaseOutcome, Change, LeftOut, Loss, Pair
 
 Cases = Mapping[CaseKey, CaseOutcome]
 
@@ -22,12 +22,14 @@ class Matched:
         pairs: cases that both of them judged.
         common: how many cases both of them hold.
         edited: how many of the pairs differ in their text.
+        lost: the cases that passed in the base and do not pass in the candidate: edited and missing ones, too.
     """
 
     pairs: tuple[Pair, ...]
     common: int
     edited: int
     left_out: LeftOut
+    lost: Mapping[CaseKey, Loss] = field(default_factory=dict)
 
 
 def match(base: Cases, candidate: Cases, *, edited: bool = False) -> Matched:
@@ -40,7 +42,7 @@ def match(base: Cases, candidate: Cases, *, edited: bool = False) -> Matched:
     fates: dict[_Fate, list[Pair]] = defaultdict(list)
     for name, key in before.items():
         if name in after:
-            pair = Pair(key, after[name], base[key], candidate[after[name]])
+            pair = _paired(key, after[name], base[key], candidate[after[name]])
             fates[_fate(pair, edited=edited)].append(pair)
     left_out = LeftOut(
         only_base=tuple(key for name, key in before.items() if name not in after),
@@ -50,7 +52,25 @@ def match(base: Cases, candidate: Cases, *, edited: bool = False) -> Matched:
         unfinished=tuple(pair.after_key for pair in fates["unfinished"]),
     )
     pairs = tuple(fates["compared"])
-    return Matched(pairs, sum(map(len, fates.values())), sum(map(_is_edited, pairs)), left_out)
+    held = [pair for fate in fates.values() for pair in fate]
+    lost = {pair.after_key: loss for pair in held if (loss := _loss(pair)) is not None}
+    gone: dict[CaseKey, Loss] = {key: "missing" for key in left_out.only_base if base[key].status == "passed"}
+    return Matched(pairs, len(held), sum(map(_is_edited, pairs)), left_out, {**lost, **gone})
+
+
+def _paired(before_key: CaseKey, after_key: CaseKey, before: CaseOutcome, after: CaseOutcome) -> Pair:
+    """The pair, with verdicts in the place of scores where one side was sampled until decided."""
+    pair = Pair(before_key, after_key, before, after)
+    return replace(pair, before=_by_verdict(before), after=_by_verdict(after)) if pair.by_verdict else pair
+
+
+def _by_verdict(case: CaseOutcome) -> CaseOutcome:
+    return replace(case, score=float(case.status == "passed")) if case.judged else case
+
+
+def _loss(pair: Pair) -> Loss | None:
+    status = pair.after.status
+    return None if pair.before.status != "passed" or status == "passed" else status
 
 
 def _fate(pair: Pair, *, edited: bool) -> _Fate:

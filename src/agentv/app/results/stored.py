@@ -67,7 +67,7 @@ def open_run(named: str, *, doing: str, partial: bool = False) -> StoredRun:
     """
     path = find_run(named, Path(repository_root(str(Path.cwd()))), doing=doing).absolute()
     if not partial and is_being_written(path):
-        raise UsageError(f"the run {path.name} is still being written", "wait for its end, or take it with --partial")
+        raise UsageError(f"the run {path} is still being written", "wait for its end, or take it with --partial")
     record = read_document(path / RUN)
     summary = read_document(path / SUMMARY) if (path / SUMMARY).exists() else None
     run_id = record.get("run_id")

@@ -112,3 +112,8 @@ def test_it_is_known_where_the_rows_of_a_case_stand():
     first, second = trial("a"), trial("b")
     found = cases([finished(trial=first), finished(trial=second), finished(trial=replace(first, sample=2))])
     assert [case.places for case in found.values()] == [(1, 3), (2,)]
+
+
+def test_it_is_known_how_a_case_was_sampled():
+    case = only([finished(trial=trial(repeat=30, aggregate="pass_any", alpha=0.1))])
+    assert (case.repeat, case.aggregate, case.alpha) == (30, "pass_any", 0.1)

@@ -45,7 +45,7 @@ def refused(*runs, **given):
 
 def test_a_worse_candidate_is_shown_to_be_worse_with_its_cases_worst_first(runs):
     found = compared(*runs)
-    assert (found.whole.verdict, found.shown_worse, found.broken) == ("worse", True, 8)
+    assert (found.whole.verdict, found.shown_worse, len(found.lost)) == ("worse", True, 8)
     assert [one.pair.delta for one in found.moved] == sorted(one.pair.delta for one in found.moved)
     assert (found.moved[0].before.output, found.moved[0].after.output) == ("case-0: 1.0", "case-0: 0.0")
     assert (found.base.run_id, found.base.targets, found.base.cases) == ("base", ("gpt",), 8)
@@ -113,7 +113,7 @@ def test_a_run_that_is_being_written_is_taken_with_partial_alone(runs, tmp_path)
     with RunDirectory.open(tmp_path / "candidate"):
         message, hint = refused(*runs)
         assert (message, hint) == (
-            "the run candidate is still being written",
+            f"the run {tmp_path / 'candidate'} is still being written",
             "wait for its end, or take it with --partial",
         )
         assert compared(*runs, partial=True).whole.pairs == 8
@@ -159,7 +159,7 @@ def test_suites_are_compared_apart_with_their_p_values_corrected(store):
         "refunds",
         "cannot tell",
     )
-    assert orders.judgement.p_of_claim == 2 * orders.judgement.p == 4 / 2**8
+    assert orders.judgement.p_of_claim == 2 * orders.judgement.p == 8 / 2**8
 
 
 def test_a_group_that_is_shown_worse_is_a_regression_though_the_whole_is_not(store):
@@ -203,6 +203,13 @@ def test_what_else_differs_between_the_runs_is_told(store):
     assert compared(base, candidate).notes == ("the agentv differs: 0.1.0 → 0.2.0",)
 
 
+def test_a_lower_pass_mark_is_told(store):
+    half = dict.fromkeys(GOOD, 0.6)
+    low = [replace(one, status="passed", trial=replace(one.trial, threshold=0.5)) for one in scoring(half)]
+    found = compared(store("base", scoring(half)), store("other", low))
+    assert found.notes == ("the pass mark differs: 0.8 → 0.5 in 8 of 8 cases, which by itself may move the pass rate",)
+
+
 def test_three_runs_are_compared_each_with_each(runs, store):
     found = matrix(*runs, store("third", scoring(GOOD)))
     verdicts = {place: one.whole.verdict for place, one in found.comparisons.items()}
@@ -217,6 +224,12 @@ def test_a_matrix_shows_as_many_cases_as_asked_for_and_none_that_score_alike(sto
     scores = ({**GOOD, "alike": 1.0}, {**BAD, "alike": 1.0}, {**GOOD, "alike": 1.0})
     found = matrix(*(store(f"run-{number}", scoring(one)) for number, one in enumerate(scores)), limit=3)
     assert (len(found.scores), found.omitted) == (3, 5)
+
+
+def test_a_row_of_a_matrix_holds_verdicts_alone_where_one_run_was_sampled_until_decided(store):
+    until = [replace(one, trial=replace(one.trial, alpha=0.05)) for one in scoring({"a": 0.0})]
+    runs = [store("x", scoring({"a": 0.9})), store("y", scoring({"a": 0.5})), store("z", until)]
+    assert list(matrix(*runs).scores.values()) == [(1.0, 0.0, 0.0)]
 
 
 def test_a_matrix_may_hold_runs_that_share_cases_with_the_base_alone(store):

@@ -3,7 +3,8 @@ from random import Random
 
 import pytest
 
-from agentv.app.compare.judging import corrected, judge, least_cases
+from agentv.app.compare.judging import corrected, judge
+from agentv.app.compare.measuring import least_cases
 from agentv.model.comparison import CaseKey, CaseOutcome, Pair, Question
 from agentv.stats.proportion import wilson_interval
 
@@ -40,11 +41,19 @@ def test_the_gain_is_the_mean_share_of_the_room_above_the_base_where_there_was_a
     assert judge(pairs((1.0, 1.0)), USUAL).gain is None
 
 
-@pytest.mark.parametrize(("after", "verdict"), [(0.7, "worse"), (1.0, "better")])
-def test_a_difference_in_every_case_is_shown(after, verdict):
+@pytest.mark.parametrize(("after", "verdict", "tested"), [(0.7, "worse", 2), (0.88, "better", 1)])
+def test_a_difference_in_every_case_is_shown(after, verdict, tested):
     found = judge(pairs(*((0.8 + number / 100, after + number / 200) for number in range(12))), USUAL)
-    assert found.verdict == verdict
-    assert found.p == 2 / 2**12
+    assert (found.verdict, found.tested) == (verdict, tested)
+    assert found.p == tested * 2 / 2**12
+
+
+@pytest.mark.parametrize(("drop", "cases"), [(0.3, 10), (0.09, 40), (1 / 3, 30)])
+def test_the_same_loss_in_every_case_is_shown(drop, cases):
+    assert judge(pairs(*[(1.0, 1.0 - drop)] * cases), USUAL).verdict == "worse"
+    twice = [pair(number, 1.0, 1.0 - drop, f"customer {number // 2}") for number in range(2 * cases)]
+    assert judge(twice, USUAL).verdict == "worse"
+    assert judge(pairs(*[(1.0, 1.0 - drop)] * 5), USUAL).verdict == "cannot tell"
 
 
 def test_the_same_scores_show_nothing_without_a_margin_and_equivalence_with_one():
@@ -81,16 +90,87 @@ def test_a_case_on_several_targets_is_one_cluster():
     assert judge([*both, *elsewhere], USUAL).clusters == 2
 
 
-def test_one_cluster_shows_nothing_and_its_interval_ends_where_scores_do():
-    found = judge([pair(number, 1.0, number / 10, "all") for number in range(8)], USUAL)
-    assert (found.interval, found.verdict) == ((-1.0, 1.0), "cannot tell")
+@pytest.mark.parametrize("clusters", [1, 2, 5])
+def test_of_fewer_than_six_clusters_there_is_no_interval_and_nothing_shown(clusters):
+    together = [pair(number, 1.0, number / 100, f"customer {number % clusters}") for number in range(20)]
+    found = judge(together, Question(alpha=0.5))
+    assert (found.interval, found.rate.interval, found.verdict, found.needed) == (None, None, "cannot tell", 6)
+    alone = judge([pair(number, 1.0, number / 100) for number in range(clusters)], Question(alpha=0.5))
+    assert (alone.interval, alone.verdict) == (None, "cannot tell")
+
+
+def test_what_counts_cases_one_by_one_is_left_out_where_they_hang_together():
+    lost = [pair(number, 1.0, 0.0 if number < 6 else 1.0, f"case {number // 2}") for number in range(40)]
+    found = judge(lost, USUAL)
+    assert (found.moves.broken, found.moves.flips_p, found.moves.win_interval, found.p) == (6, None, None, 0.25)
+    alone = judge([pair(number, 1.0, 0.0 if number < 6 else 1.0) for number in range(40)], USUAL)
+    assert (alone.moves.flips_p, alone.moves.win_interval is None) == (2 / 64, False)
+
+
+def gated(number, before, after, passed):
+    """A pair whose verdicts are not those of its scores: a gate fails one of them."""
+    statuses = ["passed" if one else "failed" for one in passed]
+    key = CaseKey("refunds", f"case-{number}", None, "gpt")
+    sides = [replace(outcome(score), status=status) for score, status in zip((before, after), statuses, strict=True)]
+    return Pair(key, key, *sides)
+
+
+def test_what_passes_less_often_is_worse_though_its_mean_score_is_higher():
+    # 20 cases: a gate that weighs little fails in all of them, 8 of which passed
+    leaking = [gated(number, 0.4 + number / 100, 0.6 + number / 90, (number < 8, False)) for number in range(20)]
+    found = judge(leaking, USUAL)
+    assert (found.verdict, found.shown_by, found.deciding.measure) == ("worse", ("pass rate",), "pass rate")
+    assert (found.delta > 0, found.rate.delta, found.rate.verdict) == (True, -0.4, "worse")
+    assert found.rate.p_of_claim == pytest.approx(2 / 2**8)  # the larger of two by Holm
+    other_way = [replace(one, before=one.after, after=one.before) for one in leaking]
+    assert (judge(other_way, USUAL).verdict, judge(other_way, USUAL).shown_by) == ("worse", ("mean score",))
+
+
+def test_what_is_shown_better_in_one_measure_and_in_the_other_not_at_all_is_better():
+    near = [gated(number, 0.5, 0.6 + number / 100, (False, number % 2)) for number in range(20)]
+    found = judge(near, USUAL)
+    assert (found.verdict, found.shown_by) == ("better", ("mean score", "pass rate"))
+    mixed = [gated(number, 0.5, 0.6 + number / 100, (number % 2, not number % 2)) for number in range(20)]
+    assert (judge(mixed, USUAL).verdict, judge(mixed, USUAL).shown_by) == ("better", ("mean score",))
+
+
+def test_two_measures_are_corrected_for_both_and_one_that_cannot_show_anything_is_not_counted():
+    six = [gated(number, 0.95, 0.85 + number / 100, (True, False)) for number in range(6)]
+    assert (judge(six, USUAL).verdict, judge(six, USUAL).tested, judge(six, USUAL).p) == ("cannot tell", 2, 4 / 64)
+    five = [gated(number, 0.95, 0.85 + number / 100, (True, number == 0)) for number in range(6)]
+    assert (judge(five, USUAL).verdict, judge(five, USUAL).tested, judge(five, USUAL).p) == ("worse", 1, 2 / 64)
+
+
+def test_scores_that_move_as_their_verdicts_do_are_one_measure():
+    found = judge(pairs(*[(1.0, 0.0)] * 6, *[(1.0, 1.0)] * 6), USUAL)
+    assert (found.verdict, found.rate, found.tested, found.p) == ("worse", None, 1, 2 / 64)
 
 
 def test_a_loss_within_the_margin_is_no_regression():
     small = pairs(*((0.90 + number / 1000, 0.88) for number in range(30)))
     assert judge(small, USUAL).verdict == "worse"
-    assert judge(small, Question(margin=0.05)).verdict == "equivalent"
-    assert judge(small, Question(margin=0.034)).verdict == "cannot tell"
+    assert judge(small, Question(margin=0.15)).verdict == "equivalent"
+    assert judge(small, Question(margin=0.05)).verdict == "cannot tell"  # of 30 cases, 12 % of others may be unlike all
+
+
+def test_what_nobody_saw_may_matter_more_than_the_margin():
+    rare = [(1.0, 1.0)] * 9 + [(1.0, 1.0 - 0.001)]
+    assert judge(pairs(*rare), Question(margin=0.02)).verdict == "cannot tell"
+    assert judge(pairs(*rare * 20), Question(margin=0.02)).verdict == "equivalent"
+    assert judge(pairs(*rare * 18), Question(margin=0.02)).verdict == "cannot tell"
+
+
+def test_where_samples_ended_early_everywhere_the_pass_rate_is_the_measure():
+    lost = pairs(*[(1.0, 0.0)] * 8)
+    early = [replace(one, before=replace(one.before, alpha=0.05)) for one in lost]
+    assert (judge(early, USUAL).shown_by, judge(early, USUAL).measure) == (("pass rate",), "pass rate")
+    assert judge([*early[1:], lost[0]], USUAL).measure == judge(lost, USUAL).measure == "mean score"
+
+
+def test_equivalent_needs_both_measures():
+    flips = [gated(number, 0.8, 0.8 - number / 10**6, (number % 2, not number % 2)) for number in range(200)]
+    found = judge(flips, Question(margin=0.05))
+    assert (found.verdict, found.rate.verdict, found.interval[0] > -0.05) == ("cannot tell", "cannot tell", True)
 
 
 def spread_around(delta, cases):
@@ -106,8 +186,15 @@ def test_a_claim_needs_the_test_beside_the_interval():
 
 
 def test_what_would_settle_it_is_counted_from_the_nearer_end_of_the_margin():
-    assert judge(spread_around(0.0, 20), Question(margin=0.05)).needed == 34
+    assert judge(spread_around(-0.03, 20), Question(margin=0.05)).needed == 207
     assert judge(spread_around(0.0, 20), USUAL).needed is None
+
+
+def test_of_a_difference_that_is_likely_chance_it_is_not_said_what_would_show_it():
+    assert (judge(spread_around(0.005, 20), USUAL).p > 0.5, judge(spread_around(0.005, 20), USUAL).needed) == (
+        True,
+        None,
+    )
 
 
 def test_the_share_of_wins_is_of_those_that_differ():
@@ -154,7 +241,7 @@ def test_where_nothing_differs_a_difference_is_seldom_claimed():
     assert sum(claim != "cannot tell" for claim in claims) <= 12  # 6 expected at most; more than 12 once in 100 tries
 
 
-@pytest.mark.parametrize(("alpha", "cases"), [(0.05, 6), (0.01, 8), (0.1, 5), (0.5, 2)])
+@pytest.mark.parametrize(("alpha", "cases"), [(0.05, 6), (0.01, 8), (0.001, 11), (0.5, 6)])
 def test_how_few_cases_can_show_anything(alpha, cases):
     assert least_cases(alpha) == cases
     assert 2 / 2**cases <= alpha

@@ -90,3 +90,37 @@ def test_a_pair_of_which_one_side_was_not_judged_is_left_out(base, candidate, fa
     found = match(run(key("a"), outcome=base), run(key("a"), outcome=candidate))
     assert found.pairs == ()
     assert getattr(found.left_out, fate) == (key("a"),)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "edited", "loss"),
+    [
+        (FAILED, False, "failed"),
+        (ERRORED, False, "errored"),
+        (SKIPPED, False, "skipped"),
+        (replace(FAILED, sha256="other"), False, "failed"),
+        (replace(FAILED, sha256="other"), True, "failed"),
+        (replace(ERRORED, sha256="other"), False, "errored"),
+    ],
+)
+def test_what_passed_and_does_not_pass_any_more_is_lost_whether_or_not_it_is_compared(candidate, edited, loss):
+    assert match(run(key("a")), run(key("a"), outcome=candidate), edited=edited).lost == {key("a"): loss}
+
+
+def test_what_passed_and_is_gone_is_lost_and_what_never_passed_is_not():
+    found = match({**run(key("a")), **run(key("b"), key("c"), outcome=FAILED)}, run(key("c"), key("d"), outcome=FAILED))
+    assert found.lost == {key("a"): "missing"}
+    assert match(run(key("a")), run(key("a"), outcome=replace(PASSED, sha256="other"))).lost == {}
+
+
+@pytest.mark.parametrize("until", [("base",), ("candidate",), ("base", "candidate")])
+def test_where_one_side_was_sampled_until_decided_verdicts_are_compared_and_not_means(until):
+    base, candidate = (replace(PASSED, score=score, samples=9) for score in (0.9, 0.7))
+    base = replace(base, alpha=0.05) if "base" in until else base
+    candidate = replace(candidate, alpha=0.05) if "candidate" in until else candidate
+    (pair,) = match(run(key("a"), outcome=base), run(key("a"), outcome=candidate)).pairs
+    assert (pair.before.score, pair.after.score, pair.delta) == (1.0, 1.0, 0.0)
+    (pair,) = match(run(key("a"), outcome=base), run(key("a"), outcome=replace(candidate, status="failed"))).pairs
+    assert pair.delta == -1.0
+    (plain,) = match(run(key("a"), outcome=replace(base, alpha=None)), run(key("a"), outcome=FAILED)).pairs
+    assert plain.before.score == 0.9
