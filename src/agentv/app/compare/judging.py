@@ -12,6 +12,7 @@ from math import ceil, fsum, sqrt
 from statistics import NormalDist, fmean
 
 from agentv.app.compare.measuring import Differences, least_cases, may_claim, measured, together
+from agentv.app.compare.settings import same_settings
 from agentv.model.comparison import (
     CaseOutcome,
     Judgement,
@@ -43,6 +44,8 @@ def judge(pairs: Sequence[Pair], question: Question) -> Judgement:
     measure: Measure = "pass rate" if all(pair.by_verdict for pair in pairs) else "mean score"
     scores = Differences(measure, [pair.delta for pair in pairs], clusters)
     score, rate, tested = _measures(scores, [pair.flip for pair in pairs], question)
+    if not all(same_settings(pair) for pair in pairs):
+        score, rate, tested = measured(scores, question), None, 1  # a lower bar makes failures pass, and shows nothing
     claim, p_of_claim, shown_by = _settled([score] if rate is None else [score, rate])
     gains = [pair.gain for pair in pairs if pair.gain is not None]
     detectable = _detectable(scores, score, question.alpha)

@@ -29,6 +29,11 @@ def setting_notes(pairs: Sequence[Pair]) -> Iterator[str]:
         )
 
 
+def same_settings(pair: Pair) -> bool:
+    """Whether both runs judged and sampled the case alike, so that its verdicts can be compared."""
+    return all(of(pair.before) == of(pair.after) for of in _SETTINGS.values())
+
+
 def _threshold(case: CaseOutcome) -> str:
     return f"{case.threshold:g}"
 

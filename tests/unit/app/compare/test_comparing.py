@@ -208,6 +208,7 @@ def test_a_lower_pass_mark_is_told(store):
     low = [replace(one, status="passed", trial=replace(one.trial, threshold=0.5)) for one in scoring(half)]
     found = compared(store("base", scoring(half)), store("other", low))
     assert found.notes == ("the pass mark differs: 0.8 → 0.5 in 8 of 8 cases, which by itself may move the pass rate",)
+    assert (found.whole.verdict, found.whole.rate) == ("cannot tell", None)  # all pass now, and no answer is better
 
 
 def test_three_runs_are_compared_each_with_each(runs, store):
