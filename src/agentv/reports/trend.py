@@ -122,7 +122,10 @@ def _left_out(context: Context) -> Iterator[str]:
     for count, why in (
         (context.passed_over, "still being written, cut short or without a verdict"),
         (context.not_new, "of answers that were there before (--regrade, --replay, --cache): nothing was asked anew"),
-        (context.ended_early, "of samples that ended as soon as a case was decided: their mean scores are not true"),
+        (
+            context.ended_early,
+            "of samples that ended as soon as a case was decided: their mean scores lie off the truth",
+        ),
     ):
         if count:
             yield f"note: {plural(count, 'run')} passed over, {why}"

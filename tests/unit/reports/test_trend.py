@@ -60,7 +60,7 @@ def test_the_slope_and_what_it_shows():
             trend(0.5, context=Context(ended_early=1)),
             (
                 "note: 1 run passed over, of samples that ended as soon as a case was decided: "
-                "their mean scores are not true"
+                "their mean scores lie off the truth"
             ),
         ),
         (
