@@ -17,6 +17,7 @@ from agentv.stats.flakiness import mean_disagreement
 from agentv.stats.holm import adjusted
 from agentv.stats.paired import bca_interval, mcnemar_exact, permutation_test
 from agentv.stats.proportion import wilson_interval
+from agentv.stats.series import error_of_rate
 from agentv.stats.trend import least_squares, theil_sen
 from agentv.stats.winloss import WinLoss
 
@@ -61,7 +62,7 @@ def intervals() -> Iterator[tuple[str, Callable[[Chance], tuple[float, Interval]
         yield f"wins less losses, Tango: {count} cases, 30 % won, 20 % lost", tango(count, 0.3, 0.2)
     for count in (20, 100):
         yield f"mean disagreement: {count} cases of 5 samples", flaky(count)
-    for count in (5, 10, 20):
+    for count in (3, 5, 10, 20):
         yield f"slope, least squares: {count} runs of 100 cases", slope(count, robust=False)
         yield f"slope, Theil-Sen: {count} runs of 100 cases", slope(count, robust=True)
 
@@ -144,7 +145,8 @@ def slope(count: int, *, robust: bool) -> Callable[[Chance], tuple[float, Interv
 
     def draw(chance: Chance) -> tuple[float, Interval]:
         rates = (chance.binomial(100, 0.7 + 0.005 * np.arange(count)) / 100).tolist()
-        line = theil_sen(rates) if robust else least_squares(rates)
+        errors = [error_of_rate(rate, 100) for rate in rates]
+        line = theil_sen(rates, errors=errors) if robust else least_squares(rates, errors=errors)
         return 0.005, (line.low, line.high)
 
     return draw

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from agentv.errors import UsageError
 from agentv.model.trial import TrialResult
@@ -11,10 +12,14 @@ from agentv.stats.classification import Measured
 from agentv.stats.clustered import MeanInterval, mean_interval
 from agentv.stats.flakiness import mean_disagreement
 from agentv.stats.planning import LEAST_CASES, USUAL_CASES, Assumed, Plan
+from agentv.stats.proportion import USUAL
+from agentv.stats.unseen import alike_interval
 from agentv.stats.variance import Noise, split
 
-SURE = 0.01
-"""How near an assumed pass rate may come to 0 and 1: at the ends there would be no noise at all."""
+BOUNDS = (0.0, 1.0)
+"""Of a score."""
+NO_WIDTH = 1e-9
+"""Of an interval: less is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +28,7 @@ class PlanAsked:
 
     Attributes:
         earlier: a run that the rate and its spread are taken from: an id, a directory, or `last`.
-        detect: the difference of pass rates that matters.
+        detect: the drop of the pass rate that matters.
     """
 
     cases: int | None = None
@@ -42,8 +47,10 @@ class Pilot:
     """What an earlier run tells.
 
     Attributes:
-        cases: with a judged sample, each on one target.
-        repeat: the most samples that one of them had.
+        cases: with a judged sample. Those of a conversation are one, and so is a case on several targets or prompts:
+            `compare` counts them as one.
+        repeat: the most samples that a case had on one target.
+        passed, judged: trials; where none passed, or all, the rate is not planned with.
         mean: of the scores of its trials; samples of a case are one cluster.
         disagreement: the chance that two samples of a case disagree; None where no case had two.
         verdicts, scores: where their noise comes from. The scores are those of single votes where a judge gave several.
@@ -52,11 +59,33 @@ class Pilot:
     run_id: str
     cases: int
     repeat: int
-    rate: float
+    passed: int
+    judged: int
     mean: MeanInterval
     disagreement: Measured | None
     verdicts: Noise
     scores: Noise
+
+    @property
+    def rate(self) -> float | None:
+        """The share that passed; None where all did, or none: cases cannot show that there is no noise."""
+        return self.passed / self.judged if 0 < self.passed < self.judged else None
+
+    @property
+    def nearest_rate(self) -> float:
+        """Where all passed, or none, what to assume: as if half of one more case had ended otherwise."""
+        return (self.cases + 0.5) / (self.cases + 1) if self.passed else 0.5 / (self.cases + 1)
+
+    @property
+    def alike(self) -> float | None:
+        """How much of the variance of verdicts lies between the cases; None where the run does not tell."""
+        between, within = self.verdicts.cases, self.verdicts.target
+        if between is None or within is None or between + within == 0:
+            return None
+        return between / (between + within)
+
+
+Source = Literal["given", "run", "assumed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +94,15 @@ class Planned:
 
     Attributes:
         cases_given: someone said how many cases there will be; else they are the pilot's, or a usual number.
+        rate_from, alike_from: where the pass rate, and the part of its variance between cases, come from.
     """
 
     plan: Plan
     detect: float | None
     pilot: Pilot | None
     cases_given: bool
+    rate_from: Source
+    alike_from: Source
 
 
 def plan(asked: PlanAsked) -> Planned:
@@ -82,26 +114,34 @@ def plan(asked: PlanAsked) -> Planned:
     """
     _check(asked)
     pilot = None if asked.earlier is None else _pilot(asked.earlier)
-    assumed = Assumed(alpha=asked.alpha, power=asked.power)
-    if pilot is not None:
-        assumed = replace(assumed, rate=min(max(pilot.rate, SURE), 1 - SURE), alike=_alike(pilot.verdicts, assumed))
-    given = {name: getattr(asked, name) for name in ("rate", "alike", "shared") if getattr(asked, name) is not None}
-    assumed = replace(assumed, **given)
-    if asked.detect is not None and asked.detect > max(assumed.rate, 1 - assumed.rate):
+    usual = Assumed()
+    guessed = usual.rate if pilot is None or pilot.rate is not None else pilot.nearest_rate
+    rate, rate_from = _first(asked.rate, pilot.rate if pilot else None, guessed)
+    alike, alike_from = _first(asked.alike, pilot.alike if pilot else None, usual.alike)
+    shared = usual.shared if asked.shared is None else asked.shared
+    if asked.detect is not None and asked.detect > rate:
         raise UsageError(
-            f"--detect {asked.detect:g}: a pass rate of {assumed.rate:g} cannot change by so much",
-            f"at most by {max(assumed.rate, 1 - assumed.rate):g}; --rate says what pass rate is expected",
+            f"--detect {asked.detect:g}: a pass rate of {rate:g} cannot drop by so much",
+            f"at most by {rate:g}; of a rise, --rate is the rate after it: it is seen as often as a drop from there",
         )
     cases = asked.cases or (pilot.cases if pilot else USUAL_CASES)
     repeat = asked.repeat or (pilot.repeat if pilot else 1)
-    planned = Plan(max(cases, LEAST_CASES), repeat, assumed)
-    return Planned(planned, asked.detect, pilot, asked.cases is not None or pilot is not None)
+    planned = Plan(cases, repeat, Assumed(rate, alike, shared, asked.alpha, asked.power))
+    sized = asked.cases is not None or pilot is not None
+    return Planned(planned, asked.detect, pilot, sized, rate_from, alike_from)
+
+
+def _first(given: float | None, found: float | None, guessed: float) -> tuple[float, Source]:
+    """What a person says goes before what a run shows, and that before a guess."""
+    if given is not None:
+        return given, "given"
+    return (guessed, "assumed") if found is None else (found, "run")
 
 
 def _check(asked: PlanAsked) -> None:
     if asked.detect is not None and not 0 < asked.detect < 1:
         near = f"did you mean {asked.detect / 100:g}?" if 1 < asked.detect < 100 else "such as 0.05, five points in 100"
-        raise UsageError(f"--detect {asked.detect:g}: a difference of pass rates lies between 0 and 1", near)
+        raise UsageError(f"--detect {asked.detect:g}: a drop of the pass rate lies between 0 and 1", near)
     if asked.cases is not None and asked.cases < LEAST_CASES:
         raise UsageError(f"--cases {asked.cases}: a comparison needs {LEAST_CASES} cases at least")
     for name, share in (("rate", asked.rate), ("alpha", asked.alpha), ("power", asked.power)):
@@ -111,33 +151,49 @@ def _check(asked: PlanAsked) -> None:
         raise UsageError(f"--power {asked.power:g}: it lies above --alpha, which is {asked.alpha:g}")
 
 
-def _alike(verdicts: Noise, assumed: Assumed) -> float:
-    """How much of the variance lies between the cases; the usual guess where no case had two samples."""
-    if verdicts.cases is None or verdicts.target is None or verdicts.cases + verdicts.target == 0:
-        return assumed.alike
-    return verdicts.cases / (verdicts.cases + verdicts.target)
-
-
 def _pilot(named: str) -> Pilot:
     from agentv.app.results.stored import open_run
 
     run = open_run(named, doing="plan from")
-    judged = [_Judged.of(result) for result in run.results() if result.status in ("passed", "failed")]
-    if not judged:
-        raise UsageError(f"nothing can be planned from {run.run_id}: no trial of it was judged")
-    verdicts = split((one.case, one.sample, float(one.passed)) for one in judged)
+    judged = []
+    for result in run.results():
+        _refuse_early_ends(result, run.run_id)
+        if result.status in ("passed", "failed"):
+            judged.append(_Judged.of(result))
+    clusters = [one.cluster for one in judged]
+    if (cases := len(set(clusters))) < LEAST_CASES:
+        found = "no trial of it was judged" if not judged else "it has one case, which does not tell how cases differ"
+        raise UsageError(f"nothing can be planned from {run.run_id}: {found}", "take a run of two cases at least")
     votes = [vote for one in judged for vote in one.votes] or [(one.case, one.sample, one.score) for one in judged]
-    cases, trials, _ = verdicts.counts
     return Pilot(
         run_id=run.run_id,
         cases=cases,
         repeat=max(one.sample for one in judged),
-        rate=sum(one.passed for one in judged) / trials,
-        mean=mean_interval([one.score for one in judged], [one.case for one in judged], bounds=(0.0, 1.0)),
+        passed=sum(one.passed for one in judged),
+        judged=len(judged),
+        mean=_mean([one.score for one in judged], clusters),
         disagreement=mean_disagreement(_counted(judged)),
-        verdicts=verdicts,
+        verdicts=split((one.case, one.sample, float(one.passed)) for one in judged),
         scores=split(votes),
     )
+
+
+def _refuse_early_ends(result: TrialResult, run_id: str) -> None:
+    """Samples that end as soon as they look good, or bad, have a mean that lies off the truth."""
+    if result.trial.alpha is not None and result.trial.repeat > 1:
+        raise UsageError(
+            f"nothing can be planned from {run_id}: its samples ended as soon as a case was decided (until: decided),"
+            " so that its rates and their noise lie off the truth",
+            "take a run with a fixed repeat",
+        )
+
+
+def _mean(scores: Sequence[float], clusters: Sequence[Hashable]) -> MeanInterval:
+    """With an interval that has a width where all cases have one mean too: spread that did not show is not none."""
+    found = mean_interval(scores, clusters, bounds=BOUNDS)
+    if found.high - found.low > NO_WIDTH:
+        return found
+    return MeanInterval(found.mean, *alike_interval(found.mean, found.clusters, USUAL, BOUNDS), found.clusters)
 
 
 def _counted(judged: Iterable[_Judged]) -> list[tuple[int, int]]:
@@ -158,6 +214,7 @@ class _Judged:
     """Of a judged trial what its noise is reckoned from; a million of them fit."""
 
     case: tuple[object, ...]
+    cluster: tuple[object, ...]
     sample: int
     passed: bool
     score: float
@@ -167,8 +224,9 @@ class _Judged:
     def of(cls, result: TrialResult) -> _Judged:
         trial = result.trial
         case = (trial.suite.path, trial.suite.name, trial.case.id, trial.case.prompt_id, trial.target.name)
+        cluster = (trial.suite.path, trial.suite.name, trial.case.conversation_id or trial.case.id)
         votes = tuple(_votes(result, case))
-        return cls(case, trial.sample, result.status == "passed", result.score or 0.0, votes)
+        return cls(case, cluster, trial.sample, result.status == "passed", result.score or 0.0, votes)
 
 
 def _votes(result: TrialResult, case: tuple[object, ...]) -> Iterator[Vote]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,16 @@ from agentv.errors import StoreError, UsageError
 from agentv.spec.files import repository_root, shown
 from agentv.spec.nearest import did_you_mean
 from agentv.stats.proportion import wilson_interval
-from agentv.stats.series import Measure, Point, Trend
-from agentv.store.directory import RUN, SUMMARY, is_being_written, read_document, results_directory
+from agentv.stats.series import Change, Context, Measure, Point, Trend, error_of_mean, error_of_rate
+from agentv.store.asked import Asked, read_asked
+from agentv.store.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
 
 
 def trend(suite: str | None, last: int, measure: Measure) -> Trend:
     """The last runs of a suite, out of those of the working directory's repository, and how they moved.
 
-    Runs that are still being written, were killed, or judged nothing are passed over and counted.
+    Runs that are still being written, were killed, or judged nothing are passed over and counted; so are those whose
+    answers were there before, and of mean scores those whose samples ended early.
 
     Args:
         suite: its name; None: the only one that there is.
@@ -27,7 +30,7 @@ def trend(suite: str | None, last: int, measure: Measure) -> Trend:
 
     Raises:
         UsageError: there is no run of the suite, or it must be named.
-        StoreError: the summary of a run cannot be read.
+        StoreError: the files of a run cannot be read.
     """
     results = results_directory(Path(repository_root(str(Path.cwd()))))
     runs = _Runs(results)
@@ -35,7 +38,8 @@ def trend(suite: str | None, last: int, measure: Measure) -> Trend:
     found = list(islice(runs.points(name, measure), last))
     if not found:
         raise _nothing(runs, name, results)
-    return Trend.of(name, measure, list(reversed(found)), runs.passed_over)
+    context = Context(runs.passed_over, runs.not_new, runs.ended_early, tuple(reversed(runs.changes)))
+    return Trend.of(name, measure, list(reversed(found)), context)
 
 
 class _Runs:
@@ -43,12 +47,19 @@ class _Runs:
 
     Attributes:
         passed_over: runs that were met and have nothing to say.
+        not_new: those whose answers were another run's, or a cassette's.
+        ended_early: those whose samples ended as soon as a case was decided.
+        changes: from each run to the one before it, the newest first.
     """
 
     def __init__(self, results: Path) -> None:
         found = (path for path in results.iterdir() if (path / RUN).is_file()) if results.is_dir() else ()
         self._paths = sorted(found, key=_begun, reverse=True)
-        self.passed_over = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self.passed_over = self.not_new = self.ended_early = 0
+        self.changes: list[Change] = []
 
     def suites(self) -> set[str]:
         """The names of all suites."""
@@ -56,16 +67,24 @@ class _Runs:
 
     def points(self, suite: str, measure: Measure) -> Iterator[Point]:
         """What each run of a suite came to."""
-        self.passed_over = 0
+        self._begin()
+        newer: _Run | None = None
         for path, summary in self._summaries():
             group = _groups(summary).get(suite)
             if group is None:
                 continue
-            point = _point(path.name, group, measure)
-            if point is None:
+            run = _Run.of(path, suite)
+            if run.is_not_new:
+                self.not_new += 1
+            elif run.asked.ends_early and measure == "mean score":
+                self.ended_early += 1
+            elif (point := _point(run, group, measure)) is None:
                 self.passed_over += 1
             else:
+                if newer is not None and (change := newer.change_from(run)) != Change(newer.run_id):
+                    self.changes.append(change)
                 yield point
+                newer = run
 
     def _summaries(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         for path in self._paths:
@@ -86,7 +105,48 @@ def _groups(summary: Mapping[str, Any]) -> Mapping[str, Any]:
     return groups if isinstance(groups, Mapping) else {}
 
 
-def _point(run_id: str, group: Mapping[str, Any], measure: Measure) -> Point | None:
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What is asked of a suite in one run.
+
+    Attributes:
+        is_not_new: its answers were another run's, or a cassette's.
+        targets: how they are set up, as `run.json` has it, and how they are named.
+    """
+
+    run_id: str
+    asked: Asked
+    is_not_new: bool
+    targets: tuple[object, ...]
+
+    @classmethod
+    def of(cls, path: Path, suite: str) -> _Run:
+        """Of a run's directory."""
+        record, asked = read_document(path / RUN), read_asked(path / INDEX).get(suite, Asked())
+        settings = record.get("settings")
+        said = settings if isinstance(settings, Mapping) else {}
+        copies = said.get("regrade") or said.get("replay") or (said.get("cache") and asked.hashes and asked.is_reused)
+        targets = (_targets(record, suite), frozenset(asked.targets))
+        return cls(path.name, asked, bool(copies), targets)
+
+    def change_from(self, before: _Run) -> Change:
+        """What is not as it was; nothing where either has no rows."""
+        then, now = before.asked.hashes, self.asked.hashes
+        if not then or not now:
+            return Change(self.run_id)
+        both = then.keys() & now.keys()
+        edited = sum(then[case] != now[case] for case in both)
+        other = self.targets != before.targets
+        return Change(self.run_id, edited, len(now) - len(both), len(then) - len(both), other)
+
+
+def _targets(record: Mapping[str, Any], suite: str) -> object:
+    suites = record.get("suites")
+    found = suites if isinstance(suites, list) else []
+    return [one.get("targets") for one in found if isinstance(one, Mapping) and one.get("name") == suite]
+
+
+def _point(run: _Run, group: Mapping[str, Any], measure: Measure) -> Point | None:
     """None where nothing was judged."""
     try:
         cases = group["cases"]
@@ -94,10 +154,14 @@ def _point(run_id: str, group: Mapping[str, Any], measure: Measure) -> Point | N
         value = group["pass_rate" if measure == "pass rate" else "mean_score"]
         if value is None or not judged:
             return None
+        means = run.asked.means
+        if measure == "mean score" and means:
+            return Point(run.run_id, float(value), None, judged, total, error_of_mean(means))
+        error = error_of_rate(float(value), min(judged, len(means) or judged))
         interval = wilson_interval(passed, judged) if measure == "pass rate" else None
-        return Point(run_id, float(value), interval, judged, total)
-    except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{run_id}: its {SUMMARY} is not one of agentv's: {error}") from error
+        return Point(run.run_id, float(value), interval, judged, total, error)
+    except (KeyError, TypeError, ValueError) as failure:
+        raise StoreError(f"{run.run_id}: its {SUMMARY} is not one of agentv's: {failure}") from failure
 
 
 def _only_suite(runs: _Runs, results: Path) -> str:
@@ -111,8 +175,12 @@ def _only_suite(runs: _Runs, results: Path) -> str:
 
 def _nothing(runs: _Runs, suite: str | None, results: Path) -> UsageError:
     of = "" if suite is None else f" of suite '{suite}'"
-    over = (
-        f" ({runs.passed_over} are still being written, were cut short or judged nothing)" if runs.passed_over else ""
-    )
+    whys = {
+        "still being written, cut short or without a verdict": runs.passed_over,
+        "of answers that were there before": runs.not_new,
+        "of samples that ended early": runs.ended_early,
+    }
+    over = "; ".join(f"{count} {why}" for why, count in whys.items() if count)
+    over = f" ({over})" if over else ""
     near = "" if suite is None else did_you_mean(suite, runs.suites())
     return UsageError(f"no run{of} in {shown(str(results))} can be used{over}", near or None)

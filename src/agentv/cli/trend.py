@@ -19,8 +19,9 @@ from agentv.errors import ExitStatus
 def command(*, suite: str | None, last: int, score: bool, as_json: bool) -> int:
     """Draw how a suite's pass rate moved over its last runs, and say if it rises or falls.
 
-    The slope has an interval: where it holds 0, no trend is shown. The line that is drawn is that of Theil and Sen,
-    which one odd run does not bend. Runs are those under .agentv/results.
+    The slope has an interval, no narrower than the noise of so many cases makes it: where it holds 0, no trend is
+    shown. The line that is drawn is that of Theil and Sen, which one odd run does not bend; both lines must agree. Runs
+    are those under .agentv/results that asked their target; changes of cases and targets between them are noted.
 
     Exit status 2 if there is no run of the suite.
     """

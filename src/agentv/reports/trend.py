@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from math import isfinite
 
 from agentv.model.values import Json
 from agentv.reports.text import one_line, percent
 from agentv.reports.totals import plural
-from agentv.stats.series import Point, Trend
+from agentv.stats.series import Change, Context, Point, Trend
 from agentv.stats.trend import Line
 
 HEIGHT = 12
@@ -19,6 +19,8 @@ MARGIN = 9
 WIDEST_STEP = 8
 FEW = 10
 """Runs below which only steep trends can be shown."""
+CHANGES = 5
+"""Told one by one; the others are counted."""
 FLAT = 0.05
 """How far the axis reaches around runs that are all alike."""
 
@@ -51,7 +53,10 @@ def trend_json(trend: Trend) -> str:
         "direction": trend.direction,
         "least_squares": _line_json(trend.least_squares),
         "theil_sen": _line_json(trend.theil_sen),
-        "passed_over": trend.passed_over,
+        "passed_over": trend.context.passed_over,
+        "not_new": trend.context.not_new,
+        "ended_early": trend.context.ended_early,
+        "changes": [asdict(change) for change in trend.context.changes],
         "runs": [asdict(point) for point in trend.points],
     }
     return json.dumps(shown, indent=2)
@@ -72,7 +77,9 @@ def _slopes(trend: Trend) -> Iterator[str]:
     if trend.direction in ("rises", "falls"):
         yield f"The {trend.measure} {trend.direction}."
     elif trend.direction == "no trend is shown":
-        yield "No trend is shown: the interval of the slope holds 0."
+        yield "No trend is shown: the intervals of both slopes hold 0."
+    elif trend.direction == "cannot tell":
+        yield "Cannot tell: the intervals of the two slopes do not lie on the same side of 0."
 
 
 def _slope(line: Line) -> str:
@@ -92,11 +99,36 @@ def _notes(trend: Trend) -> Iterator[str]:
         yield f"note: the runs had from {sizes[0]} to {sizes[-1]} cases; part of what moved may be the cases"
     if unjudged := sum(point.judged < point.total for point in trend.points):
         yield f"note: in {plural(unjudged, 'run')} cases errored or were not run; they are in no rate"
-    if trend.passed_over:
-        told = "is still being written, was cut short or judged nothing"
-        if trend.passed_over > 1:
-            told = "are still being written, were cut short or judged nothing"
-        yield f"note: {plural(trend.passed_over, 'run')} passed over, which {told}"
+    yield from _changes(trend.context.changes)
+    yield from _left_out(trend.context)
+
+
+def _changes(changes: Sequence[Change]) -> Iterator[str]:
+    """The newest, for they weigh most; the others are counted."""
+    for change in changes[-CHANGES:]:
+        parts = [
+            f"{plural(change.edited, 'case')} edited" if change.edited else "",
+            f"{change.added} new" if change.added else "",
+            f"{change.gone} gone" if change.gone else "",
+            "asks another target" if change.targets else "",
+        ]
+        told = ", ".join(part for part in parts if part)
+        yield f"note: {one_line(change.run_id)} is not as the run before it: {told}; part of what moved may be that"
+    if len(changes) > CHANGES:
+        yield f"note: {plural(len(changes) - CHANGES, 'more change')} before these"
+
+
+def _left_out(context: Context) -> Iterator[str]:
+    for count, why in (
+        (context.passed_over, "still being written, cut short or without a verdict"),
+        (context.not_new, "of answers that were there before (--regrade, --replay, --cache): nothing was asked anew"),
+        (
+            context.ended_early,
+            "of samples that ended as soon as a case was decided: their mean scores lie off the truth",
+        ),
+    ):
+        if count:
+            yield f"note: {plural(count, 'run')} passed over, {why}"
 
 
 def _drawing(trend: Trend, width: int) -> Iterator[str]:

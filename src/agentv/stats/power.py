@@ -1,63 +1,165 @@
 """What a planned comparison of two runs can show, and what it cannot.
 
-Two runs of the same cases are compared by the mean of their differences, a paired t test. How sure that mean is hangs
-on two variances: how far the cases differ in what the two runs truly make of them, which only more cases help against,
-and how far the samples of one case differ, which more repeats help against too.
+`compare` calls a run worse where a permutation test of the signs of the cases' differences finds so much too rarely,
+and an interval of their mean leaves 0 out. Of verdicts the first is McNemar's exact test, whose power can be counted
+out; of means of several samples it comes near to a paired t test, unless the cases are few.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from math import isnan, sqrt
+from math import ceil, isnan, log2, sqrt
+from typing import TYPE_CHECKING
 
-STEPS = 100
-MOST_CASES = 100_000_000
-"""More are never advised: nobody runs them."""
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+COUNTED = 5000
+"""Changed cases up to which McNemar's test is counted out; the t test tells no other power above."""
+REHEARSED = 30
+"""Cases up to which several samples of each are rehearsed: there a t test promises too much."""
+TAIL = 9
+"""Standard deviations of the number of changed cases beyond which nothing is left."""
+
+
+def fewest_cases(alpha: float) -> int:
+    """How many cases it takes until one way of putting signs is rarer than alpha: six at 0.05."""
+    return ceil(1 - log2(alpha))
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """Where the differences of two runs come from, in variances of a score of 0..1.
+class Drop:
+    """Two runs, of which the second passes less often.
+
+    One verdict of a run with the pass rate P has the variance P · (1 − P). A part of it, `alike` (the intraclass
+    correlation), lies between the cases: some are hard, some easy. The rest lies within them. Of the hardness of a case
+    a part, `shared`, is the same for both runs.
+
+    Source: E. Miller, "Adding error bars to evals" (2024), arXiv:2411.00640, sections 3 and 5; here each run has the
+    variance of its own rate, which of a drop from 95 % to 85 % is more than twice that of the first.
 
     Attributes:
-        between: ω², of the true difference of a case.
-        within: σ² of one run, of the samples of a case around its own mean.
-    """
-
-    between: float
-    within: float
-
-    def of_case(self, repeat: int) -> float:
-        """The variance of a case's difference where each run samples it so often: ω² + 2σ² / repeat."""
-        return self.between + 2 * self.within / repeat
-
-
-def spread_of_rate(rate: float, *, alike: float = 0.5, shared: float = 0.5) -> Spread:
-    """The spread of pass rates around `rate`, when nothing else is known.
-
-    One verdict has the variance rate · (1 − rate). A part of it, `alike` (the intraclass correlation), lies between the
-    cases: some are hard, some easy. The rest lies within them. Of the hardness of a case a part, `shared`, is the same
-    for both runs and falls out of the difference.
-
-    Source: E. Miller, "Adding error bars to evals" (2024), arXiv:2411.00640, sections 3 and 5, where the variance of
-    the cases' means is alike · rate · (1 − rate), and the covariance of two runs a `shared` part of it.
-
-    Args:
-        rate: the expected share of passes, inside 0..1.
+        rate: the share of passes before, above 0 and up to 1.
+        difference: how much lower it is after, above 0 and up to `rate`.
         alike: how much of the variance lies between cases: 0 where all are equally hard, 1 where samples agree.
-        shared: the correlation of the two runs' true rates over the cases.
+        shared: how much of what makes a case hard is so in both runs.
 
     Raises:
         ValueError: one of them is out of range.
     """
-    if not 0 < rate < 1 or not 0 <= alike <= 1 or not 0 <= shared <= 1:
-        raise ValueError(f"no spread: rate {rate}, alike {alike}, shared {shared}")
-    whole = rate * (1 - rate)
-    return Spread(2 * whole * alike * (1 - shared), whole * (1 - alike))
+
+    rate: float
+    difference: float
+    alike: float = 0.5
+    shared: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 < self.difference <= self.rate <= 1 or not 0 <= self.alike <= 1 or not 0 <= self.shared <= 1:
+            raise ValueError(f"no drop: {self}")
+
+    @property
+    def after(self) -> float:
+        """The share of passes after."""
+        return max(0.0, self.rate - self.difference)
+
+    @property
+    def covariance(self) -> float:
+        """Of the true rates of a case in the two runs, were hardness all shared, times how much is.
+
+        Rates that differ cannot go together wholly. Where samples agree they go together as far as after · (1 − rate),
+        where cases hardly differ as far as the two deviations allow; between the two it is their geometric mean, by
+        how much is alike, which is a little below what beta distributions come to.
+        """
+        most, apart = self.after * (1 - self.rate), sqrt(self._variances[0] * self._variances[1])
+        return float(self.shared * self.alike * most**self.alike * apart ** (1 - self.alike))
+
+    @property
+    def losses(self) -> float:
+        """The chance that a case, sampled once, passes before and fails after."""
+        return max(0.0, self.rate * (1 - self.after) - self.covariance)
+
+    @property
+    def wins(self) -> float:
+        """The chance that a case, sampled once, fails before and passes after."""
+        return max(0.0, self.losses - self.difference)
+
+    def variance(self, repeat: int) -> float:
+        """Of a case's difference, where each run samples it so often."""
+        verdicts = sum(self._variances)
+        return self.alike * verdicts - 2 * self.covariance + (1 - self.alike) * verdicts / repeat
+
+    @property
+    def _variances(self) -> tuple[float, float]:
+        return self.rate * (1 - self.rate), self.after * (1 - self.after)
 
 
-def power(cases: int, difference: float, deviation: float, alpha: float = 0.05) -> float:
+def chance_shown(cases: int, repeat: int, drop: Drop, alpha: float = 0.05) -> float:
+    """How often `compare` calls the second of two runs worse, 0..1.
+
+    Args:
+        cases: that both runs have; below `fewest_cases` nothing is ever shown.
+        repeat: samples of each case in each run, at least 1.
+        drop: what is truly so.
+        alpha: how often a difference may be seen where there is none, inside 0..1.
+    """
+    if cases < fewest_cases(alpha):
+        return 0.0
+    verdicts = repeat == 1 or drop.alike == 1
+    if verdicts and cases * (drop.losses + drop.wins) <= COUNTED:
+        return mcnemar_power(cases, drop.losses, drop.wins, alpha)
+    if cases <= REHEARSED:
+        from agentv.stats.rehearsal import rehearsed_power  # it imports this one
+
+        return rehearsed_power(cases, repeat, drop, alpha)
+    return t_power(cases, drop.difference, sqrt(max(0.0, drop.variance(repeat))), alpha)
+
+
+def mcnemar_power(cases: int, losses: float, wins: float, alpha: float = 0.05) -> float:
+    """The chance that McNemar's exact test, two-sided, shows that more cases are lost than won.
+
+    Counted out over how many cases change, and how many of those are lost.
+
+    Source: J. M. Lachin, "Power and sample size evaluation for the McNemar test with application to matched
+    case-control studies", Statistics in Medicine 11 (1992), 1239–1251, section 3, the unconditional exact power.
+
+    Args:
+        cases: pairs, at least 1.
+        losses: the chance of a pair to be lost.
+        wins: that of a pair to be won; together they are above 0 and up to 1.
+        alpha: as the test has it, inside 0..1.
+
+    Raises:
+        ValueError: one of them is out of range.
+    """
+    import numpy as np
+    from scipy import special
+
+    changing = min(1.0, losses + wins)
+    if cases < 1 or min(losses, wins) < 0 or changing == 0 or losses + wins > 1 + 1e-9 or not 0 < alpha < 1:
+        raise ValueError(f"no power: {cases} cases, losses {losses}, wins {wins}, alpha {alpha}")
+    reach = TAIL * sqrt(cases * changing * (1 - changing)) + TAIL
+    middle = cases * changing
+    changed = np.arange(max(1, int(middle - reach)), min(cases, ceil(middle + reach)) + 1)
+    upper = special.bdtr(changed, cases, changing) - special.bdtr(changed - 1, cases, changing)
+    fewest = changed - _most_spared(changed, alpha)
+    shown = special.bdtrc(fewest - 1, changed, losses / (losses + wins))
+    return float(min(1.0, np.sum(np.where(fewest <= changed, upper * shown, 0.0))))
+
+
+def _most_spared(changed: NDArray[np.int64], alpha: float) -> NDArray[np.int64]:
+    """Of so many changed cases, how many may have changed the other way; −1 where none may."""
+    import numpy as np
+    from scipy import special
+
+    usual = changed / 2 + special.ndtri(alpha / 2) * np.sqrt(changed) / 2  # the normal one is less than 2 off
+    spared: NDArray[np.int64] = np.clip(np.floor(usual).astype(np.int64) + 2, -1, changed)
+    while (over := (spared >= 0) & (2 * special.bdtr(np.maximum(spared, 0), changed, 0.5) > alpha)).any():
+        spared -= over
+    return spared
+
+
+def t_power(cases: int, difference: float, deviation: float, alpha: float = 0.05) -> float:
     """The chance that a two-sided paired t test shows the difference, and on its own side.
 
     R: `power.t.test(n = cases, delta = difference, sd = deviation, sig.level = alpha, type = "paired")$power`.
@@ -83,47 +185,3 @@ def power(cases: int, difference: float, deviation: float, alpha: float = 0.05) 
     needed = stdtrit(cases - 1, 1 - alpha / 2)
     found = 1 - float(nctdtr(cases - 1, sqrt(cases) * difference / deviation, needed))
     return 1.0 if isnan(found) else found  # so far out that the distribution has no number left
-
-
-def detectable(cases: int, deviation: float, wanted: float = 0.8, alpha: float = 0.05) -> float:
-    """The minimum detectable effect: the least difference that is shown with the power `wanted`.
-
-    R: `power.t.test(n = cases, power = wanted, sd = deviation, sig.level = alpha, type = "paired")$delta`.
-
-    Raises:
-        ValueError: as `power`, or the wanted power is not above alpha / 2 and below 1.
-    """
-    if not alpha / 2 < wanted < 1:
-        raise ValueError(f"no power: {wanted}")
-    if deviation == 0:
-        return 0.0
-    reach = deviation
-    while power(cases, reach, deviation, alpha) < wanted:
-        reach *= 2
-    return _least(lambda effect: power(cases, effect, deviation, alpha) >= wanted, 0.0, reach)
-
-
-def cases_needed(difference: float, deviation: float, wanted: float = 0.8, alpha: float = 0.05) -> int | None:
-    """How many cases show the difference with the power wanted; None where it is more than anybody runs.
-
-    R: `ceiling(power.t.test(power = wanted, delta = difference, sd = deviation, sig.level = alpha, type =
-    "paired")$n)`.
-    """
-    low, high = 1, 2
-    while power(high, difference, deviation, alpha) < wanted:
-        low, high = high, high * 2
-        if high > MOST_CASES:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if power(middle, difference, deviation, alpha) >= wanted else (middle, high)
-    return high
-
-
-def _least(holds: Callable[[float], bool], below: float, above: float) -> float:
-    for _ in range(STEPS):
-        middle = (below + above) / 2
-        if middle in (below, above):
-            break
-        below, above = (below, middle) if holds(middle) else (middle, above)
-    return above

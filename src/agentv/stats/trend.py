@@ -34,7 +34,13 @@ class Line:
         return self.start + self.slope * place
 
 
-def least_squares(values: Sequence[float], places: Sequence[float] | None = None, *, level: float = USUAL) -> Line:
+def least_squares(
+    values: Sequence[float],
+    places: Sequence[float] | None = None,
+    *,
+    level: float = USUAL,
+    errors: Sequence[float] | None = None,
+) -> Line:
     """The line of least squares, with Student's interval of its slope. R: `confint(lm(y ~ x))`. Needs scipy.
 
     Source: N. R. Draper, H. Smith, Applied Regression Analysis, 3rd ed. (1998), section 1.4.
@@ -43,6 +49,8 @@ def least_squares(values: Sequence[float], places: Sequence[float] | None = None
         values: y, at least two.
         places: x; None: 0, 1, 2, …
         level: the confidence, inside 0..1.
+        errors: the standard error of each y, where it is known: the interval reaches at least as far as these make it,
+            so that points which happen to lie on a line do not make it certain.
 
     Raises:
         ValueError: fewer than two points, or all of them at one place.
@@ -57,10 +65,17 @@ def least_squares(values: Sequence[float], places: Sequence[float] | None = None
         return Line(slope, start, -inf, inf)
     rest = sum((other - start - slope * one) ** 2 for one, other in zip(x, y, strict=True))
     reach = float(stdtrit(len(x) - 2, (1 + level) / 2)) * sqrt(rest / (len(x) - 2) / spread)
+    reach = max(reach, _least_reach(x, errors, level))
     return Line(slope, start, slope - reach, slope + reach)
 
 
-def theil_sen(values: Sequence[float], places: Sequence[float] | None = None, *, level: float = USUAL) -> Line:
+def theil_sen(
+    values: Sequence[float],
+    places: Sequence[float] | None = None,
+    *,
+    level: float = USUAL,
+    errors: Sequence[float] | None = None,
+) -> Line:
     """The line whose slope is the median of the slopes of all pairs, which a few odd runs do not bend; Sen's interval.
 
     It starts so that half of the points lie above it: median of y less slope times median of x. Agrees with
@@ -74,6 +89,8 @@ def theil_sen(values: Sequence[float], places: Sequence[float] | None = None, *,
         values: y, at least two.
         places: x; None: 0, 1, 2, …
         level: the confidence, inside 0..1.
+        errors: the standard error of each y, where it is known: the interval reaches at least as far as these make it,
+            so that points which happen to lie on a line do not make it certain.
 
     Raises:
         ValueError: fewer than two points, or all of them at one place.
@@ -87,7 +104,18 @@ def theil_sen(values: Sequence[float], places: Sequence[float] | None = None, *,
         return Line(slope, start, -inf, inf)
     reach = quantile(level) * _kendall_deviation(x, y)
     first, last = round((len(slopes) - reach) / 2) - 1, round((len(slopes) + reach) / 2)
-    return Line(slope, start, slopes[max(first, 0)], slopes[min(last, len(slopes) - 1)])
+    least = _least_reach(x, errors, level)
+    low, high = slopes[max(first, 0)], slopes[min(last, len(slopes) - 1)]
+    return Line(slope, start, min(low, slope - least), max(high, slope + least))
+
+
+def _least_reach(x: Sequence[float], errors: Sequence[float] | None, level: float) -> float:
+    """How far the noise of the single points alone moves a slope of least squares; that of medians moves no less."""
+    if errors is None:
+        return 0.0
+    middle = fmean(x)
+    moved = sum(((one - middle) * error) ** 2 for one, error in zip(x, errors, strict=True))
+    return quantile(level) * sqrt(moved) / sum((one - middle) ** 2 for one in x)
 
 
 def _points(values: Sequence[float], places: Sequence[float] | None) -> tuple[Sequence[float], Sequence[float]]:

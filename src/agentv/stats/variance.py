@@ -11,6 +11,9 @@ from typing import Literal
 
 Advice = Literal["more cases", "more repeats", "a steadier judge"]
 
+NOTHING = 1e-12
+"""A variance up to which it is rounding and no noise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Noise:
@@ -39,7 +42,8 @@ class Noise:
         """What would make the mean surer soonest: whatever its largest part is divided by. None: there is no noise."""
         parts = dict(zip(_ADVICE, self.of_mean, strict=True))
         largest = max(_ADVICE, key=lambda one: parts[one])
-        return largest if parts[largest] > 0 else None
+        noise = max(self.cases or 0.0, self.target or 0.0, self.judge or 0.0)
+        return largest if noise > NOTHING else None
 
 
 _ADVICE: tuple[Advice, ...] = ("more cases", "more repeats", "a steadier judge")

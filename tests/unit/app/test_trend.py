@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+from statistics import stdev
 
 import pytest
 
 from agentv.app.trend import trend
 from agentv.errors import StoreError, UsageError
 from agentv.stats.proportion import wilson_interval
+from agentv.stats.series import Change, Context, error_of_mean, error_of_rate
 from agentv.store.directory import RunDirectory
 
 
@@ -40,7 +42,7 @@ def test_the_last_runs_of_a_suite_in_their_order(store):
     assert [point.value for point in found.points] == [0.8, 0.9, 0.0, 0.1]
     assert found.points[0].interval == wilson_interval(8, 10)
     assert found.points[-1].run_id == "20261121T140311Z-7f3a"
-    assert found.passed_over == 0
+    assert found.context == Context()
 
 
 def test_a_suite_that_falls_is_told_and_the_mean_score_can_be_followed(store):
@@ -65,7 +67,7 @@ def test_runs_that_have_nothing_to_say_are_counted(store):
     store(5, other=5)
     with RunDirectory.open(running):
         found = trend("refunds", 20, "pass rate")
-    assert ([point.value for point in found.points], found.passed_over) == ([0.5], 3)
+    assert ([point.value for point in found.points], found.context.passed_over) == ([0.5], 3)
     assert (found.direction, found.least_squares) == ("too few runs", None)
 
 
@@ -91,4 +93,80 @@ def test_a_summary_of_another_make_is_named(store):
     run = store(1, refunds=5)
     (run / "summary.json").write_text(json.dumps({"schema_version": 1, "by_suite": {"refunds": {"cases": 3}}}))
     with pytest.raises(StoreError, match=f"{run.name}: its summary.json is not one of agentv's"):
+        trend("refunds", 20, "pass rate")
+
+
+def rows(run, *cases, **more):
+    """What was asked: pairs of an id and a hash."""
+    row = {"target": "t", "suite": "refunds", "status": "passed", "score": 1.0}
+    lines = (json.dumps(row | {"test_id": case, "case_sha256": digest} | more) for case, digest in cases)
+    (run / "index.jsonl").write_text("".join(f"{line}\n" for line in lines))
+
+
+def record(run, **more):
+    (run / "run.json").write_text(json.dumps({"schema_version": 1, "run_id": run.name} | more))
+
+
+@pytest.mark.parametrize("settings", [{"regrade": "last"}, {"replay": "answers.jsonl"}])
+def test_answers_that_were_there_before_are_no_new_points(store, settings):
+    store(1, refunds=5)
+    record(store(2, refunds=9), settings=settings)
+    found = trend("refunds", 20, "pass rate")
+    assert ([point.value for point in found.points], found.context.not_new) == ([0.5], 1)
+
+
+def test_a_run_is_passed_over_where_all_its_answers_came_from_the_cache(store):
+    for number, reused in ((1, True), (2, False)):
+        run = store(number, refunds=number)
+        record(run, settings={"cache": True})
+        rows(run, ("a", "1"), reused=reused)
+    found = trend("refunds", 20, "pass rate")
+    assert ([point.value for point in found.points], found.context.not_new) == ([0.2], 1)
+
+
+def test_samples_that_ended_early_are_left_out_of_mean_scores_only(store):
+    for number, more in ((1, {}), (2, {"alpha": 0.05, "repeat": 9})):
+        rows(store(number, refunds=number), ("a", "1"), **more)
+    found = trend("refunds", 20, "mean score")
+    assert (len(found.points), found.context.ended_early) == (1, 1)
+    assert len(trend("refunds", 20, "pass rate").points) == 2
+    assert found.points[0].run_id == "20261121T140301Z-7f3a"
+
+
+def test_what_changed_from_run_to_run_is_found(store):
+    first, second, third, fourth = (store(number, refunds=5) for number in (1, 2, 3, 4))
+    rows(first, ("a", "1"), ("b", "1"))
+    rows(second, ("a", "2"), ("b", "1"))
+    rows(third, ("a", "2"), ("c", "1"), ("d", "1"))
+    rows(fourth, ("a", "2"), ("c", "1"), ("d", "1"), target="u")
+    assert trend("refunds", 20, "pass rate").context.changes == (
+        Change(second.name, edited=1),
+        Change(third.name, added=2, gone=1),
+        Change(fourth.name, targets=True),
+    )
+
+
+def test_another_model_under_the_same_name_is_another_target(store):
+    for number, model in ((1, "x"), (2, "x"), (3, "y")):
+        run = store(number, refunds=5)
+        rows(run, ("a", "1"))
+        record(run, suites=[{"name": "refunds", "targets": [{"name": "t", "model": model}]}])
+    assert trend("refunds", 20, "pass rate").context.changes == (Change("20261121T140303Z-7f3a", targets=True),)
+
+
+def test_how_sure_a_run_is_goes_by_its_cases(store):
+    run = store(1, refunds=8)
+    lines = [{"test_id": str(number), "case_sha256": "1", "score": number / 10} for number in range(10)]
+    (run / "index.jsonl").write_text(
+        "".join(json.dumps({"suite": "refunds", "target": target} | row) + "\n" for row in lines for target in "tu")
+    )
+    assert trend("refunds", 20, "pass rate").points[0].error == error_of_rate(0.8, 10)
+    scores = [number / 10 for number in range(10)]
+    (point,) = trend("refunds", 20, "mean score").points
+    assert point.error == pytest.approx(error_of_mean(scores)) == pytest.approx(stdev(scores) / 10**0.5)
+
+
+def test_where_all_runs_are_copies_it_is_said(store):
+    record(store(1, refunds=5), settings={"regrade": "last"})
+    with pytest.raises(UsageError, match="1 of answers that were there before"):
         trend("refunds", 20, "pass rate")

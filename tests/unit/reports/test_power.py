@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import inf
 
 import pytest
 
-from agentv.reports.power import PilotShown, power_json, render_power
+from agentv.reports.power import PilotShown, PlanShown, power_json, render_power
 from agentv.stats.classification import Measured
 from agentv.stats.clustered import MeanInterval
 from agentv.stats.planning import Assumed, Plan
@@ -14,47 +15,74 @@ from agentv.stats.variance import Noise
 PLAN = Plan(200, 3)
 MEAN = MeanInterval(0.7, 0.61, 1.02, 40)
 NOISE = Noise(0.08, 0.015, 0.005, (40, 200, 600))
-PILOT = PilotShown("20261121T140322Z-7f3a", 40, 5, MEAN, Measured(0.1, 0.04, 0.2), NOISE)
+PILOT = PilotShown("20261121T140322Z-7f3a", 40, 5, (140, 200), MEAN, Measured(0.1, 0.04, 0.2), NOISE)
+FOUND = PlanShown(PLAN, None, PILOT, "run", "run")
 
 
-def test_a_difference_that_matters():
-    assert render_power(PLAN, 0.05, None, sized=True).split("\n")[:3] == [
-        "Not enough: two runs of 200 cases with 3 samples of each show a difference of 0.05 48.7% of the time.",
-        "The least difference that they show 80.0% of the time is 0.073.",
-        "To show 0.05 80.0% of the time takes 421 cases with 3 samples of each.",
+def lines_of(plan, detect=None, *, sized=True):
+    return render_power(PlanShown(plan, detect), sized=sized).split("\n")
+
+
+def test_a_drop_that_matters():
+    assert lines_of(PLAN, 0.05)[:3] == [
+        "Not enough: two runs of 200 cases with 3 samples of each show a drop of 0.05 44.1% of the time.",
+        "The least drop that they show 80.0% of the time is 0.080.",
+        "To show 0.05 80.0% of the time takes 477 cases with 3 samples of each.",
     ]
-    assert render_power(PLAN, 0.2, None, sized=True).startswith("Enough: ")
+    assert lines_of(PLAN, 0.2)[0].startswith("Enough: ")
 
 
 def test_without_a_number_of_cases_only_how_many_it_takes():
-    text = render_power(Plan(200, 1), 0.05, None, sized=False)
-    assert text.startswith("To show 0.05 80.0% of the time takes 756 cases.\n")
+    assert lines_of(Plan(200, 1), 0.05, sized=False)[0] == "To show 0.05 80.0% of the time takes 879 cases."
+
+
+def test_nothing_is_promised_always():
+    certain = Plan(500, 1, Assumed(alike=1.0, shared=1.0))
+    assert "show a drop of 0.5 more than 99.99% of the time." in lines_of(certain, 0.5)[0]
+    assert "show a drop of 0.001 less than 0.01% of the time." in lines_of(Plan(10, 1, certain.assumed), 0.001)[0]
 
 
 def test_a_table_of_what_is_seen():
-    lines = render_power(PLAN, None, None, sized=True).split("\n")
+    lines = lines_of(PLAN)
     assert lines[2].split() == ["cases", "repeat", "1", "repeat", "2", "repeat", "3", "repeat", "5", "repeat", "10"]
-    assert lines[5].split()[:4] == ["200", "0.098", "0.080", "0.073"]
-    assert "two runs of 200 cases with 3 samples of each: 0.073" in lines
+    assert lines[5].split()[:4] == ["200", "0.113", "0.088", "0.080"]
+    assert "two runs of 200 cases with 3 samples of each: 0.080" in lines
+    assert not any("fewer than" in line for line in lines)
 
 
-def test_where_no_difference_is_seen_none_is_named():
-    hopeless = Plan(2, 1)
-    assert hopeless.least > 1
-    assert render_power(hopeless, None, None, sized=True).split("\n")[3].split() == ["2", "none", *["none"] * 4]
-    assert "The least difference" not in render_power(hopeless, 0.1, None, sized=True)
-    assert json.loads(power_json(hopeless, None, None))["least_difference"] is None
-    never = render_power(PLAN, 1e-6, None, sized=True)
-    assert "No number of cases that anybody runs shows a difference of 1e-06." in never
+def test_where_no_drop_is_seen_none_is_named():
+    hopeless = Plan(4, 1)
+    assert lines_of(hopeless)[3].split() == ["2", "none", *["none"] * 4]
+    assert "fewer than 6 cases show nothing, whatever comes out" in lines_of(hopeless)
+    assert lines_of(hopeless, 0.1)[0] == "Not enough: two runs of 4 cases show nothing, whatever comes out."
+    told = json.loads(power_json(PlanShown(hopeless)))
+    assert (told["least_difference"], told["fewest_cases"]) == (None, 6)
+    assert "No number of cases that anybody runs shows a drop of 1e-06." in lines_of(PLAN, 1e-6)
 
 
 def test_what_is_assumed_is_said():
-    text = render_power(Plan(200, 1, Assumed(rate=0.9)), None, None, sized=True)
-    assert "pass rate 90.0%, 50.0% of its variance between cases (assumed; --from RUN takes them from a run);" in text
+    lines = lines_of(Plan(200, 1, Assumed(rate=0.9)))
+    assert "pass rate before the drop 90.0% (assumed; --rate, or --from RUN takes it from a run);" in lines
+    assert "50.0% of its variance between cases (assumed; --alike, or --from a run with repeat);" in lines
+    assert "a rise to that rate is shown as often as a drop from it" in lines
+    given = render_power(PlanShown(PLAN, None, PILOT, "given", "given"), sized=True)
+    assert "pass rate before the drop 80.0% (--rate);\n50.0% of its variance between cases (--alike);" in given
+
+
+def test_what_a_run_showed_is_told_from_what_it_did_not():
+    text = render_power(FOUND, sized=True)
+    assert "(from a run: 20261121T140322Z-7f3a passed 140 of 200 trials);" in text
+    assert "of its variance between cases (from 20261121T140322Z-7f3a);" in text
+    once = replace(PILOT, trials=(40, 40), disagreement=None)
+    text = render_power(PlanShown(PLAN, None, once), sized=True)
+    assert "(assumed: 20261121T140322Z-7f3a passed 40 of 40 trials, 100.0%, and others would come out oth" in text
+    assert "(assumed: no case of 20261121T140322Z-7f3a has two samples; --alike);" in text
+    alike = render_power(PlanShown(PLAN, None, PILOT, "run", "assumed"), sized=True)
+    assert "(assumed: all verdicts of 20261121T140322Z-7f3a are the same; --alike);" in alike
 
 
 def test_where_the_noise_is():
-    lines = render_power(PLAN, None, PILOT, sized=True).split("\n")
+    lines = render_power(FOUND, sized=True).split("\n")
     assert "20261121T140322Z-7f3a had a mean score of 0.700 (95% interval 0.610 to 1.000, by case)" in lines
     assert "two samples of one case disagreed 10.0% of the time (95% interval 4.0% to 20.0%)" in lines
     assert lines[-5:] == [
@@ -66,22 +94,36 @@ def test_where_the_noise_is():
     ]
 
 
+def shown_of(noise, mean=MEAN):
+    return PlanShown(PLAN, None, PilotShown("r", 2, 1, (1, 2), mean, None, noise))
+
+
 def test_noise_that_is_not_known():
-    once = PilotShown("r", 2, 1, MeanInterval(0.5, -inf, inf, 1), None, Noise(0.0, None, None, (2, 2, 2)))
-    lines = render_power(PLAN, None, once, sized=True).split("\n")
+    once = shown_of(Noise(1e-33, None, None, (2, 2, 2)), MeanInterval(0.5, -inf, inf, 1))
+    lines = render_power(once, sized=True).split("\n")
     assert lines[-7] == "r had a mean score of 0.500; how sure that is cannot be told from one case"
-    assert json.loads(power_json(PLAN, None, once))["mean_score_interval"] is None
+    assert json.loads(power_json(once))["mean_score_interval"] is None
     assert lines[-4:] == [
-        "  between cases: variance 0.0000",
-        "  between answers to one case, judge included: not known; nothing was sampled twice",
-        "  between votes on one answer: not known; nothing was sampled twice",
-        "Every score was the same: there is no noise.",
+        "  between cases: no variance was seen",
+        "  between answers to one case, judge included: not known: no case was sampled twice (repeat)",
+        "  between votes on one answer: not known: no answer was judged twice (votes)",
+        "Every score was the same: of 2 cases no noise was seen, which is not none.",
+    ]
+
+
+def test_a_variance_that_is_small_is_not_shown_as_nothing():
+    lines = render_power(shown_of(Noise(2.1e-5, 0.0, None, (2, 4, 4))), sized=True).split("\n")
+    assert lines[-4:-2] == [
+        "  between cases: variance 2.1e-05 (100.0%)",
+        "  between answers to one case, judge included: no variance was seen",
     ]
 
 
 def test_json_holds_all_of_it():
-    told = json.loads(power_json(PLAN, 0.05, PILOT))
-    assert told["detect"] == {"difference": 0.05, "chance": pytest.approx(0.4867, abs=1e-3), "cases_needed": 421}
-    assert told["from"] == {"run_id": PILOT.run_id, "cases": 40, "repeat": 5}
+    told = json.loads(power_json(replace(FOUND, detect=0.05)))
+    assert told["detect"] == {"difference": 0.05, "chance": pytest.approx(0.4406, abs=1e-3), "cases_needed": 477}
+    trials = {"passed": 140, "judged": 200}
+    assert told["from"] == {"run_id": PILOT.run_id, "cases": 40, "repeat": 5, "trials": trials}
+    assert (told["rate_from"], told["alike_from"]) == ("run", "run")
     assert (told["noise"]["target"], told["noise"]["advice"]) == (0.015, "more cases")
     assert [line["cases"] for line in told["table"]] == [50, 100, 200, 400, 800, 2000]

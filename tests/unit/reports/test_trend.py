@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from agentv.reports.trend import render_trend, trend_json
-from agentv.stats.series import Point, Trend
+from agentv.stats.series import Change, Context, Point, Trend
 
 
-def trend(*values, judged=10, total=10, passed_over=0):
+def trend(*values, judged=10, total=10, context=None):
     points = [Point(f"r{place}", value, (0.1, 0.9), judged, total) for place, value in enumerate(values)]
-    return Trend.of("refunds", "pass rate", points, passed_over)
+    return Trend.of("refunds", "pass rate", points, context)
 
 
 FALLING = trend(0.9, 0.82, 0.7, 0.66, 0.6)
@@ -35,7 +35,7 @@ def test_the_slope_and_what_it_shows():
     assert "slope: -7.60 points a run (95% interval -10.04 to -5.16)" in lines
     assert "The pass rate falls." in lines
     flat = render_trend(trend(0.5, 0.5, 0.5, 0.5), width=80)
-    assert "No trend is shown: the interval of the slope holds 0." in flat
+    assert "No trend is shown: the intervals of both slopes hold 0." in flat
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,29 @@ def test_the_slope_and_what_it_shows():
         (FALLING, "note: 5 runs are few; only a steep trend can be shown"),
         (trend(0.5, judged=8), "note: in 1 run cases errored or were not run; they are in no rate"),
         (
-            trend(0.5, passed_over=1),
-            "note: 1 run passed over, which is still being written, was cut short or judged nothing",
+            trend(0.5, context=Context(passed_over=1)),
+            "note: 1 run passed over, still being written, cut short or without a verdict",
+        ),
+        (
+            trend(0.5, context=Context(not_new=2)),
+            (
+                "note: 2 runs passed over, of answers that were there before (--regrade, --replay, --cache): "
+                "nothing was asked anew"
+            ),
+        ),
+        (
+            trend(0.5, context=Context(ended_early=1)),
+            (
+                "note: 1 run passed over, of samples that ended as soon as a case was decided: "
+                "their mean scores lie off the truth"
+            ),
+        ),
+        (
+            trend(0.5, context=Context(changes=(Change("r1", 1, 2, 3, targets=True),))),
+            (
+                "note: r1 is not as the run before it: 1 case edited, 2 new, 3 gone, asks another target; "
+                "part of what moved may be that"
+            ),
         ),
     ],
 )
@@ -79,3 +100,18 @@ def test_json_has_no_infinity():
     assert told["direction"] == "too few runs"
     assert [run["value"] for run in told["runs"]] == [0.5, 0.6]
     assert json.loads(trend_json(FALLING))["theil_sen"]["slope_interval"][1] < 0
+
+
+def test_of_many_changes_the_newest_are_told():
+    changes = tuple(Change(f"r{number}", edited=number) for number in range(1, 8))
+    lines = render_trend(trend(0.5, context=Context(changes=changes)), width=80).split("\n")
+    assert [line.split()[1] for line in lines if "is not as the run before" in line] == ["r3", "r4", "r5", "r6", "r7"]
+    assert "note: 2 more changes before these" in lines
+
+
+def test_lines_that_do_not_agree_cannot_tell():
+    unsure = replace(FALLING, theil_sen=replace(FALLING.theil_sen, high=0.0))
+    text = render_trend(unsure, width=80)
+    assert "Cannot tell: the intervals of the two slopes do not lie on the same side of 0." in text
+    assert json.loads(trend_json(unsure))["direction"] == "cannot tell"
+    assert json.loads(trend_json(unsure))["changes"] == []

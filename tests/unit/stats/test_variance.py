@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from agentv.stats.variance import split
+from agentv.stats.variance import Noise, split
 
 # strength of a chemical paste by batch, three casks each, two assays of a cask; yield of a dye by batch, five each
 # O. L. Davies, P. L. Goldsmith, Statistical Methods in Research and Production (1972); `Pastes`, `Dyestuff` of R's lme4
@@ -81,3 +81,8 @@ def test_advises_against_the_largest_part(votes, advice):
 def test_refuses_nothing_at_all():
     with pytest.raises(ValueError, match="no votes"):
         split([])
+
+
+def test_rounding_is_no_noise():
+    assert Noise(1e-33, 0.0, None, (10, 20, 20)).advice() is None
+    assert Noise(1e-6, 0.0, None, (10, 20, 20)).advice() == "more cases"
