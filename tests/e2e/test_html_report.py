@@ -15,7 +15,7 @@ from agentv.model.message import Message
 from agentv.reports.html import HtmlReport, page, render
 from agentv.reports.text import percent
 from agentv.stats.proportion import wilson_interval
-from doubles.html_reports import HOSTILE, RECORD, everything, hostile_trial, report, samples
+from doubles.html_reports import HOSTILE, RECORD, early, everything, hostile_trial, report, samples
 from doubles.trials import ROOT, finished, graded, scored, trial
 from doubles.views import SUMMARY
 
@@ -162,6 +162,19 @@ def test_samples_of_a_case_stand_together(opened):
     tab.wait_for_selector("h2:has-text('Checks: 0 of 1 passed')")
     tab.keyboard.press("[")
     tab.wait_for_selector("h2:has-text('Checks: 1 of 1 passed')")
+
+
+def test_samples_that_ended_early_show_bounds_that_hold_although_they_did(opened):
+    outcomes = [True, True, True, False] * 3
+    tab = opened([*early("open", *outcomes), finished()], at="#/case/refunds/open/gpt")
+    assert "\nScores\n" not in tab.inner_text("body")
+    shown = tab.inner_text(".samples").replace("\xa0", " ")
+    assert "anytime-valid bounds of the rate: " in shown
+    assert "each wrong with a chance of 5.0 % at most" in shown
+    assert "it goes by the share that passed, which is no proof" in shown
+    low, high = wilson_interval(9, 12)
+    assert percent(low).replace("%", " %") not in shown
+    assert percent(high).replace("%", " %") not in shown
 
 
 def test_the_reference_stands_beside_the_answer(opened):

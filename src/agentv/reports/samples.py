@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentv.model.samples import SampledCase, Samples
+from agentv.model.sampling import EarlyCase
 from agentv.reports.text import one_line, percent
 from agentv.stats.proportion import wilson_interval
 
@@ -24,7 +25,7 @@ def number_unsteady(samples: Samples) -> int:
     return samples.cases - sum(samples.always_passed.values())
 
 
-def sampled_label(case: SampledCase, *, targets: bool) -> str:
+def sampled_label(case: SampledCase | EarlyCase, *, targets: bool) -> str:
     """Which case it is: its id, its prompt, its target where there are several."""
     name = one_line(case.test_id)
     if case.prompt_id is not None:

@@ -6,7 +6,7 @@ what was spent is summed over all of them.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,6 @@ import msgspec
 from agentv.errors import StoreError
 from agentv.foreign.refusals import store_error
 from agentv.model.response import TokenUsage
-from agentv.model.sampling import EarlyStops, Why
 from agentv.model.summary import Counts, Group, Summary
 from agentv.stats.proportion import wilson_interval
 from agentv.store.directory import SUMMARY, RunDirectory
@@ -25,6 +24,7 @@ from agentv.store.reading import RowFacts
 from agentv.store.tally import STATUSES, CaseOutcome, Profile, Tally, counts_of
 
 if TYPE_CHECKING:
+    from agentv.store.early import EarlyTally
     from agentv.store.samples import SamplesTally
 
 
@@ -71,12 +71,14 @@ def summarize(
     cases = _Outcomes()
     groups: dict[Profile, _Outcomes] = defaultdict(_Outcomes)
     repeated: SamplesTally | None = None
-    early = _EarlyStops()
+    early: EarlyTally | None = None
     for case in tally.cases():
         cases.add(case)
-        early.add(case)
         groups[case.profile].add(case)
-        if case.samples is not None:
+        if case.early is not None:  # its samples ended where they looked good or bad: no rate of them is unbiased
+            early = early or _early_tally()
+            early.add(case)
+        elif case.samples is not None:
             repeated = repeated or _samples_tally()
             repeated.add(case.samples)
     whole = cases.group(planned.cases)
@@ -85,7 +87,7 @@ def summarize(
     return Summary(
         run_id=run_id,
         cases=whole.cases,
-        trials=tally.trials(planned.trials - early.spared),
+        trials=tally.trials(planned.trials - (early.spared if early is not None else 0)),
         pass_rate=whole.pass_rate,
         pass_rate_interval=wilson_interval(whole.cases.passed, judged) if judged else None,
         mean_score=whole.mean_score,
@@ -102,7 +104,7 @@ def summarize(
         by_prompt=_grouped(((profile.prompt, one) for profile, one in found if profile.prompt is not None), {}),
         by_tag=_grouped(((tag, one) for profile, one in found for tag in profile.tags), planned.by_tag),
         samples=None if repeated is None else repeated.samples(),
-        early_stops=early.found(),
+        early_stops=None if early is None else early.found(),
     )
 
 
@@ -110,6 +112,12 @@ def _samples_tally() -> SamplesTally:
     from agentv.store.samples import SamplesTally
 
     return SamplesTally()
+
+
+def _early_tally() -> EarlyTally:
+    from agentv.store.early import EarlyTally
+
+    return EarlyTally()
 
 
 def write_summary(directory: RunDirectory, summary: Summary) -> None:
@@ -136,15 +144,20 @@ def read_summary(path: Path) -> Summary:
 
 
 class _Outcomes:
-    """How the cases of one group ended, and the sum of their scores."""
+    """How the cases of one group ended, and the sum of their scores.
+
+    A mean score there is only where no case's samples ended early: such a case leans to the side on which it ended.
+    """
 
     def __init__(self) -> None:
         self.numbers = dict.fromkeys(STATUSES, 0)
         self.score = 0.0
         self.scored = 0
+        self.early = False
 
     def add(self, case: CaseOutcome) -> None:
         self.numbers[case.status] += 1
+        self.early = self.early or case.early is not None
         if case.score is not None and case.status in ("passed", "failed"):
             self.score += case.score
             self.scored += 1
@@ -154,6 +167,7 @@ class _Outcomes:
             self.numbers[status] += number
         self.score += other.score
         self.scored += other.scored
+        self.early = self.early or other.early
 
     def group(self, planned: int) -> Group:
         counts: Counts = counts_of(list(self.numbers.values()), planned)
@@ -162,34 +176,8 @@ class _Outcomes:
             cases=counts,
             pass_rate=counts.passed / judged if judged else None,
             # trials end in any order, and the last bits of a sum depend on it
-            mean_score=round(self.score / self.scored, 12) if self.scored else None,
+            mean_score=round(self.score / self.scored, 12) if self.scored and not self.early else None,
         )
-
-
-class _EarlyStops:
-    """The cases whose samples may end early."""
-
-    def __init__(self) -> None:
-        self.spared = 0
-        self._alpha = 0.0
-        self._whys: Counter[Why | None] = Counter()
-        self._samples = 0
-
-    def add(self, case: CaseOutcome) -> None:
-        if case.early is None:
-            return
-        self._alpha = max(self._alpha, case.profile.alpha or 0.0)
-        self._whys[case.early.why] += 1
-        self._samples += case.early.samples
-        if case.early.why is not None:
-            self.spared += max(0, case.profile.repeat - case.early.samples)
-
-    def found(self) -> EarlyStops | None:
-        whys = self._whys
-        if not whys:
-            return None
-        decided = whys["above"] + whys["below"] + whys["gate"]
-        return EarlyStops(self._alpha, decided, whys["undecided"], self._samples, self.spared)
 
 
 def _grouped(found: Iterable[tuple[str, _Outcomes]], planned: Mapping[str, int]) -> dict[str, Group]:

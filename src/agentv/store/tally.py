@@ -9,7 +9,7 @@ from math import isnan, nan
 from typing import NamedTuple, get_args
 
 from agentv.model.cases import Gate, Sample
-from agentv.model.sampling import Why
+from agentv.model.sampling import Stopped
 from agentv.model.suite import Aggregate
 from agentv.model.summary import Counts
 from agentv.model.trial import Status
@@ -43,7 +43,7 @@ class Early(NamedTuple):
     """Of a case whose samples may end early: how many there were, and why there are no more; None: some are to come."""
 
     samples: int
-    why: Why | None
+    stopped: Stopped | None
 
 
 class CaseSamples(NamedTuple):
@@ -140,8 +140,7 @@ class Tally:
         counted = CaseSamples(test_id, profile.suite, profile.target, profile.prompt, judged, passed)
         early = None
         if profile.alpha is not None:
-            stopped = stopped_by(samples, profile.rule)
-            early = Early(len(samples), stopped.why if stopped is not None else None)
+            early = Early(len(samples), stopped_by(samples, profile.rule))
         return CaseOutcome(verdict, sum(known) / len(known) if known else None, profile, counted, early)
 
 

@@ -82,6 +82,57 @@ def test_samples_say_how_often_a_case_passes():
     assert found.as_json()["samples"]["by_case"][0]["pass_rate"] == 1.0
 
 
+def _early(case_id, *outcomes, repeat=4, **given):
+    rows = {"repeat": repeat, "alpha": 0.05, **given}
+    return [
+        row("passed" if passed else "failed", case_id, sample=number, **rows)
+        for number, passed in enumerate(outcomes, 1)
+    ]
+
+
+def test_cases_whose_samples_may_end_early_are_in_no_mean_and_no_rate_of_samples():
+    steady = [row("passed", "b", sample=sample, repeat=2, suite="other") for sample in (1, 2)]
+    found = summary(*_early("a", True, False, True, False), *steady)
+    assert (found.mean_score, found.by_suite["refunds"].mean_score, found.by_suite["other"].mean_score) == (
+        None,
+        None,
+        1,
+    )
+    assert found.samples is not None
+    assert [case.test_id for case in found.samples.by_case] == ["b"]
+    assert summary(*_early("a", True, False, True, False)).samples is None
+
+
+def test_of_cases_whose_samples_may_end_early_those_that_failed_or_are_undecided_are_told():
+    rows = [
+        *_early("passes-undecided", True, True, True, True),
+        *_early("below", *[False] * 6, repeat=20),
+        *_early("above", *[True] * 16, repeat=20),
+        *_early("fails-undecided", False, True, True, True),
+        *_early("goes-on", False),
+    ]
+    found = summary(*rows).early_stops
+    assert found is not None
+    assert (found.decided, found.undecided) == (2, 2)
+    told = [(case.test_id, case.status, case.stopped.why, case.stopped.passed) for case in found.by_case]
+    assert told == [
+        ("below", "failed", "below", 0),
+        ("fails-undecided", "failed", "undecided", 3),
+        ("passes-undecided", "passed", "undecided", 4),
+    ]
+    _, undecided, _ = found.by_case
+    assert undecided.stopped.low < wilson_interval(3, 4)[0]
+    assert undecided.stopped.high > wilson_interval(3, 4)[1]
+
+
+def test_a_bounded_number_of_them_is_listed(monkeypatch):
+    monkeypatch.setattr("agentv.store.early.LISTED", 2)
+    rows = [one for number in range(7) for one in _early(f"case-{number}", False, False, False)]
+    found = summary(*rows[::-1]).early_stops
+    assert found is not None
+    assert ([case.test_id for case in found.by_case], found.omitted) == (["case-0", "case-1"], 5)
+
+
 def test_without_samples_the_summary_has_no_word_of_them():
     assert "samples" not in summary(row("passed")).as_json()
 

@@ -13,7 +13,7 @@ function overview(state) {
     needsLook(state),
     byAssertion(state),
     groupTables(state),
-    run.cases.length > 1 ? section("Scores", element("div", { class: "panel" }, scoresDrawing(run.cases), scoresAxis())) : null,
+    scores(run),
     about(run),
   );
 }
@@ -67,6 +67,12 @@ function heading(counts) {
 
 function scale() {
   return element("div", { class: "scale", "aria-hidden": "true" }, ["0", "25", "50", "75", "100 %"].map((tick) => element("span", {}, tick)));
+}
+
+// Without cases whose samples ended early: their means lean to the side on which they ended.
+function scores(run) {
+  const told = run.cases.filter((one) => !one.early);
+  return told.length > 1 ? section("Scores", element("div", { class: "panel" }, scoresDrawing(told), scoresAxis())) : null;
 }
 
 function scoresAxis() {
@@ -197,7 +203,7 @@ function about(run) {
     ["Run", facts.run_id],
     ["Began", facts.started ? moment(facts.started) : null],
     ["Took", summary ? duration(summary.duration_ms) : null],
-    ["Mean score", summary ? score(summary.mean_score) : null],
+    ["Mean score", summary && summary.mean_score !== null ? score(summary.mean_score) : null],
     ["Trials", run.trials.length !== run.cases.length ? run.trials.length.toLocaleString("en") : null],
     ["Cost", summary ? `${unpriced && spent !== "not known" ? "at least " : ""}${spent}${judges}` : null],
     ["Tokens", told(summary?.token_usage)],
