@@ -60,9 +60,16 @@ def plural(number: int, what: str) -> str:
 def _rate(summary: Summary) -> str:
     if summary.pass_rate is None or summary.pass_rate_interval is None:
         return "nothing was judged"
-    low, high = summary.pass_rate_interval
     judged = summary.cases.passed + summary.cases.failed
-    return f"pass rate {percent(summary.pass_rate)} of {judged} judged (95% interval {percent(low)} to {percent(high)})"
+    return f"pass rate {percent(summary.pass_rate)} of {judged} judged ({interval_words(summary)})"
+
+
+def interval_words(summary: Summary) -> str:
+    """`95% interval 80.0% to 90.0%`, and that it counts a case once where it was run on several targets or prompts."""
+    low, high = summary.pass_rate_interval or (0.0, 1.0)
+    once, judged = summary.interval_cases, summary.cases.passed + summary.cases.failed
+    pooled = "" if once is None or once == judged else f", each case counted once: {once}"
+    return f"95% interval {percent(low)} to {percent(high)}{pooled}"
 
 
 def _early(stops: EarlyStops | None) -> str:

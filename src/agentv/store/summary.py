@@ -6,7 +6,7 @@ what was spent is summed over all of them.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,10 +18,10 @@ from agentv.errors import StoreError
 from agentv.foreign.refusals import store_error
 from agentv.model.response import TokenUsage
 from agentv.model.summary import Counts, Group, Summary
-from agentv.stats.proportion import wilson_interval
+from agentv.stats.proportion import pooled_interval
 from agentv.store.directory import SUMMARY, RunDirectory
 from agentv.store.reading import RowFacts
-from agentv.store.tally import STATUSES, CaseOutcome, Profile, Tally, counts_of
+from agentv.store.tally import STATUSES, Asked, CaseOutcome, Profile, Tally, counted_once, counts_of
 
 if TYPE_CHECKING:
     from agentv.store.early import EarlyTally
@@ -68,12 +68,10 @@ def summarize(
     for row in rows:
         spent.add(row)
         tally.add(row)
-    cases = _Outcomes()
     groups: dict[Profile, _Outcomes] = defaultdict(_Outcomes)
     repeated: SamplesTally | None = None
     early: EarlyTally | None = None
     for case in tally.cases():
-        cases.add(case)
         groups[case.profile].add(case)
         if case.early is not None:  # its samples ended where they looked good or bad: no rate of them is unbiased
             early = early or _early_tally()
@@ -81,15 +79,14 @@ def summarize(
         elif case.samples is not None:
             repeated = repeated or _samples_tally()
             repeated.add(case.samples)
-    whole = cases.group(planned.cases)
-    judged = whole.cases.passed + whole.cases.failed
     found = groups.items()
+    whole = _merged(found).group(planned.cases)
     return Summary(
         run_id=run_id,
         cases=whole.cases,
         trials=tally.trials(planned.trials - (early.spared if early is not None else 0)),
         pass_rate=whole.pass_rate,
-        pass_rate_interval=wilson_interval(whole.cases.passed, judged) if judged else None,
+        pass_rate_interval=whole.pass_rate_interval,
         mean_score=whole.mean_score,
         cost_usd=spent.targets.cost_usd,
         judge_cost_usd=spent.judges.cost_usd,
@@ -97,12 +94,13 @@ def summarize(
         duration_ms=duration_ms,
         judge_token_usage=spent.judges.tokens,
         processes=processes,
+        interval_cases=whole.interval_cases,
         unpriced_trials=spent.targets.unpriced,
         judge_unpriced_trials=spent.judges.unpriced,
-        by_suite=_grouped(((profile.suite, one) for profile, one in found), planned.by_suite),
-        by_target=_grouped(((profile.target, one) for profile, one in found), planned.by_target),
-        by_prompt=_grouped(((profile.prompt, one) for profile, one in found if profile.prompt is not None), {}),
-        by_tag=_grouped(((tag, one) for profile, one in found for tag in profile.tags), planned.by_tag),
+        by_suite=_grouped(((profile.suite, (profile, one)) for profile, one in found), planned.by_suite),
+        by_target=_grouped(((profile.target, (profile, one)) for profile, one in found), planned.by_target),
+        by_prompt=_grouped(((one.prompt, (one, of)) for one, of in found if one.prompt is not None), {}),
+        by_tag=_grouped(((tag, (profile, one)) for profile, one in found for tag in profile.tags), planned.by_tag),
         samples=None if repeated is None else repeated.samples(),
         early_stops=None if early is None else early.found(),
     )
@@ -154,6 +152,7 @@ class _Outcomes:
         self.score = 0.0
         self.scored = 0
         self.early = False
+        self._judged: Counter[Asked] = Counter()
 
     def add(self, case: CaseOutcome) -> None:
         self.numbers[case.status] += 1
@@ -162,30 +161,44 @@ class _Outcomes:
             self.score += case.score
             self.scored += 1
 
-    def merge(self, other: _Outcomes) -> None:
+    def merge(self, profile: Profile, other: _Outcomes) -> None:
+        """Take in the cases that were added to another one, all of one profile."""
         for status, number in other.numbers.items():
             self.numbers[status] += number
         self.score += other.score
         self.scored += other.scored
         self.early = self.early or other.early
+        judged = other.numbers["passed"] + other.numbers["failed"]
+        self._judged[Asked(profile.suite, profile.target, profile.prompt)] += judged
 
     def group(self, planned: int) -> Group:
+        """The totals of what was merged."""
         counts: Counts = counts_of(list(self.numbers.values()), planned)
         judged = counts.passed + counts.failed
+        once = counted_once(self._judged)
         return Group(
             cases=counts,
             pass_rate=counts.passed / judged if judged else None,
             # trials end in any order, and the last bits of a sum depend on it
             mean_score=round(self.score / self.scored, 12) if self.scored and not self.early else None,
+            pass_rate_interval=pooled_interval(counts.passed, judged, once) if judged else None,
+            interval_cases=once if judged else None,
         )
 
 
-def _grouped(found: Iterable[tuple[str, _Outcomes]], planned: Mapping[str, int]) -> dict[str, Group]:
+def _grouped(found: Iterable[tuple[str, tuple[Profile, _Outcomes]]], planned: Mapping[str, int]) -> dict[str, Group]:
     """Groups by name, sorted."""
-    merged: dict[str, _Outcomes] = defaultdict(_Outcomes)
+    named: dict[str, list[tuple[Profile, _Outcomes]]] = defaultdict(list)
     for name, outcomes in found:
-        merged[name].merge(outcomes)
-    return {name: merged[name].group(planned.get(name, 0)) for name in sorted({*merged, *planned})}
+        named[name].append(outcomes)
+    return {name: _merged(named[name]).group(planned.get(name, 0)) for name in sorted({*named, *planned})}
+
+
+def _merged(found: Iterable[tuple[Profile, _Outcomes]]) -> _Outcomes:
+    merged = _Outcomes()
+    for profile, outcomes in found:
+        merged.merge(profile, outcomes)
+    return merged
 
 
 class _Spent:

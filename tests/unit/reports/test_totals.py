@@ -36,6 +36,13 @@ def test_totals_say_everything():
     ]
 
 
+def test_an_interval_of_cases_on_several_targets_says_that_it_counts_them_once():
+    assert lines(interval_cases=98) == lines()
+    assert lines(interval_cases=49)[1] == (
+        "pass rate 96.9% of 98 judged (95% interval 91.4% to 99.0%, each case counted once: 49), mean score 0.94"
+    )
+
+
 def test_what_was_not_run_is_said():
     assert lines(cases=Counts(5, 1, 0, 0, 4))[0] == "5 cases: 1 passed, 0 failed, 0 errored, 4 not run"
 
