@@ -72,6 +72,13 @@ def samples(*passed, name="says-it-often", aggregate="mean"):
         yield finished("passed" if one else "failed", trial=subject, scores=[scored(one)])
 
 
+def early(name, *passed, repeat=12):
+    """The samples of a case that may end early."""
+    for number, one in enumerate(passed, 1):
+        subject = trial(name, sample=number, repeat=repeat, alpha=0.05)
+        yield finished("passed" if one else "failed", trial=subject, scores=[scored(one)])
+
+
 def everything():
     return [*(one for one in RESULTS if one.trial.repeat == 1), conversation(), *samples(True, True, False, True, True)]
 

@@ -12,10 +12,11 @@ import pytest
 
 from agentv.model.grade import Check
 from agentv.model.message import Message
+from agentv.model.summary import Counts, Group
 from agentv.reports.html import HtmlReport, page, render
 from agentv.reports.text import percent
 from agentv.stats.proportion import wilson_interval
-from doubles.html_reports import HOSTILE, RECORD, everything, hostile_trial, report, samples
+from doubles.html_reports import HOSTILE, RECORD, early, everything, hostile_trial, report, samples
 from doubles.trials import ROOT, finished, graded, scored, trial
 from doubles.views import SUMMARY
 
@@ -106,6 +107,27 @@ def test_a_run_without_a_summary_is_counted_in_the_page(opened):
     assert "This run was cut" in tab.inner_text(".verdict")
 
 
+def test_a_case_on_several_targets_and_in_several_samples_counts_once_in_intervals(opened):
+    def one(case, target, sample=1):
+        scores = [scored(case > 1, name="polite")]
+        return finished(
+            "passed" if case > 1 else "failed",
+            trial=trial(f"c{case}", target=target, sample=sample, repeat=2),
+            scores=scores,
+        )
+
+    results = [one(case, target, sample) for case in range(10) for target in ("gpt", "claude") for sample in (1, 2)]
+    low, high = (percent(end).replace("%", " %") for end in wilson_interval(8, 10))
+    tab = opened(results)
+    shown = tab.inner_text("article").replace("\xa0", " ")
+    assert f"between {low} and {high}, each case counted once: 10" in shown
+    assert (
+        tab.locator("table .small", has_text=f"{low} to {high}".replace(" %", "\xa0%")).count() == 3
+    )  # targets, check
+    summary = replace(SUMMARY, by_target={name: Group(Counts(10, 8, 2), 0.8, None, (0.25, 0.75), 5) for name in "ab"})
+    assert opened(results, summary=summary).locator(".small", has_text="25.0\xa0% to 75.0\xa0%").count() == 2
+
+
 def test_a_run_without_trials_says_so(opened):
     tab = opened([])
     assert tab.inner_text("h1") == "No case was run"
@@ -162,6 +184,20 @@ def test_samples_of_a_case_stand_together(opened):
     tab.wait_for_selector("h2:has-text('Checks: 0 of 1 passed')")
     tab.keyboard.press("[")
     tab.wait_for_selector("h2:has-text('Checks: 1 of 1 passed')")
+
+
+def test_samples_that_ended_early_show_bounds_that_hold_although_they_did(opened):
+    outcomes = [True, True, True, False] * 3
+    tab = opened([*early("open", *outcomes), finished()], at="#/case/refunds/open/gpt")
+    assert opened([*early("open", *outcomes), finished()]).locator("h2", has_text="Scores").count() == 0
+    assert opened([*samples(True, False), finished()]).locator("h2", has_text="Scores").count() == 1
+    shown = tab.inner_text(".samples").replace("\xa0", " ")
+    assert "anytime-valid bounds of the rate: " in shown
+    assert "each wrong with a chance of 5.0 % at most" in shown
+    assert "it goes by the share that passed, which is no proof" in shown
+    low, high = wilson_interval(9, 12)
+    assert percent(low).replace("%", " %") not in shown
+    assert percent(high).replace("%", " %") not in shown
 
 
 def test_the_reference_stands_beside_the_answer(opened):

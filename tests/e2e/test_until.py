@@ -60,7 +60,13 @@ def test_no_more_is_asked_than_decides_and_the_last_row_says_why(suite):
     found = summary(suite)
     assert found["cases"] == {"total": 2, "passed": 1, "failed": 1, "errored": 0, "skipped": 0}
     assert found["trials"] == {"total": 19, "passed": 16, "failed": 3, "errored": 0, "skipped": 0}
-    assert found["early_stops"] == {"alpha": 0.05, "decided": 2, "undecided": 0, "samples": 19, "spared": 41}
+    (listed,) = found["early_stops"].pop("by_case")
+    counted = {"alpha": 0.05, "decided": 2, "undecided": 0, "samples": 19, "spared": 41, "omitted": 0}
+    assert found["early_stops"] == counted
+    assert (listed["test_id"], listed["status"], listed["stopped"]) == ("never", "failed", told["never"][1])
+    assert (found["mean_score"], "samples" in found, "mean score" in ended.stderr) == (None, False, False)
+    bounds = "anytime-valid bounds of the rate: 0.0% to 67.6%, each wrong with a chance of 5.0% at most"
+    assert f"SAMPLES never: 0 of 3 passed, the rate is below the threshold; {bounds}\n" in ended.stderr
 
 
 def test_a_larger_alpha_decides_sooner_and_a_run_keeps_it(suite):

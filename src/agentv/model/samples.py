@@ -34,13 +34,14 @@ class SampledCase:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What the cases with several samples came to.
+    """What the cases with several samples came to, as many for each as were planned: none whose samples may end early.
 
     Attributes:
         cases: those of which a sample was judged.
         compared: those of which two were, so that they can disagree.
         flaky: those that did.
-        flaky_share_interval: Wilson's, at 95 %, of flaky among compared; None where nothing was compared.
+        flaky_share_interval: Wilson's, at 95 %, of flaky among compared, each case counted once on however many targets
+            and with however many prompts; None where nothing was compared.
         always_passed: number of judged samples → how many cases had so many, and passed all of them.
         pass_at_k, pass_hat_k: k → the mean over all these cases; k goes up to what the least sampled of them has.
         by_case: flaky ones first, then by pass rate, the lowest first; a bounded number.

@@ -30,6 +30,25 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
+class EarlyCase:
+    """A case that failed or was not decided, of those whose samples end where they are.
+
+    Attributes:
+        status: `passed` or `failed`.
+        alpha: the chance, at most, with which each of the bounds in `stopped` is wrong.
+        stopped: its samples, and bounds of its pass rate that hold although the samples ended where they did.
+    """
+
+    test_id: str
+    suite: str
+    target: str
+    prompt_id: str | None
+    status: Literal["passed", "failed"]
+    alpha: float
+    stopped: Stopped
+
+
+@dataclass(frozen=True, slots=True)
 class EarlyStops:
     """How the cases of a run ended whose samples end where they are decided.
 
@@ -39,6 +58,8 @@ class EarlyStops:
         undecided: cases that had all their samples and are judged by the share that passed.
         samples: that were run, of these and of errored cases.
         spared: samples that were not needed.
+        by_case: those that failed, then the undecided that passed, the lowest share first; a bounded number.
+        omitted: how many more there are.
     """
 
     alpha: float
@@ -46,3 +67,5 @@ class EarlyStops:
     undecided: int
     samples: int
     spared: int
+    by_case: tuple[EarlyCase, ...] = ()
+    omitted: int = 0

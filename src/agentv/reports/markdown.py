@@ -13,10 +13,9 @@ from itertools import islice
 
 from agentv.model.summary import Counts, Group, Summary
 from agentv.reports.text import one_line, percent, safe
-from agentv.reports.totals import duration, money, outcomes, plural
+from agentv.reports.totals import duration, interval_words, money, outcomes, plural
 from agentv.reports.view import OUTPUT_KEPT, Finding, Kind, RunView, TrialView
 from agentv.reports.words import LONGEST, check, label, reason, source
-from agentv.stats.proportion import wilson_interval
 
 LONGEST_COMMENT = 65_536
 """Bytes that GitHub takes as one comment. It counts characters, GitLab a million of them; bytes are never fewer."""
@@ -105,8 +104,7 @@ def _said(summary: Summary) -> str:
     cost = f"cost {'at least ' if unpriced else ''}{spent}" if known else "cost unknown"
     if summary.pass_rate is None or summary.pass_rate_interval is None:
         return f"Nothing was judged; {cost}, {duration(summary.duration_ms)}."
-    low, high = summary.pass_rate_interval
-    rate = f"**Pass rate {percent(summary.pass_rate)}** (95% interval {percent(low)} to {percent(high)})"
+    rate = f"**Pass rate {percent(summary.pass_rate)}** ({interval_words(summary)})"
     mean = "" if summary.mean_score is None else f", mean score {summary.mean_score:.2f}"
     return f"{rate}{mean}; {cost}, {duration(summary.duration_ms)}."
 
@@ -119,7 +117,7 @@ def _totals(summary: Summary) -> Iterator[str]:
         return
     yield "\n| | cases | passed | failed | errored | not run | pass rate | 95% interval | mean score |\n"
     yield "| --- | --: | --: | --: | --: | --: | --: | --: | --: |\n"
-    yield _group("all", Group(summary.cases, summary.pass_rate, summary.mean_score))
+    yield _group("all", Group(summary.cases, summary.pass_rate, summary.mean_score, summary.pass_rate_interval))
     yield from groups
 
 
@@ -134,8 +132,7 @@ def _groups(what: str, groups: Mapping[str, Group]) -> Iterator[str]:
 
 def _group(name: str, group: Group) -> str:
     cases: Counts = group.cases
-    judged = cases.passed + cases.failed
-    interval = " to ".join(map(percent, wilson_interval(cases.passed, judged))) if judged else ""
+    interval = " to ".join(map(percent, group.pass_rate_interval or ()))
     rate = "" if group.pass_rate is None else percent(group.pass_rate)
     mean = "" if group.mean_score is None else f"{group.mean_score:.2f}"
     numbers = (cases.total, cases.passed, cases.failed, cases.errored, cases.skipped)

@@ -23,7 +23,9 @@ def render_plain(view: RunView, summary: Summary, *, here: str, results: str) ->
         here: absolute path of the directory that paths are shown from.
         results: where the rows are, as a person would type it.
     """
-    return "\n".join([*_trials(view, here), *_samples(view, summary), *totals(summary, view.noted, results)])
+    return "\n".join(
+        [*_trials(view, here), *_samples(view, summary), *_early(view, summary), *totals(summary, view.noted, results)]
+    )
 
 
 def progress_line(view: RunView) -> str:
@@ -51,6 +53,18 @@ def _samples(view: RunView, summary: Summary) -> Iterator[str]:
     for case in unsteady(summary.samples):
         yield f"SAMPLES {sampled_label(case, targets=view.several_targets)}: {sampled_words(case)}"
     if more := more_words(summary.samples):
+        yield more
+
+
+def _early(view: RunView, summary: Summary) -> Iterator[str]:
+    if summary.early_stops is None:
+        return
+    from agentv.reports.early import early_words, listed, more_early
+    from agentv.reports.samples import sampled_label
+
+    for case in listed(summary.early_stops):
+        yield f"SAMPLES {sampled_label(case, targets=view.several_targets)}: {early_words(case)}"
+    if more := more_early(summary.early_stops):
         yield more
 
 

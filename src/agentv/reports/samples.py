@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentv.model.samples import SampledCase, Samples
+from agentv.model.sampling import EarlyCase
 from agentv.reports.text import one_line, percent
 from agentv.stats.proportion import wilson_interval
 
@@ -24,7 +25,7 @@ def number_unsteady(samples: Samples) -> int:
     return samples.cases - sum(samples.always_passed.values())
 
 
-def sampled_label(case: SampledCase, *, targets: bool) -> str:
+def sampled_label(case: SampledCase | EarlyCase, *, targets: bool) -> str:
     """Which case it is: its id, its prompt, its target where there are several."""
     name = one_line(case.test_id)
     if case.prompt_id is not None:
@@ -36,7 +37,7 @@ def sampled_words(case: SampledCase) -> str:
     """`3 of 5 passed, 60.0% (95% interval 23.1% to 88.2%), pass@3 100.0%, pass^3 10.0%, flaky`."""
     low, high = case.pass_rate_interval
     rate = f"{percent(case.pass_rate)} (95% interval {percent(low)} to {percent(high)})"
-    chances = [f"pass@{k} {percent(case.pass_at_k[k])}, pass^{k} {percent(case.pass_hat_k[k])}" for k in _telling(case)]
+    chances = [f"pass@{k} {_chance(case.pass_at_k[k])}, pass^{k} {_chance(case.pass_hat_k[k])}" for k in _telling(case)]
     flaky = ["flaky"] if case.flaky else []
     return ", ".join([f"{case.passed} of {case.judged} passed", rate, *chances, *flaky])
 
@@ -64,8 +65,16 @@ def samples_lines(samples: Samples) -> Iterator[str]:
         share = f"{percent(samples.flaky / samples.compared)}, 95% interval {percent(low)} to {percent(high)}"
         yield f"flaky: {samples.flaky} of {samples.compared} cases ({share})"
     most = max(samples.pass_at_k)
-    several = [f"pass@{most} {percent(samples.pass_at_k[most])}", f"pass^{most} {percent(samples.pass_hat_k[most])}"]
-    yield ", ".join([f"pass@1 {percent(samples.pass_at_k[1])}", *(several if most > 1 else [])])
+    several = [f"pass@{most} {_chance(samples.pass_at_k[most])}", f"pass^{most} {_chance(samples.pass_hat_k[most])}"]
+    yield ", ".join([f"pass@1 {_chance(samples.pass_at_k[1])}", *(several if most > 1 else [])])
+
+
+def _chance(share: float) -> str:
+    """A chance to a tenth of a percent: samples tell it no finer, so one that is next to certain is above 99.9 %."""
+    said = percent(share)
+    if said == f"{share:.1%}":
+        return said
+    return ">99.9%" if share > 0.5 else "<0.1%"
 
 
 def _telling(case: SampledCase) -> list[int]:

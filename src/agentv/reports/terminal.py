@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO, get_args
 
 from agentv.model.samples import Samples
+from agentv.model.sampling import EarlyStops
 from agentv.model.summary import Summary
 from agentv.reports.samples import HEADING, more_words, number_unsteady, sampled_label, sampled_words, unsteady
 from agentv.reports.text import one_line
@@ -151,6 +152,8 @@ def _draw(console: Console, view: RunView, summary: Summary, *, here: str, resul
     _stopped(console, view)
     if summary.samples is not None:
         _samples(console, summary.samples, targets=view.several_targets)
+    if summary.early_stops is not None:
+        _early(console, summary.early_stops, targets=view.several_targets)
     for line in totals(summary, view.noted, results):
         console.print(_outcomes_painted(line))
 
@@ -181,23 +184,41 @@ def _stopped(console: Console, view: RunView) -> None:
 
 
 def _samples(console: Console, samples: Samples, *, targets: bool) -> None:
+    rows = [
+        (sampled_label(case, targets=targets), "~" if case.flaky else "", sampled_words(case))
+        for case in unsteady(samples)
+    ]
+    _cases(console, f"{HEADING} ({number_unsteady(samples)})", rows, more_words(samples))
+
+
+def _early(console: Console, stops: EarlyStops, *, targets: bool) -> None:
+    from agentv.reports import early
+
+    rows = [
+        (sampled_label(case, targets=targets), "~" if case.stopped.why == "undecided" else "", early.early_words(case))
+        for case in early.listed(stops)
+    ]
+    _cases(console, f"{early.HEADING} ({early.number_listed(stops)})", rows, early.more_early(stops))
+
+
+def _cases(console: Console, heading: str, rows: list[tuple[str, str, str]], more: str | None) -> None:
+    """Cases of several samples, each with its name, a mark where it is on neither side for sure, and what is known."""
     from rich.table import Table
     from rich.text import Text
 
-    if not (cases := unsteady(samples)):
+    if not rows:
         return
-    console.print(Text(f"{HEADING} ({number_unsteady(samples)})", "bold"))
+    console.print(Text(heading, "bold"))
     console.print(Text("─" * console.width, _STYLES["dim"]))
     table = Table.grid(expand=True, padding=(0, 1, 0, 0))
     table.add_column(max_width=console.width // 3, overflow="fold")
     table.add_column(width=1)
     table.add_column(ratio=1, overflow="fold")
-    for case in cases:
-        style = _STYLES["noted" if case.flaky else "failed"]
-        mark = Text("~" if case.flaky else "", style)
-        table.add_row(Text(sampled_label(case, targets=targets), "bold"), mark, Text(sampled_words(case), style))
+    for name, mark, words in rows:
+        style = _STYLES["noted" if mark else "failed"]
+        table.add_row(Text(name, "bold"), Text(mark, style), Text(words, style))
     console.print(table)
-    if more := more_words(samples):
+    if more:
         console.print(Text(more, _STYLES["dim"]))
     console.print()
 

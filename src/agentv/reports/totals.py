@@ -60,20 +60,34 @@ def plural(number: int, what: str) -> str:
 def _rate(summary: Summary) -> str:
     if summary.pass_rate is None or summary.pass_rate_interval is None:
         return "nothing was judged"
-    low, high = summary.pass_rate_interval
     judged = summary.cases.passed + summary.cases.failed
-    return f"pass rate {percent(summary.pass_rate)} of {judged} judged (95% interval {percent(low)} to {percent(high)})"
+    return f"pass rate {percent(summary.pass_rate)} of {judged} judged ({interval_words(summary)})"
+
+
+def interval_words(summary: Summary) -> str:
+    """`95% interval 80.0% to 90.0%`, and that it counts a case once where it was run on several targets or prompts."""
+    low, high = summary.pass_rate_interval or (0.0, 1.0)
+    once, judged = summary.interval_cases, summary.cases.passed + summary.cases.failed
+    pooled = "" if once is None or once == judged else f", each case counted once: {once}"
+    return f"95% interval {percent(low)} to {percent(high)}{pooled}"
 
 
 def _early(stops: EarlyStops | None) -> str:
-    """`decided 8 of 10 cases with 43 of 200 samples, …`; nothing where every case gets all of its samples."""
-    if stops is None:
+    """`decided 8 of 10 cases with 43 of 200 samples, …`; nothing where no case ends early, or none has ended.
+
+    How likely a decision is wrong is said of those that were decided alone.
+    """
+    if stops is None or not (ended := stops.decided + stops.undecided):
         return ""
-    cases = plural(stops.decided + stops.undecided, "case")
-    samples = f"{stops.samples:,} of {plural(stops.samples + stops.spared, 'sample')}"
-    wrong = f"each wrongly with a chance of {percent(stops.alpha)} at most"
-    said = f"decided {stops.decided:,} of {cases} with {samples}, {wrong}"
-    return f"{said}; {stops.undecided:,} by the share that passed" if stops.undecided else said
+    said = f"decided {stops.decided:,} of {plural(ended, 'case')}"
+    said += f" with {stops.samples:,} of {plural(stops.samples + stops.spared, 'sample')}"
+    if stops.decided:
+        each = f"each of these {stops.decided:,}" if stops.undecided and stops.decided > 1 else "each"
+        said += f", {each if stops.decided > 1 else 'it'} wrongly with a chance of {percent(stops.alpha)} at most"
+    if not stops.undecided:
+        return said
+    they = "1 is undecided: it goes" if stops.undecided == 1 else f"{stops.undecided:,} are undecided: they go"
+    return f"{said}; {they} by the share that passed, which is no proof"
 
 
 def _prompts(summary: Summary) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from agentv.stats.classification import Measured
-from agentv.stats.proportion import USUAL, wilson_interval
+from agentv.stats.proportion import USUAL, pooled_interval
 
 
 def is_flaky(samples: int, passed: int) -> bool:
@@ -31,16 +31,21 @@ def disagreement(samples: int, passed: int) -> float:
     return 2 * passed * (samples - passed) / (samples * (samples - 1))
 
 
-def flaky_share(cases: Iterable[tuple[int, int]], confidence: float = USUAL) -> Measured | None:
+def flaky_share(
+    cases: Iterable[tuple[int, int]], confidence: float = USUAL, *, independent: int | None = None
+) -> Measured | None:
     """The share of flaky cases, with Wilson's interval; None where no case has two samples.
 
     Args:
         cases: of each how many samples were judged, and how many of them passed.
         confidence: of the interval, inside 0..1.
+        independent: how many of those that have two are no repetition of another, as in `pooled_interval`; None: all.
     """
     kinds = Counter(is_flaky(samples, passed) for samples, passed in cases if samples > 1)
     told = kinds.total()
-    return Measured(kinds[True] / told, *wilson_interval(kinds[True], told, confidence)) if told else None
+    if not told:
+        return None
+    return Measured(kinds[True] / told, *pooled_interval(kinds[True], told, independent or told, confidence))
 
 
 def mean_disagreement(cases: Sequence[tuple[int, int]], confidence: float = USUAL) -> Measured | None:

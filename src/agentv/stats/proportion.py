@@ -20,13 +20,34 @@ def wilson_interval(successes: int, trials: int, confidence: float = USUAL) -> t
     Raises:
         ValueError: there are no trials, more successes than trials, or `confidence` is not inside 0..1.
     """
-    if not 0 <= successes <= trials or trials == 0:
-        raise ValueError(f"no proportion: {successes} of {trials}")
+    return pooled_interval(successes, trials, trials, confidence)
+
+
+def pooled_interval(successes: int, trials: int, independent: int, confidence: float = USUAL) -> tuple[float, float]:
+    """Wilson's interval of a proportion over trials that hang together: as wide as that of fewer, independent ones.
+
+    Source: an effective sample size (L. Kish, "Survey Sampling", 1965, section 8.2) in place of the sample size, as in
+    E. L. Korn and B. I. Graubard, "Confidence intervals for proportions with small expected number of positive counts
+    estimated from survey data", Survey Methodology 24 (1998), 193–201. So many clusters of trials are worth
+    `independent` trials where those of a cluster always end alike; where they do not, the interval is too wide.
+
+    Args:
+        successes: of the trials.
+        trials: that were counted.
+        independent: how many of them are no repetition of another: 1 to `trials`.
+        confidence: inside 0..1.
+
+    Raises:
+        ValueError: there are no trials, more successes or independent ones than trials, or `confidence` is not inside
+            0..1.
+    """
+    if not 0 <= successes <= trials or not 1 <= independent <= trials:
+        raise ValueError(f"no proportion: {successes} of {trials}, of which {independent} are independent")
     z = quantile(confidence)
     share = successes / trials
-    scale = 1 + z * z / trials
-    centre = (share + z * z / (2 * trials)) / scale
-    reach = z * sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)) / scale
+    scale = 1 + z * z / independent
+    centre = (share + z * z / (2 * independent)) / scale
+    reach = z * sqrt(share * (1 - share) / independent + z * z / (4 * independent * independent)) / scale
     # at the ends the formula gives exactly 0 and 1, up to rounding
     low = 0.0 if successes == 0 else max(0.0, centre - reach)
     high = 1.0 if successes == trials else min(1.0, centre + reach)

@@ -32,7 +32,7 @@ from agentv.store.tally import STATUSES
 SEARCHED = "index.sqlite"
 """Its name in a run's directory."""
 
-VERSION = 1
+VERSION = 2
 
 _SCHEMA = f"""
 PRAGMA journal_mode = OFF;  -- a build that fails is thrown away

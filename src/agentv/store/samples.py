@@ -12,7 +12,7 @@ from agentv.model.samples import SampledCase, Samples
 from agentv.stats.flakiness import flaky_share, is_flaky
 from agentv.stats.passk import pass_at_k, pass_hat_k, usual_k
 from agentv.stats.proportion import wilson_interval
-from agentv.store.tally import CaseSamples
+from agentv.store.tally import Asked, CaseSamples, counted_once
 
 LISTED = 1000
 """Cases that the summary holds one by one."""
@@ -23,6 +23,7 @@ class SamplesTally:
 
     def __init__(self) -> None:
         self._pairs: Counter[tuple[int, int]] = Counter()
+        self._asked: Counter[Asked] = Counter()
         self._listed: list[CaseSamples] = []
 
     def add(self, case: CaseSamples) -> None:
@@ -30,6 +31,8 @@ class SamplesTally:
         if not case.judged:
             return
         self._pairs[case.judged, case.passed] += 1
+        if case.judged > 1:
+            self._asked[Asked(case.suite, case.target, case.prompt_id)] += 1
         self._listed.append(case)
         if len(self._listed) > 2 * LISTED:
             self._cut()
@@ -39,7 +42,7 @@ class SamplesTally:
         if not self._pairs:
             return None
         self._cut()
-        flaky = flaky_share(self._pairs.elements())
+        flaky = flaky_share(self._pairs.elements(), independent=counted_once(self._asked))
         cases = self._pairs.total()
         return Samples(
             cases=cases,

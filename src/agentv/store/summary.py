@@ -17,14 +17,14 @@ import msgspec
 from agentv.errors import StoreError
 from agentv.foreign.refusals import store_error
 from agentv.model.response import TokenUsage
-from agentv.model.sampling import EarlyStops, Why
 from agentv.model.summary import Counts, Group, Summary
-from agentv.stats.proportion import wilson_interval
+from agentv.stats.proportion import pooled_interval
 from agentv.store.directory import SUMMARY, RunDirectory
 from agentv.store.reading import RowFacts
-from agentv.store.tally import STATUSES, CaseOutcome, Profile, Tally, counts_of
+from agentv.store.tally import STATUSES, Asked, CaseOutcome, Profile, Tally, counted_once, counts_of
 
 if TYPE_CHECKING:
+    from agentv.store.early import EarlyTally
     from agentv.store.samples import SamplesTally
 
 
@@ -68,26 +68,25 @@ def summarize(
     for row in rows:
         spent.add(row)
         tally.add(row)
-    cases = _Outcomes()
     groups: dict[Profile, _Outcomes] = defaultdict(_Outcomes)
     repeated: SamplesTally | None = None
-    early = _EarlyStops()
+    early: EarlyTally | None = None
     for case in tally.cases():
-        cases.add(case)
-        early.add(case)
         groups[case.profile].add(case)
-        if case.samples is not None:
+        if case.early is not None:  # its samples ended where they looked good or bad: no rate of them is unbiased
+            early = early or _early_tally()
+            early.add(case)
+        elif case.samples is not None:
             repeated = repeated or _samples_tally()
             repeated.add(case.samples)
-    whole = cases.group(planned.cases)
-    judged = whole.cases.passed + whole.cases.failed
     found = groups.items()
+    whole = _merged(found).group(planned.cases)
     return Summary(
         run_id=run_id,
         cases=whole.cases,
-        trials=tally.trials(planned.trials - early.spared),
+        trials=tally.trials(planned.trials - (early.spared if early is not None else 0)),
         pass_rate=whole.pass_rate,
-        pass_rate_interval=wilson_interval(whole.cases.passed, judged) if judged else None,
+        pass_rate_interval=whole.pass_rate_interval,
         mean_score=whole.mean_score,
         cost_usd=spent.targets.cost_usd,
         judge_cost_usd=spent.judges.cost_usd,
@@ -95,14 +94,15 @@ def summarize(
         duration_ms=duration_ms,
         judge_token_usage=spent.judges.tokens,
         processes=processes,
+        interval_cases=whole.interval_cases,
         unpriced_trials=spent.targets.unpriced,
         judge_unpriced_trials=spent.judges.unpriced,
-        by_suite=_grouped(((profile.suite, one) for profile, one in found), planned.by_suite),
-        by_target=_grouped(((profile.target, one) for profile, one in found), planned.by_target),
-        by_prompt=_grouped(((profile.prompt, one) for profile, one in found if profile.prompt is not None), {}),
-        by_tag=_grouped(((tag, one) for profile, one in found for tag in profile.tags), planned.by_tag),
+        by_suite=_grouped(((profile.suite, (profile, one)) for profile, one in found), planned.by_suite),
+        by_target=_grouped(((profile.target, (profile, one)) for profile, one in found), planned.by_target),
+        by_prompt=_grouped(((one.prompt, (one, of)) for one, of in found if one.prompt is not None), {}),
+        by_tag=_grouped(((tag, (profile, one)) for profile, one in found for tag in profile.tags), planned.by_tag),
         samples=None if repeated is None else repeated.samples(),
-        early_stops=early.found(),
+        early_stops=None if early is None else early.found(),
     )
 
 
@@ -110,6 +110,12 @@ def _samples_tally() -> SamplesTally:
     from agentv.store.samples import SamplesTally
 
     return SamplesTally()
+
+
+def _early_tally() -> EarlyTally:
+    from agentv.store.early import EarlyTally
+
+    return EarlyTally()
 
 
 def write_summary(directory: RunDirectory, summary: Summary) -> None:
@@ -136,68 +142,63 @@ def read_summary(path: Path) -> Summary:
 
 
 class _Outcomes:
-    """How the cases of one group ended, and the sum of their scores."""
+    """How the cases of one group ended, and the sum of their scores.
+
+    A mean score there is only where no case's samples ended early: such a case leans to the side on which it ended.
+    """
 
     def __init__(self) -> None:
         self.numbers = dict.fromkeys(STATUSES, 0)
         self.score = 0.0
         self.scored = 0
+        self.early = False
+        self._judged: Counter[Asked] = Counter()
 
     def add(self, case: CaseOutcome) -> None:
         self.numbers[case.status] += 1
+        self.early = self.early or case.early is not None
         if case.score is not None and case.status in ("passed", "failed"):
             self.score += case.score
             self.scored += 1
 
-    def merge(self, other: _Outcomes) -> None:
+    def merge(self, profile: Profile, other: _Outcomes) -> None:
+        """Take in the cases that were added to another one, all of one profile."""
         for status, number in other.numbers.items():
             self.numbers[status] += number
         self.score += other.score
         self.scored += other.scored
+        self.early = self.early or other.early
+        judged = other.numbers["passed"] + other.numbers["failed"]
+        self._judged[Asked(profile.suite, profile.target, profile.prompt)] += judged
 
     def group(self, planned: int) -> Group:
+        """The totals of what was merged."""
         counts: Counts = counts_of(list(self.numbers.values()), planned)
         judged = counts.passed + counts.failed
+        once = counted_once(self._judged)
         return Group(
             cases=counts,
             pass_rate=counts.passed / judged if judged else None,
             # trials end in any order, and the last bits of a sum depend on it
-            mean_score=round(self.score / self.scored, 12) if self.scored else None,
+            mean_score=round(self.score / self.scored, 12) if self.scored and not self.early else None,
+            pass_rate_interval=pooled_interval(counts.passed, judged, once) if judged else None,
+            interval_cases=once if judged else None,
         )
 
 
-class _EarlyStops:
-    """The cases whose samples may end early."""
-
-    def __init__(self) -> None:
-        self.spared = 0
-        self._alpha = 0.0
-        self._whys: Counter[Why | None] = Counter()
-        self._samples = 0
-
-    def add(self, case: CaseOutcome) -> None:
-        if case.early is None:
-            return
-        self._alpha = max(self._alpha, case.profile.alpha or 0.0)
-        self._whys[case.early.why] += 1
-        self._samples += case.early.samples
-        if case.early.why is not None:
-            self.spared += max(0, case.profile.repeat - case.early.samples)
-
-    def found(self) -> EarlyStops | None:
-        whys = self._whys
-        if not whys:
-            return None
-        decided = whys["above"] + whys["below"] + whys["gate"]
-        return EarlyStops(self._alpha, decided, whys["undecided"], self._samples, self.spared)
-
-
-def _grouped(found: Iterable[tuple[str, _Outcomes]], planned: Mapping[str, int]) -> dict[str, Group]:
+def _grouped(found: Iterable[tuple[str, tuple[Profile, _Outcomes]]], planned: Mapping[str, int]) -> dict[str, Group]:
     """Groups by name, sorted."""
-    merged: dict[str, _Outcomes] = defaultdict(_Outcomes)
+    named: dict[str, list[tuple[Profile, _Outcomes]]] = defaultdict(list)
     for name, outcomes in found:
-        merged[name].merge(outcomes)
-    return {name: merged[name].group(planned.get(name, 0)) for name in sorted({*merged, *planned})}
+        named[name].append(outcomes)
+    return {name: _merged(named[name]).group(planned.get(name, 0)) for name in sorted({*named, *planned})}
+
+
+def _merged(found: Iterable[tuple[Profile, _Outcomes]]) -> _Outcomes:
+    merged = _Outcomes()
+    for profile, outcomes in found:
+        merged.merge(profile, outcomes)
+    return merged
 
 
 class _Spent:

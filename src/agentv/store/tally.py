@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isnan, nan
 from typing import NamedTuple, get_args
 
 from agentv.model.cases import Gate, Sample
-from agentv.model.sampling import Why
+from agentv.model.sampling import Stopped
 from agentv.model.suite import Aggregate
 from agentv.model.summary import Counts
 from agentv.model.trial import Status
@@ -43,7 +44,7 @@ class Early(NamedTuple):
     """Of a case whose samples may end early: how many there were, and why there are no more; None: some are to come."""
 
     samples: int
-    why: Why | None
+    stopped: Stopped | None
 
 
 class CaseSamples(NamedTuple):
@@ -140,8 +141,7 @@ class Tally:
         counted = CaseSamples(test_id, profile.suite, profile.target, profile.prompt, judged, passed)
         early = None
         if profile.alpha is not None:
-            stopped = stopped_by(samples, profile.rule)
-            early = Early(len(samples), stopped.why if stopped is not None else None)
+            early = Early(len(samples), stopped_by(samples, profile.rule))
         return CaseOutcome(verdict, sum(known) / len(known) if known else None, profile, counted, early)
 
 
@@ -154,3 +154,30 @@ def counts_of(by_code: list[int], planned: int) -> Counts:
     passed, failed, errored, skipped = by_code
     total = max(planned, passed + failed + errored + skipped)
     return Counts(total, passed, failed, errored, total - passed - failed - errored)
+
+
+class Asked(NamedTuple):
+    """Where cases were run: those that were run in two such places may be the same."""
+
+    suite: str
+    target: str
+    prompt: str | None
+
+
+def counted_once(judged: Mapping[Asked, int]) -> int:
+    """How many judged cases there are if each counts once, whatever it was run on; where that is not sure, too few.
+
+    Of each suite: the largest number on one target and with one prompt. A case with an input of its own has no prompt,
+    and is none of those that have.
+    """
+    own: Counter[tuple[str, str]] = Counter()
+    prompted: dict[tuple[str, str], int] = {}
+    for (suite, target, prompt), number in judged.items():
+        if prompt is None:
+            own[suite, target] = number
+        else:
+            prompted[suite, target] = max(prompted.get((suite, target), 0), number)
+    most: dict[str, int] = {}
+    for suite, target in {*own, *prompted}:
+        most[suite] = max(most.get(suite, 0), own[suite, target] + prompted.get((suite, target), 0))
+    return sum(most.values())

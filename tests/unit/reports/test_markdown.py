@@ -35,7 +35,7 @@ OURS = {
     "pre",
 }
 GOLD = Path(__file__).parent / "gold"
-GROUP = Group(Counts(2, 1, 1), 0.5, 0.5)
+GROUP = Group(Counts(2, 1, 1), 0.5, 0.5, (0.095, 0.905), 2)
 
 
 class Page(HTMLParser):
@@ -97,6 +97,10 @@ def test_groups_are_compared_where_there_are_several():
     assert page.rows == [9, 9, 9, 9]
     assert "suite b|`" in page.text
     assert "target" not in page.text
+    text = written(summary=replace(summary, interval_cases=3))
+    assert "(95% interval 9.7% to 70.0%, each case counted once: 3)" in text
+    assert "| all | 9 | 2 | 4 | 2 | 1 | 33.3% | 9.7% to 70.0% |" in text
+    assert "| suite `a` | 2 | 1 | 1 | 0 | 0 | 50.0% | 9.5% to 90.5% | 0.50 |" in text
     many = {f"s{number}": GROUP for number in range(GROUPS + 3)}
     assert "and 3 more suites" in written(summary=replace(SUMMARY, by_suite=many))
 

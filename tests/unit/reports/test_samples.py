@@ -31,6 +31,13 @@ def test_one_judged_sample_tells_its_rate_alone():
     assert sampled_words(case) == "0 of 1 passed, 0.0% (95% interval 0.0% to 79.3%)"
 
 
+def test_a_chance_is_told_no_finer_than_samples_tell_it():
+    (case,) = samples((20, 10)).by_case
+    assert sampled_words(replace(case, pass_at_k={9: 0.999999}, pass_hat_k={9: 0.000001})).endswith(
+        "pass@9 >99.9%, pass^9 <0.1%, flaky"
+    )
+
+
 def test_a_case_is_called_by_what_tells_it_from_others():
     (case,) = samples((2, 2)).by_case
     assert sampled_label(case, targets=False) == "refund"

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agentv.model.response import TokenUsage
+from agentv.model.sampling import EarlyStops
 from agentv.model.summary import Counts, Group, Summary
 from agentv.reports.totals import duration, money, totals
 
@@ -35,6 +36,13 @@ def test_totals_say_everything():
     ]
 
 
+def test_an_interval_of_cases_on_several_targets_says_that_it_counts_them_once():
+    assert lines(interval_cases=98) == lines()
+    assert lines(interval_cases=49)[1] == (
+        "pass rate 96.9% of 98 judged (95% interval 91.4% to 99.0%, each case counted once: 49), mean score 0.94"
+    )
+
+
 def test_what_was_not_run_is_said():
     assert lines(cases=Counts(5, 1, 0, 0, 4))[0] == "5 cases: 1 passed, 0 failed, 0 errored, 4 not run"
 
@@ -51,6 +59,44 @@ def test_trials_are_said_where_they_are_not_the_cases():
         "300 trials: 290 passed, 8 failed, 2 errored",
         "2 passed trials with a check that did not pass",
     ]
+
+
+@pytest.mark.parametrize(
+    ("stops", "said"),
+    [
+        (
+            EarlyStops(0.05, 2, 0, 19, 41),
+            "decided 2 of 2 cases with 19 of 60 samples, each wrongly with a chance of 5.0% at most",
+        ),
+        (
+            EarlyStops(0.05, 2, 1, 79, 41),
+            (
+                "decided 2 of 3 cases with 79 of 120 samples, each of these 2 wrongly with a chance of 5.0% at most; "
+                "1 is undecided: it goes by the share that passed, which is no proof"
+            ),
+        ),
+        (
+            EarlyStops(0.05, 1, 2, 79, 41),
+            (
+                "decided 1 of 3 cases with 79 of 120 samples, it wrongly with a chance of 5.0% at most; "
+                "2 are undecided: they go by the share that passed, which is no proof"
+            ),
+        ),
+        (
+            EarlyStops(0.05, 0, 3, 60, 0),
+            (
+                "decided 0 of 3 cases with 60 of 60 samples; "
+                "3 are undecided: they go by the share that passed, which is no proof"
+            ),
+        ),
+    ],
+)
+def test_how_sure_a_decision_is_is_said_of_decided_cases_alone(stops, said):
+    assert said in lines(early_stops=stops)
+
+
+def test_where_no_case_came_to_its_end_nothing_is_said_of_decisions():
+    assert lines(early_stops=EarlyStops(0.05, 0, 0, 3, 57)) == lines()
 
 
 def test_passed_cases_with_a_failed_check_are_said():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.stats.proportion import USUAL, USUAL_QUANTILE, wilson_interval
+from agentv.stats.proportion import USUAL, USUAL_QUANTILE, pooled_interval, wilson_interval
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,22 @@ from agentv.stats.proportion import USUAL, USUAL_QUANTILE, wilson_interval
 )
 def test_agrees_with_table_i_of_newcombe_1998(successes, trials, low, high):
     assert wilson_interval(successes, trials) == (pytest.approx(low, abs=5e-5), pytest.approx(high, abs=5e-5))
+
+
+def test_trials_that_repeat_others_are_worth_no_more_than_those():
+    assert pooled_interval(48, 60, 30) == wilson_interval(24, 30)
+    assert pooled_interval(48, 60, 60) == wilson_interval(48, 60)
+    low, high = pooled_interval(49, 60, 30)
+    assert wilson_interval(24, 30)[0] < low < wilson_interval(49, 60)[0]
+    assert wilson_interval(49, 60)[1] < high
+    assert pooled_interval(0, 60, 30)[0] == 0
+    assert pooled_interval(60, 60, 30)[1] == 1
+
+
+@pytest.mark.parametrize("independent", [0, 61])
+def test_no_more_trials_are_independent_than_there_are(independent):
+    with pytest.raises(ValueError, match="of which"):
+        pooled_interval(1, 60, independent)
 
 
 def test_a_higher_confidence_is_a_wider_interval():

@@ -42,6 +42,16 @@ def test_flaky_cases_are_counted_and_come_first():
     ]
 
 
+def test_the_interval_of_the_flaky_share_counts_a_case_once_on_however_many_targets():
+    tally = SamplesTally()
+    for target in ("gpt", "claude", "llama"):
+        for number in range(8):
+            tally.add(CaseSamples(f"case-{number}", "s", target, None, 2, 1 if number < 2 else 2))
+    found = tally.samples()
+    assert (found.compared, found.flaky) == (24, 6)
+    assert found.flaky_share_interval == wilson_interval(2, 8)
+
+
 def test_what_was_not_judged_says_nothing():
     assert tallied((0, 0)) is None
     assert tallied((0, 0), (1, 1)).flaky_share_interval is None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agentv.errors import StoreError
 from agentv.model.response import TokenUsage
 from agentv.model.summary import Counts
-from agentv.stats.proportion import wilson_interval
+from agentv.stats.proportion import pooled_interval, wilson_interval
 from agentv.store.directory import RunDirectory
 from agentv.store.encoding import to_json
 from agentv.store.reading import RowFacts, read_rows
@@ -55,10 +55,44 @@ def test_an_error_is_no_score():
 def test_where_nothing_was_judged_there_is_no_rate(rows):
     found = summary(*rows, planned=Planned(1, 1))
     assert (found.pass_rate, found.pass_rate_interval, found.mean_score) == (None, None, None)
+    assert found.interval_cases is None
 
 
 def test_one_case_on_two_targets_is_two():
     assert summary(row(target="one"), row("failed", target="two")).cases == Counts(2, 1, 1, 0, 0)
+
+
+def _asked(suite, number, *places, failing=0):
+    """Rows of so many cases, each at all these targets and prompts; the first ones fail at every one of them."""
+    return [
+        row("failed" if case < failing else "passed", f"case-{case}", suite=suite, target=target, prompt_id=prompt)
+        for case in range(number)
+        for target, prompt in places
+    ]
+
+
+def test_the_interval_counts_a_case_once_on_however_many_targets_and_prompts():
+    one = summary(*_asked("s", 30, ("gpt", None), failing=6))
+    two = summary(*_asked("s", 30, ("gpt", None), ("claude", None), failing=6))
+    four = summary(*_asked("s", 30, ("gpt", "a"), ("gpt", "b"), ("claude", "a"), ("claude", "b"), failing=6))
+    assert (one.cases.total, two.cases.total, four.cases.total) == (30, 60, 120)
+    assert one.interval_cases == two.interval_cases == four.interval_cases == 30
+    assert one.pass_rate_interval == two.pass_rate_interval == four.pass_rate_interval == wilson_interval(24, 30)
+    for group in (four.by_suite["s"], four.by_target["gpt"], four.by_prompt["a"]):
+        assert (group.interval_cases, group.pass_rate_interval) == (30, wilson_interval(24, 30))
+
+
+def test_each_suite_counts_as_many_cases_as_the_place_with_the_most():
+    found = summary(
+        *_asked("s", 10, ("gpt", "a"), ("gpt", "b")),
+        *_asked("s", 4, ("gpt", None)),  # these have an input of their own
+        *_asked("s", 12, ("claude", "a")),
+        row("errored", "broken", suite="s", target="claude", prompt_id="a"),
+        *_asked("t", 5, ("gpt", None)),
+    )
+    assert (found.by_suite["s"].interval_cases, found.by_suite["t"].interval_cases) == (14, 5)
+    assert (found.interval_cases, found.by_target["claude"].interval_cases) == (19, 12)
+    assert found.pass_rate_interval == pooled_interval(41, 41, 19)
 
 
 def test_one_id_in_two_suites_is_two():
@@ -80,6 +114,57 @@ def test_samples_say_how_often_a_case_passes():
     (case,) = found.samples.by_case
     assert (case.test_id, case.judged, case.passed) == ("a", 2, 2)
     assert found.as_json()["samples"]["by_case"][0]["pass_rate"] == 1.0
+
+
+def _early(case_id, *outcomes, repeat=4, **given):
+    rows = {"repeat": repeat, "alpha": 0.05, **given}
+    return [
+        row("passed" if passed else "failed", case_id, sample=number, **rows)
+        for number, passed in enumerate(outcomes, 1)
+    ]
+
+
+def test_cases_whose_samples_may_end_early_are_in_no_mean_and_no_rate_of_samples():
+    steady = [row("passed", "b", sample=sample, repeat=2, suite="other") for sample in (1, 2)]
+    found = summary(*_early("a", True, False, True, False), *steady)
+    assert (found.mean_score, found.by_suite["refunds"].mean_score, found.by_suite["other"].mean_score) == (
+        None,
+        None,
+        1,
+    )
+    assert found.samples is not None
+    assert [case.test_id for case in found.samples.by_case] == ["b"]
+    assert summary(*_early("a", True, False, True, False)).samples is None
+
+
+def test_of_cases_whose_samples_may_end_early_those_that_failed_or_are_undecided_are_told():
+    rows = [
+        *_early("passes-undecided", True, True, True, True),
+        *_early("below", *[False] * 6, repeat=20),
+        *_early("above", *[True] * 16, repeat=20),
+        *_early("fails-undecided", False, True, True, True),
+        *_early("goes-on", False),
+    ]
+    found = summary(*rows).early_stops
+    assert found is not None
+    assert (found.decided, found.undecided) == (2, 2)
+    told = [(case.test_id, case.status, case.stopped.why, case.stopped.passed) for case in found.by_case]
+    assert told == [
+        ("below", "failed", "below", 0),
+        ("fails-undecided", "failed", "undecided", 3),
+        ("passes-undecided", "passed", "undecided", 4),
+    ]
+    _, undecided, _ = found.by_case
+    assert undecided.stopped.low < wilson_interval(3, 4)[0]
+    assert undecided.stopped.high > wilson_interval(3, 4)[1]
+
+
+def test_a_bounded_number_of_them_is_listed(monkeypatch):
+    monkeypatch.setattr("agentv.store.early.LISTED", 2)
+    rows = [one for number in range(7) for one in _early(f"case-{number}", False, False, False)]
+    found = summary(*rows[::-1]).early_stops
+    assert found is not None
+    assert ([case.test_id for case in found.by_case], found.omitted) == (["case-0", "case-1"], 5)
 
 
 def test_without_samples_the_summary_has_no_word_of_them():
@@ -214,6 +299,7 @@ def test_summary_json_is_what_section_13_says(tmp_path):
         written = json.loads((directory.path / "summary.json").read_text())
     counts = {"total": 2, "passed": 1, "failed": 0, "errored": 0, "skipped": 1}
     group = {"cases": {**counts, "total": 1, "skipped": 0}, "pass_rate": 1.0, "mean_score": 1.0}
+    group |= {"pass_rate_interval": list(wilson_interval(1, 1)), "interval_cases": 1}
     assert written == {
         "schema_version": 1,
         "run_id": "r",
@@ -230,6 +316,7 @@ def test_summary_json_is_what_section_13_says(tmp_path):
         "unpriced_trials": 0,
         "judge_unpriced_trials": 0,
         "processes": 1,
+        "interval_cases": 1,
         "by_suite": {"refunds": group},
         "by_target": {"gpt": group},
         "by_prompt": {},

@@ -11,7 +11,7 @@ from agentv.app.results.finding import find_run, runs_in
 from agentv.app.results.listing import listed_run
 from agentv.errors import StoreError, UsageError
 from agentv.model.runs import ListedRun
-from agentv.spec.files import repository_root
+from agentv.spec.files import repository_root, shown
 from agentv.store.directory import RUN, is_being_written, results_directory
 from agentv.store.removal import check_removable, remove_run, size_of_run
 
@@ -57,7 +57,8 @@ def named_runs(names: Sequence[str]) -> Meant:
     for path in paths:
         check_removable(path)
         if is_being_written(path):
-            raise UsageError(f"the run {path.name} is still being written", "wait for its end, or stop it")
+            what = f"the run {path.name} is still being written, in {shown(str(path))}"
+            raise UsageError(what, "wait for its end, or stop it")
     return _meant(paths)
 
 

@@ -63,7 +63,8 @@ def _listed(path: Path) -> ListedRun:
     summary, timed = totals_of(path, record)
     # rows are counted only where the totals say that some trials did not end: the others have one each
     done = _rows(path) if summary.trials.skipped else summary.trials.total
-    whole = planned is not None and done >= planned
+    spared = summary.early_stops.spared if summary.early_stops is not None else 0
+    whole = planned is not None and done >= planned - spared
     timing = summary.duration_ms if timed else None
     state: RunState = "finished" if whole else "interrupted"
     return replace(began, state=state, done=done, summary=summary, duration_ms=timing)

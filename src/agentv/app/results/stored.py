@@ -10,7 +10,7 @@ from agentv.app.results.finding import find_run
 from agentv.errors import UsageError
 from agentv.model.trial import TrialResult
 from agentv.model.values import JsonObject
-from agentv.spec.files import repository_root
+from agentv.spec.files import repository_root, shown
 from agentv.store.directory import INDEX, RUN, SUMMARY, is_being_written, read_document
 
 
@@ -67,7 +67,8 @@ def open_run(named: str, *, doing: str, partial: bool = False) -> StoredRun:
     """
     path = find_run(named, Path(repository_root(str(Path.cwd()))), doing=doing).absolute()
     if not partial and is_being_written(path):
-        raise UsageError(f"the run {path} is still being written", "wait for its end, or take it with --partial")
+        what = f"the run {path.name} is still being written, in {shown(str(path))}"
+        raise UsageError(what, "wait for its end, or take it with --partial")
     record = read_document(path / RUN)
     summary = read_document(path / SUMMARY) if (path / SUMMARY).exists() else None
     run_id = record.get("run_id")

@@ -9,7 +9,7 @@ from typing import Any
 from agentv.model.cases import Sample, sample_of
 from agentv.model.trial import Score, Status, TrialResult
 from agentv.reports.text import one_line
-from agentv.stats.deciding import Rule, rule_of, verdict_over
+from agentv.stats.deciding import Rule, rule_of, stopped_by, verdict_over
 
 TEASER = 140
 """Characters that the list shows of what a trial came to."""
@@ -42,6 +42,14 @@ class _Group:
 
     def verdict(self) -> int:
         return STATUSES.index(verdict_over(self.samples, self.rule))
+
+    def early(self) -> dict[str, Any] | None:
+        """Of a case whose samples may end early how they did; no bounds where some are to come. None: of any other."""
+        if self.rule.alpha is None:
+            return None
+        stopped = stopped_by(self.samples, self.rule)
+        bounds = None if stopped is None or not stopped.samples else [stopped.low, stopped.high]
+        return {"alpha": self.rule.alpha, "why": None if stopped is None else stopped.why, "bounds": bounds}
 
 
 @dataclass(slots=True)
@@ -82,12 +90,13 @@ class Entries:
         ]
 
     def tables(self) -> dict[str, Any]:
-        """What the numbers of all entries mean, and the verdict of each case that has several samples."""
+        """What the numbers of all entries mean, and of a case of several samples the verdict, and how they ended."""
         tables = {"suites": self.suites, "targets": self.targets, "prompts": self.prompts, "tags": self.tags}
         return {
             **{name: list(table.numbers) for name, table in tables.items()},
             "assertions": list(self.assertions.numbers),
             "verdicts": [group.verdict() for group in self._groups.values()],
+            "early": [group.early() for group in self._groups.values()],
         }
 
     def _assertion(self, score: Score) -> int:

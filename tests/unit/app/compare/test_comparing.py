@@ -112,10 +112,8 @@ def test_a_run_that_holds_nothing_is_refused(runs, store):
 def test_a_run_that_is_being_written_is_taken_with_partial_alone(runs, tmp_path):
     with RunDirectory.open(tmp_path / "candidate"):
         message, hint = refused(*runs)
-        assert (message, hint) == (
-            f"the run {tmp_path / 'candidate'} is still being written",
-            "wait for its end, or take it with --partial",
-        )
+        assert message.startswith("the run candidate is still being written, in ")
+        assert hint == "wait for its end, or take it with --partial"
         assert compared(*runs, partial=True).whole.pairs == 8
 
 

@@ -56,6 +56,18 @@ def test_a_run_that_was_killed_is_summed_up_from_its_rows(run):
     assert (one.summary.cases.passed + one.summary.cases.failed, one.summary.cases.skipped) == (1, 1)
 
 
+def test_samples_that_were_not_needed_are_not_missed(run, tmp_path):
+    shutil.rmtree(run)
+    early = {"repeat": {"max": 30, "until": "decided"}}
+    (tmp_path / "a.eval.yaml").write_text(json.dumps({**SUITE, "threshold": 0.8, "run": early}))
+    again = evaluate("a.eval.yaml").directory
+    assert again is not None
+    one = only()
+    assert (one.state, one.done, one.planned) == ("finished", 19, 60)
+    cut(again, 18)
+    assert (only().state, only().done) == ("interrupted", 18)
+
+
 def test_a_run_that_was_killed_after_its_last_row_is_finished(run):
     (run / "summary.json").unlink()
     assert only().state == "finished"

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -51,7 +52,8 @@ def test_of_a_trial_with_two_rows_the_newest_is_read(run):
 
 def test_a_run_that_is_still_being_written_is_taken_only_where_that_is_asked_for(run):
     with RunDirectory.open(run.directory):
-        with pytest.raises(UsageError, match="is still being written"):
+        where = os.path.relpath(run.directory)
+        with pytest.raises(UsageError, match=f"^the run {run.directory.name} is still being written, in {where}$"):
             open_run("last", doing="show")
         assert open_run("last", doing="show", partial=True).run_id == run.directory.name
     assert open_run("last", doing="show").run_id == run.directory.name

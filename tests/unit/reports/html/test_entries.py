@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from agentv.reports.html.entries import NAMES, STATUSES, TEASER, Entries, teaser
-from doubles.html_reports import samples
+from doubles.html_reports import early, samples
 from doubles.trials import errored_score, finished, graded, scored, trial
 
 
@@ -46,6 +46,17 @@ def test_the_verdict_of_samples_is_that_of_their_rule(aggregate, status):
     rows = [entries.short(one) for one in samples(True, True, False, aggregate=aggregate)]
     assert {row[14] for row in rows} == {0}
     assert [STATUSES[number] for number in entries.tables()["verdicts"]] == [status]
+
+
+def test_of_samples_that_may_end_early_the_bounds_are_those_that_hold_whenever_one_looks():
+    entries = Entries()
+    for one in [*early("low", *[False] * 12), *early("open", True, False), *samples(True, False)]:
+        entries.short(one)
+    low, still, ordinary = entries.tables()["early"]
+    assert (low["why"], low["alpha"]) == ("below", 0.05)
+    assert low["bounds"][0] == 0
+    assert low["bounds"][1] < 0.8
+    assert (still, ordinary) == ({"alpha": 0.05, "why": None, "bounds": None}, None)
 
 
 def test_a_case_with_one_sample_is_in_no_group():

@@ -7,7 +7,7 @@ function casePage(state, one, sample) {
     "article",
     { class: "case" },
     caseHead(state, one, trial, told),
-    one.trials.length > 1 ? samples(state, one, trial) : null,
+    one.trials.length > 1 || one.early ? samples(state, one, trial) : null,
     problem(told),
     checksOf(told),
     inputOf(told),
@@ -65,16 +65,22 @@ function reached(trial) {
 function samples(state, one, shown) {
   const passed = passedSamples(one);
   const judged = one.trials.filter((trial) => trial.status === "passed" || trial.status === "failed").length;
-  const interval = wilson(passed, judged);
+  const interval = one.early ? one.early.bounds : wilson(passed, judged);
   return element(
     "div",
     { class: "panel samples" },
-    element("p", {}, `${passed} of ${one.trials.length} samples passed`, interval ? ` (95 % interval of the rate: ${percent(interval[0])} to ${percent(interval[1])})` : null),
-    interval ? intervalDrawing(passed / judged, interval) : null,
+    element("p", {}, `${passed} of ${one.trials.length} samples passed`, interval ? ` (${surely(one)}: ${percent(interval[0])} to ${percent(interval[1])}${one.early ? `, each wrong with a chance of ${percent(one.early.alpha)} at most` : ""})` : null),
+    one.early?.why === "undecided" ? element("p", {}, "They did not decide the case: it goes by the share that passed, which is no proof.") : null,
+    interval ? intervalDrawing(passed / judged, interval, {}, surely(one)) : null,
     element("nav", { "aria-label": "Samples" }, one.trials.map((trial) => element(
       "a", { class: "sample", href: state.address(one, trial.sample), "aria-current": trial === shown ? "true" : null }, statusIcon(trial.status), hidden("sample "), String(trial.sample),
     ))),
   );
+}
+
+// Samples that end where they look decided lean to that side, which an ordinary interval does not know.
+function surely(one) {
+  return one.early ? "anytime-valid bounds of the rate" : "95 % interval of the rate";
 }
 
 function problem(told) {

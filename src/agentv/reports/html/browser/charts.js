@@ -4,9 +4,9 @@ function at(share) {
   return `${(share * 100).toFixed(2)}%`;
 }
 
-function intervalDrawing(rate, interval, attributes = {}) {
+function intervalDrawing(rate, interval, attributes = {}, what = "95 % interval") {
   const [low, high] = interval;
-  const label = `${percent(rate)}, 95 % interval ${percent(low)} to ${percent(high)}`;
+  const label = `${percent(rate)}, ${what} ${percent(low)} to ${percent(high)}`;
   return drawing(
     "svg",
     { class: "interval", role: "img", "aria-label": label, ...attributes },

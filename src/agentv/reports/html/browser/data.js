@@ -40,7 +40,7 @@ class Run {
       if (trial.group < 0) cases.push(caseOf([trial], trial.status));
       else if (groups[trial.group]) groups[trial.group].trials.push(trial);
       else {
-        groups[trial.group] = caseOf([trial], STATUSES[this.tables.verdicts[trial.group]]);
+        groups[trial.group] = caseOf([trial], STATUSES[this.tables.verdicts[trial.group]], this.tables.early[trial.group]);
         cases.push(groups[trial.group]);
       }
     }
@@ -65,9 +65,10 @@ function whole(trial) {
   return JSON.parse(trial.run.linesOf(trial.chunk)[trial.place]);
 }
 
-function caseOf(trials, status) {
+// `early`, of a case whose samples may end early: why they did, and bounds of its rate; its mean score leans to one side.
+function caseOf(trials, status, early = null) {
   const { id, suite, target, prompt, tags, teaser, sha } = trials[0];
-  return { id, suite, target, prompt, tags, teaser, sha, trials, status, score: trials[0].score, base: null, change: null };
+  return { id, suite, target, prompt, tags, teaser, sha, trials, status, early, score: trials[0].score, base: null, change: null };
 }
 
 // The mean of what was judged, and the reason of the sample that did worst.
@@ -136,6 +137,7 @@ function changeOf(one) {
   const judged = (status) => status === "passed" || status === "failed";
   if (!judged(one.status) || !judged(base.status)) return "unjudged";
   if (one.status !== base.status) return one.status === "passed" ? "better" : "worse";
+  if (one.early || base.early) return "same";
   const moved = (one.score ?? 0) - (base.score ?? 0);
   if (Math.abs(moved) < 1e-9) return "same";
   return moved < 0 ? "lower" : "higher";

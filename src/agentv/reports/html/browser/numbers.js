@@ -2,15 +2,46 @@
 
 const Z95 = 1.9599639845400536;
 
-// Wilson's score interval, as in agentv/stats/proportion.py.
-function wilson(successes, trials) {
+// Wilson's score interval, as in agentv/stats/proportion.py; of trials that hang together as of fewer that do not.
+function wilson(successes, trials, independent = trials) {
   if (!trials) return null;
   const share = successes / trials;
   const square = Z95 * Z95;
-  const scale = 1 + square / trials;
-  const centre = (share + square / (2 * trials)) / scale;
-  const reach = (Z95 * Math.sqrt((share * (1 - share)) / trials + square / (4 * trials * trials))) / scale;
+  const scale = 1 + square / independent;
+  const centre = (share + square / (2 * independent)) / scale;
+  const reach = (Z95 * Math.sqrt((share * (1 - share)) / independent + square / (4 * independent * independent))) / scale;
   return [successes === 0 ? 0 : Math.max(0, centre - reach), successes === trials ? 1 : Math.min(1, centre + reach)];
+}
+
+// How many judged cases there are if each counts once, on however many targets, with however many prompts, in however many
+// samples it was run: as in agentv/store/summary.py.
+class CountedOnce {
+  constructor() {
+    this.suites = new Map();
+  }
+
+  add({ suite, target, prompt }, sample = 1) {
+    const places = this.suites.get(suite) ?? new Map();
+    this.suites.set(suite, places);
+    const place = JSON.stringify([target, sample]);
+    const prompts = places.get(place) ?? new Map();
+    places.set(place, prompts);
+    prompts.set(prompt, (prompts.get(prompt) ?? 0) + 1);
+  }
+
+  number() {
+    let summed = 0;
+    for (const places of this.suites.values()) {
+      let most = 0;
+      for (const prompts of places.values()) {
+        let prompted = 0;
+        for (const [prompt, number] of prompts) if (prompt !== null) prompted = Math.max(prompted, number);
+        most = Math.max(most, (prompts.get(null) ?? 0) + prompted);
+      }
+      summed += most;
+    }
+    return summed;
+  }
 }
 
 function percent(share) {

@@ -13,7 +13,7 @@ function overview(state) {
     needsLook(state),
     byAssertion(state),
     groupTables(state),
-    run.cases.length > 1 ? section("Scores", element("div", { class: "panel" }, scoresDrawing(run.cases), scoresAxis())) : null,
+    scores(run),
     about(run),
   );
 }
@@ -25,7 +25,19 @@ function totalsOf(run) {
 function rateOf(run) {
   const counts = totalsOf(run);
   const judged = counts.passed + counts.failed;
-  return judged ? { rate: counts.passed / judged, interval: run.summary?.pass_rate_interval ?? wilson(counts.passed, judged), judged } : null;
+  if (!judged) return null;
+  const once = run.summary ? run.summary.interval_cases ?? judged : onceOf(run.cases);
+  return { rate: counts.passed / judged, interval: run.summary?.pass_rate_interval ?? wilson(counts.passed, judged, once), judged, once };
+}
+
+function onceOf(cases) {
+  const once = new CountedOnce();
+  for (const one of cases) if (isJudged(one.status)) once.add(one);
+  return once.number();
+}
+
+function isJudged(status) {
+  return status === "passed" || status === "failed";
 }
 
 function verdict(state) {
@@ -41,7 +53,7 @@ function verdict(state) {
       { class: "rate" },
       element("p", { class: "big" }, percent(rate.rate)),
       element("div", { class: "sure" }, intervalDrawing(rate.rate, rate.interval), scale(),
-        element("p", { class: "note" }, `of ${count(rate.judged, "judged case")} passed; with 95 % confidence the rate lies between ${percent(rate.interval[0])} and ${percent(rate.interval[1])}`)),
+        element("p", { class: "note" }, `of ${count(rate.judged, "judged case")} passed; with 95 % confidence the rate lies between ${percent(rate.interval[0])} and ${percent(rate.interval[1])}${rate.once < rate.judged ? `, each case counted once: ${rate.once.toLocaleString("en")}` : ""}`)),
     ) : element("p", { class: "note" }, "Nothing was judged, so there is no rate."),
     outcomesDrawing(counts),
     element("ul", { class: "tiles" }, STATUSES.filter((status) => counts[status] || status !== "skipped").map((status) =>
@@ -67,6 +79,12 @@ function heading(counts) {
 
 function scale() {
   return element("div", { class: "scale", "aria-hidden": "true" }, ["0", "25", "50", "75", "100 %"].map((tick) => element("span", {}, tick)));
+}
+
+// Without cases whose samples ended early: their means lean to the side on which they ended.
+function scores(run) {
+  const told = run.cases.filter((one) => !one.early);
+  return told.length > 1 ? section("Scores", element("div", { class: "panel" }, scoresDrawing(told), scoresAxis())) : null;
 }
 
 function scoresAxis() {
@@ -123,15 +141,19 @@ function groupTables(state) {
 }
 
 function countedBy(run, name) {
-  const groups = {};
+  const groups = Object.create(null);
   for (const one of run.cases)
     for (const value of name === "tag" ? one.tags : [one[name]])
-      if (value !== null) (groups[value] ??= { cases: countsOf([]), mean_score: undefined }).cases[one.status] += 1;
+      if (value !== null) (groups[value] ??= []).push(one);
+  for (const [value, cases] of Object.entries(groups)) {
+    const counts = countsOf(cases);
+    groups[value] = { cases: counts, mean_score: undefined, pass_rate_interval: wilson(counts.passed, counts.passed + counts.failed, onceOf(cases)) };
+  }
   return groups;
 }
 
 function groupTable(groups, address, what) {
-  const rows = groups.map(([name, group]) => rateRow(inline(name), group.cases, address(name), group.mean_score));
+  const rows = groups.map(([name, group]) => rateRow(inline(name), group.cases, address(name), group.pass_rate_interval, group.mean_score));
   const titles = [what, "outcomes", "pass rate", "95 % interval"];
   return tableOf(groups[0][1].mean_score === undefined ? titles : [...titles, "mean score"], rows);
 }
@@ -150,9 +172,10 @@ function tableOf(titles, rows) {
   return box;
 }
 
-function rateRow(name, counts, address, mean) {
+// A summary that an earlier version wrote has no interval of its groups.
+function rateRow(name, counts, address, told, mean) {
   const judged = counts.passed + counts.failed;
-  const interval = wilson(counts.passed, judged);
+  const interval = told ?? wilson(counts.passed, judged);
   return element(
     "tr",
     {},
@@ -174,15 +197,21 @@ function byAssertion(state) {
   const names = new Set(run.tables.assertions.map(([, name]) => name));
   const place = names.size <= MOST_GROUPS && !names.has(null) ? 1 : 0;
   const groups = new Map();
-  for (const trial of run.trials)
+  for (const trial of run.trials) {
+    const judged = new Set();
     for (let spot = 0; spot < trial.assertions.length; spot += 2) {
       const name = run.tables.assertions[trial.assertions[spot]][place];
-      if (!groups.has(name)) groups.set(name, countsOf([]));
-      groups.get(name)[STATUSES[trial.assertions[spot + 1]]] += 1;
+      const status = STATUSES[trial.assertions[spot + 1]];
+      if (!groups.has(name)) groups.set(name, { counts: countsOf([]), once: new CountedOnce() });
+      groups.get(name).counts[status] += 1;
+      if (isJudged(status)) judged.add(name);
     }
+    for (const name of judged) groups.get(name).once.add(trial, trial.sample);
+  }
   if (!groups.size) return null;
   const bad = (counts) => counts.failed + counts.errored;
-  const rows = [...groups].sort((one, other) => bad(other[1]) - bad(one[1])).map(([name, counts]) => rateRow(inline(name), counts, state.chosen({ assertion: `failed ${name}` })));
+  const rows = [...groups].sort((one, other) => bad(other[1].counts) - bad(one[1].counts)).map(([name, { counts, once }]) =>
+    rateRow(inline(name), counts, state.chosen({ assertion: `failed ${name}` }), wilson(counts.passed, counts.passed + counts.failed, once.number())));
   return section("By assertion", tableOf(["assertion", "grades", "pass rate", "95 % interval"], rows));
 }
 
@@ -197,7 +226,7 @@ function about(run) {
     ["Run", facts.run_id],
     ["Began", facts.started ? moment(facts.started) : null],
     ["Took", summary ? duration(summary.duration_ms) : null],
-    ["Mean score", summary ? score(summary.mean_score) : null],
+    ["Mean score", summary && summary.mean_score !== null ? score(summary.mean_score) : null],
     ["Trials", run.trials.length !== run.cases.length ? run.trials.length.toLocaleString("en") : null],
     ["Cost", summary ? `${unpriced && spent !== "not known" ? "at least " : ""}${spent}${judges}` : null],
     ["Tokens", told(summary?.token_usage)],
