@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from agentv.app.budget import notes_on, purse_of
 from agentv.app.going_on import Before, before
 from agentv.app.partial import why_of_run
-from agentv.app.preparation import Prepared, max_errors_of, root_of, workers_of
+from agentv.app.preparation import Prepared, caches, max_errors_of, root_of, workers_of
 from agentv.app.results.finding import find_run
 from agentv.app.run_record import record_of
 from agentv.app.shelves import Shelves, shelves_of
@@ -307,7 +307,9 @@ class _Evaluation:
         sittings: tuple[Sat, ...] = ()
         if any(suite.exam is not None for suite in prepared.suites):
             rows = read_rows(directory.path / INDEX)
-            why = tuple(why_of_run(prepared.settings, self._before.settings, interrupted=interrupted))
+            why = tuple(
+                why_of_run(prepared.settings, self._before.settings, interrupted=interrupted, cached=caches(prepared))
+            )
             sittings = sit(prepared, rows, run_id=directory.run_id, why=why)
         told, failed = self._shelves.ended(interrupted=interrupted, cut=finished.unstarted > 0)
         exports, faults = self._exported() if prepared.settings.exports else ((), ())
