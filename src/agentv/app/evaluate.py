@@ -34,10 +34,11 @@ from agentv.model.budget import BudgetUse
 from agentv.model.events import Event, RunFinished, RunRegrades, RunResumed, TargetStopped, TrialFinished, TrialKept
 from agentv.model.summary import Summary
 from agentv.model.trial import Trial, TrialResult
+from agentv.model.values import JsonObject
 from agentv.store.directory import HISTORY, INDEX, RUN, SUMMARY, RunDirectory, read_document
 from agentv.store.journal import Journal
 from agentv.store.reading import RowFacts, read_rows
-from agentv.store.summary import Planned, summarize, write_summary
+from agentv.store.summary import Planned, summarize, take_summary, write_summary
 
 if TYPE_CHECKING:
     from agentv.app.cluster.running import Elsewhere
@@ -168,6 +169,7 @@ class _Evaluation:
         self._unpriced = Unpriced()
         self._before = before(directory.path) if prepared.settings.goes_on_with is not None else Before()
         self._purse = purse_of(prepared, directory.path)
+        self._others: JsonObject = {}
         self.series = Series()
         self.begun = False
         self.asked: Demand | None = None
@@ -213,6 +215,7 @@ class _Evaluation:
         from agentv.store.results import read_results  # only a run that goes on has results to read
 
         journal.recall()
+        self._others = take_summary(self._directory)
         rerun = self._prepared.settings.rerun
         if rerun is not None:
             chosen = self._prepared.chosen
@@ -302,7 +305,7 @@ class _Evaluation:
         )
         use = self._purse.use() if self._purse is not None else None
         summary = replace(summary, budget=use) if use is not None else summary
-        write_summary(directory, summary)
+        write_summary(directory, summary, self._others)
         interrupted, held_back = finished.interrupted, len(self._held_back)
         sittings: tuple[Sat, ...] = ()
         if any(suite.exam is not None for suite in prepared.suites):
