@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from zlib import crc32
 
 import pytest
 
@@ -47,6 +48,23 @@ def asked(project) -> list[str]:
 
 def summary(project) -> dict:
     return json.loads((project.path / "out" / "summary.json").read_text())
+
+
+@pytest.mark.parametrize("journal", ["as it is", "of an earlier agentv"])
+def test_a_run_that_goes_on_knows_what_a_call_takes(project, journal):
+    suite(project, cases=3)
+    assert ran(project, "--budget-usd", "0.15").status == 3
+    path = project.path / "out" / "journal.jsonl"
+    lines = path.read_text().splitlines()
+    assert '"target":"python:agent.py:answer"' in lines[1]
+    if journal != "as it is":
+        body = "{" + lines[1][len('{"crc32":"00000000",') :].replace('"target":"python:agent.py:answer",', "")
+        lines[1] = f'{{"crc32":"{crc32(body.encode()):08x}",{body[1:]}'
+        path.write_text("".join(f"{line}\n" for line in lines))
+    ended = ran(project, "--resume")
+    assert ended.status == 3, ended.stderr
+    assert "a call of 'python:agent.py:answer' may take up to $0.1000" in ended.stderr
+    assert (len(asked(project)), summary(project)["budget"]["spent_usd"]) == (1, 0.1)
 
 
 def test_it_stops_before_more_is_spent_and_goes_on_with_a_larger_budget(project):
