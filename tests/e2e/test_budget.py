@@ -84,6 +84,10 @@ def test_it_stops_before_more_is_spent_and_goes_on_with_a_larger_budget(project)
         "spent_tokens": 50,
         "used_up": True,
     }
+    project.run("results", "export", "out", "-o", "report.xml")
+    report = (project.path / "report.xml").read_text()
+    assert 'tests="6" failures="0" errors="1"' in report
+    assert 'message="the budget of the run was used up before them"' in report
     ended = ran(project, "--budget-usd", "3", "--resume")
     assert ended.status == 0, ended.stderr
     assert sorted(asked(project)) == sorted(f"c{number}" for number in range(20))
