@@ -314,7 +314,9 @@ class _Evaluation:
                 why_of_run(prepared.settings, self._before.settings, interrupted=interrupted, cached=caches(prepared))
             )
             sittings = sit(prepared, rows, run_id=directory.run_id, why=why)
-        told, failed = self._shelves.ended(interrupted=interrupted, cut=finished.unstarted > 0)
+        told, failed = self._shelves.ended(
+            interrupted=interrupted, cut=finished.unstarted > 0, errored=summary.trials.errored
+        )
         exports, faults = self._exported() if prepared.settings.exports else ((), ())
         mended = (*mended, *notes_on(self._purse, summary))
         return Outcome(
