@@ -62,6 +62,7 @@ class Outcome:
         fail_fast: the run was to stop at the first trial that does not pass, so that cases not run are no surprise.
         problem: what could not be done beside the run, such as a cassette or an export that is not written.
         budget: what became of it; None: there was none.
+        uncounted: nobody knows what the calls cost, so that no larger budget in dollars would help.
         sittings: of the exams among the suites, each with its row in the log of its prompt.
         exports: the files that the run was written to.
     """
@@ -75,6 +76,7 @@ class Outcome:
     fail_fast: bool = False
     problem: str | None = None
     budget: BudgetUse | None = None
+    uncounted: bool = False
     sittings: tuple[Sat, ...] = ()
     exports: tuple[str, ...] = ()
 
@@ -329,6 +331,7 @@ class _Evaluation:
             fail_fast=prepared.settings.fail_fast,
             problem="; ".join((*([told] if failed else []), *faults)) or None,
             budget=use,
+            uncounted=self._purse is not None and self._purse.uncounted,
             sittings=sittings,
             exports=exports,
         )

@@ -122,6 +122,11 @@ class Purse:
         """Whether a call waits, or none is to be made any more."""
         return bool(self._waiting) or self._closed or self._uncounted is not None
 
+    @property
+    def uncounted(self) -> bool:
+        """Whether no larger limit in dollars would help, since nobody knows what the calls cost."""
+        return self._uncounted is not None
+
     def account(self, key: Hashable, name: str, kind: Kind) -> Account:
         """Of a target; two that say the same share one."""
         found = self._accounts.get((key, kind))
