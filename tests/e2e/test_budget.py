@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from zlib import crc32
 
 import pytest
 
@@ -49,6 +50,23 @@ def summary(project) -> dict:
     return json.loads((project.path / "out" / "summary.json").read_text())
 
 
+@pytest.mark.parametrize("journal", ["as it is", "of an earlier agentv"])
+def test_a_run_that_goes_on_knows_what_a_call_takes(project, journal):
+    suite(project, cases=3)
+    assert ran(project, "--budget-usd", "0.15").status == 3
+    path = project.path / "out" / "journal.jsonl"
+    lines = path.read_text().splitlines()
+    assert '"target":"python:agent.py:answer"' in lines[1]
+    if journal != "as it is":
+        body = "{" + lines[1][len('{"crc32":"00000000",') :].replace('"target":"python:agent.py:answer",', "")
+        lines[1] = f'{{"crc32":"{crc32(body.encode()):08x}",{body[1:]}'
+        path.write_text("".join(f"{line}\n" for line in lines))
+    ended = ran(project, "--resume")
+    assert ended.status == 3, ended.stderr
+    assert "a call of 'python:agent.py:answer' may take up to $0.1000" in ended.stderr
+    assert (len(asked(project)), summary(project)["budget"]["spent_usd"]) == (1, 0.1)
+
+
 def test_it_stops_before_more_is_spent_and_goes_on_with_a_larger_budget(project):
     suite(project)
     ended = ran(project, "--budget-usd", "0.55")
@@ -66,6 +84,10 @@ def test_it_stops_before_more_is_spent_and_goes_on_with_a_larger_budget(project)
         "spent_tokens": 50,
         "used_up": True,
     }
+    project.run("results", "export", "out", "-o", "report.xml")
+    report = (project.path / "report.xml").read_text()
+    assert 'tests="6" failures="0" errors="1"' in report
+    assert 'message="the budget of the run was used up before them"' in report
     ended = ran(project, "--budget-usd", "3", "--resume")
     assert ended.status == 0, ended.stderr
     assert sorted(asked(project)) == sorted(f"c{number}" for number in range(20))
@@ -127,6 +149,10 @@ def test_who_says_no_price_is_named_and_who_says_only_tokens_is_asked_once(proje
     assert ended.status == 3
     assert "so that a budget in dollars cannot be kept; one in tokens can (--budget-tokens)" in ended.stderr
     assert len(project.rows("other")) == 1
+    assert "Go on with a budget in tokens:" in ended.stderr
+    going_on = ended.stderr.split("Go on with a budget in tokens:\n  agentv ", 1)[1].split("\n")[0]
+    ended = project.run(*going_on.replace("MORE", "1000").split())
+    assert (ended.status, len(project.rows("other"))) == (0, 20), ended.stderr
 
 
 @pytest.mark.parametrize("words", [("--budget-usd", "0"), ("--budget-usd", "nan"), ("--budget-tokens", "0")])

@@ -9,7 +9,10 @@ import time
 
 import pytest
 
+from agentv.app.shelves import Shelves
 from agentv.errors import StoreError
+from agentv.model.redaction import Redactor
+from agentv.store.cassette import Cassette
 from agentv.store.cassette_file import check_place
 from agentv.testing import ModelServer
 
@@ -68,6 +71,34 @@ def test_a_cassette_is_read_by_people_and_by_git(recorded):
     assert calls[0]["asked"] == [{"role": "user", "content": "red"}]
     assert calls[0]["answer"]["output"] == "It is red."
     assert "<answer-[nonce-0]>" in calls[1]["asked"][1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        ({"agent.py": AGENT.replace('note(f"target', 'raise ValueError(f"target')}, "2 trials errored"),
+        ({"agent.py": AGENT.replace('note(f"target', 'assert case_id == "a", (f"target')}, "1 trial errored"),
+    ],
+)
+def test_a_good_cassette_is_not_lost_to_a_target_that_is_down(recorded, edit, why):
+    before = lines(recorded)
+    for name, text in edit.items():
+        recorded.write(name, text)
+    ended = recorded.run("eval", "a.eval.yaml", "--record", "fixtures/run.jsonl")
+    assert ended.status == 3
+    assert f"error: fixtures/run.jsonl stays as it was, since {why}: record it anew" in ended.stderr
+    assert lines(recorded) == before
+
+
+def test_a_recording_of_nothing_takes_no_cassettes_place(tmp_path):
+    path = tmp_path / "run.jsonl"
+    recording = Shelves(cassette=Cassette(path, Redactor()), records=True)
+    assert recording.ended(interrupted=False, cut=False, errored=0) == (f"recorded 0 calls in {path}", False)
+    before = path.read_bytes()
+    told, failed = recording.ended(interrupted=False, cut=False, errored=0)
+    assert failed
+    assert told == f"{path} stays as it was, since no call was made: record it anew once all are answered"
+    assert path.read_bytes() == before
 
 
 def test_it_stands_for_everybody(recorded):
@@ -276,7 +307,8 @@ def test_a_run_that_stopped_early_is_no_cassette(recorded, words, status):
     assert "run.jsonl is not written, since the run stopped early, and a cassette holds a whole run" in ended.stderr
     assert file.read_text() == before
     ended = recorded.run(*common, "--filter", "b")  # stopped by the last of its trials, it is whole
-    assert "recorded 1 call in fixtures/run.jsonl, in place of 3" in ended.stderr
+    said = "recorded 1 call in fixtures/run.jsonl, in place of 3" if status == 1 else "stays as it was, since 1 trial"
+    assert said in ended.stderr
 
 
 @pytest.mark.parametrize(

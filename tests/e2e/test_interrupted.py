@@ -89,6 +89,34 @@ def test_a_killed_run_loses_no_row_and_resumes_to_the_right_totals(project):
     assert summary(project)["trials"]["passed"] == 60
 
 
+def test_no_totals_stand_beside_the_rows_of_a_resume_that_was_killed(project):
+    """They were of rows that do not count any more."""
+    process = started(project)
+    process.communicate(timeout=60)
+    path = project.path / "out" / "summary.json"
+    path.write_text(json.dumps({**summary(project), "ours": 1}))
+    edited = SUITE.replace("contains: hello", "contains: bye").replace("input: hello", "input: hello you")
+    project.write("a.eval.yaml", edited)
+    process = project.start("eval", "a.eval.yaml", "--workers", "1", "--out", "out", "--resume")
+    when_rows(project.path / "out" / "history.jsonl", 60)
+    when_rows(project.path / "out" / "index.jsonl", 1)
+    assert not path.exists()
+    process.kill()
+    process.communicate()
+    assert "passed" in project.run("results", "show", "out").stdout
+    assert not path.exists()
+
+
+def test_keys_of_others_in_the_totals_stay_when_a_run_goes_on(project):
+    project.write("a.eval.yaml", "target: echo\ntests:\n  - {id: a, input: hello, assert: [contains: hello]}\n")
+    project.run("eval", "a.eval.yaml", "--out", "out", "--budget-tokens", "9")
+    path = project.path / "out" / "summary.json"
+    path.write_text(json.dumps({**summary(project), "ours": 1, "samples": "of earlier rows"}))
+    project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
+    assert (summary(project)["ours"], summary(project)["processes"]) == (1, 2)
+    assert "samples" not in summary(project)
+
+
 def test_a_resume_says_that_its_journal_is_damaged(project):
     cases = "".join(f"  - {{id: {name}, input: hello, assert: [contains: hello]}}\n" for name in "ab")
     project.write("a.eval.yaml", f"target: echo\ntests:\n{cases}")

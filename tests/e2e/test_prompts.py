@@ -570,6 +570,30 @@ def test_a_recording_that_was_edited_never_becomes_evidence(flaky, again):
     assert flaky.run("prompt", "promote", "p", "--to", "ready").status == 1
 
 
+@pytest.mark.parametrize("configured", [True, False])
+def test_what_the_cache_may_have_answered_is_no_evidence(flaky, configured):
+    """The model may say something else by now."""
+    if configured:
+        flaky.write(".agentv/config.yaml", "run: {cache: true}\n")
+    words = [] if configured else ["--cache"]
+    ended = flaky.run("eval", "prompts/p", *words, "-o", "c")
+    flaky.run("eval", "prompts/p", "--no-cache", "-o", "c", "--resume")
+    flaky.run("eval", "prompts/p", "--no-cache")
+    assert "no evidence for a promotion: answers may be out of the cache (--no-cache asks anew)" in ended.stderr
+    assert [partial for _, _, partial in sat(flaky)] == [True, True, False]
+
+
+def test_a_check_that_was_edited_until_a_kept_answer_passed_is_no_evidence(flaky):
+    flaky.run("eval", "prompts/p", "-o", "r")
+    flaky.write(
+        "prompts/p/eval.yml",
+        (flaky.path / "prompts/p/eval.yml").read_text().replace("assert: [", "assert: [regex: ., "),
+    )
+    ended = flaky.run("eval", "prompts/p", "-o", "r", "--resume")
+    assert "some answers were there before (rows that say 'reused')" in ended.stderr
+    assert [partial for _, _, partial in sat(flaky)] == [False, True]
+
+
 def test_what_was_tried_again_until_it_passed_is_no_evidence(flaky):
     flaky.run("eval", "prompts/p")
     flaky.write("good", "")

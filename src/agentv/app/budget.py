@@ -29,10 +29,10 @@ def purse_of(prepared: Prepared, run: Path) -> Purse | None:
     from agentv.engine.purse import Purse
     from agentv.store.spent import spent_in
 
-    budget = Budget(usd, tokens)
-    if prepared.settings.goes_on_with is not None:
-        budget.spent = spent_in(run / JOURNAL)
-    return Purse(budget)
+    if prepared.settings.goes_on_with is None:
+        return Purse(Budget(usd, tokens))
+    before = spent_in(run / JOURNAL)
+    return Purse(Budget(usd, tokens, before.total), before.largest)
 
 
 def notes_on(purse: Purse | None, summary: Summary) -> Iterator[str]:

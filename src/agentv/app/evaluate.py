@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from agentv.app.budget import notes_on, purse_of
 from agentv.app.going_on import Before, before
 from agentv.app.partial import why_of_run
-from agentv.app.preparation import Prepared, max_errors_of, root_of, workers_of
+from agentv.app.preparation import Prepared, caches, max_errors_of, root_of, workers_of
 from agentv.app.results.finding import find_run
 from agentv.app.run_record import record_of
 from agentv.app.shelves import Shelves, shelves_of
@@ -34,10 +34,11 @@ from agentv.model.budget import BudgetUse
 from agentv.model.events import Event, RunFinished, RunRegrades, RunResumed, TargetStopped, TrialFinished, TrialKept
 from agentv.model.summary import Summary
 from agentv.model.trial import Trial, TrialResult
+from agentv.model.values import JsonObject
 from agentv.store.directory import HISTORY, INDEX, RUN, SUMMARY, RunDirectory, read_document
 from agentv.store.journal import Journal
 from agentv.store.reading import RowFacts, read_rows
-from agentv.store.summary import Planned, summarize, write_summary
+from agentv.store.summary import Planned, summarize, take_summary, write_summary
 
 if TYPE_CHECKING:
     from agentv.app.cluster.running import Elsewhere
@@ -61,6 +62,7 @@ class Outcome:
         fail_fast: the run was to stop at the first trial that does not pass, so that cases not run are no surprise.
         problem: what could not be done beside the run, such as a cassette or an export that is not written.
         budget: what became of it; None: there was none.
+        uncounted: nobody knows what the calls cost, so that no larger budget in dollars would help.
         sittings: of the exams among the suites, each with its row in the log of its prompt.
         exports: the files that the run was written to.
     """
@@ -74,6 +76,7 @@ class Outcome:
     fail_fast: bool = False
     problem: str | None = None
     budget: BudgetUse | None = None
+    uncounted: bool = False
     sittings: tuple[Sat, ...] = ()
     exports: tuple[str, ...] = ()
 
@@ -168,6 +171,7 @@ class _Evaluation:
         self._unpriced = Unpriced()
         self._before = before(directory.path) if prepared.settings.goes_on_with is not None else Before()
         self._purse = purse_of(prepared, directory.path)
+        self._others: JsonObject = {}
         self.series = Series()
         self.begun = False
         self.asked: Demand | None = None
@@ -213,6 +217,7 @@ class _Evaluation:
         from agentv.store.results import read_results  # only a run that goes on has results to read
 
         journal.recall()
+        self._others = take_summary(self._directory)
         rerun = self._prepared.settings.rerun
         if rerun is not None:
             chosen = self._prepared.chosen
@@ -302,14 +307,18 @@ class _Evaluation:
         )
         use = self._purse.use() if self._purse is not None else None
         summary = replace(summary, budget=use) if use is not None else summary
-        write_summary(directory, summary)
+        write_summary(directory, summary, self._others)
         interrupted, held_back = finished.interrupted, len(self._held_back)
         sittings: tuple[Sat, ...] = ()
         if any(suite.exam is not None for suite in prepared.suites):
             rows = read_rows(directory.path / INDEX)
-            why = tuple(why_of_run(prepared.settings, self._before.settings, interrupted=interrupted))
+            why = tuple(
+                why_of_run(prepared.settings, self._before.settings, interrupted=interrupted, cached=caches(prepared))
+            )
             sittings = sit(prepared, rows, run_id=directory.run_id, why=why)
-        told, failed = self._shelves.ended(interrupted=interrupted, cut=finished.unstarted > 0)
+        told, failed = self._shelves.ended(
+            interrupted=interrupted, cut=finished.unstarted > 0, errored=summary.trials.errored
+        )
         exports, faults = self._exported() if prepared.settings.exports else ((), ())
         mended = (*mended, *notes_on(self._purse, summary))
         return Outcome(
@@ -322,6 +331,7 @@ class _Evaluation:
             fail_fast=prepared.settings.fail_fast,
             problem="; ".join((*([told] if failed else []), *faults)) or None,
             budget=use,
+            uncounted=self._purse is not None and self._purse.uncounted,
             sittings=sittings,
             exports=exports,
         )

@@ -6,7 +6,8 @@ What a format looks like is decided in `reports`, from trials and totals alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.results.stored import StoredRun
@@ -106,8 +107,30 @@ def _junit(exported: Exported) -> Iterator[str]:
     from agentv.reports.junit import JUnitRun, render_junit
 
     run = exported.run
-    not_run = exported.totals().trials.skipped if exported.whole else 0
-    return render_junit(exported.results(), JUnitRun(run.run_id, run.root, not_run))
+    told = JUnitRun(run.run_id, run.root)
+    if exported.whole and (totals := exported.totals()).trials.skipped:
+        told = replace(told, not_run=totals.trials.skipped, why=_why_not_run(run, totals), suite=_only_suite(run))
+    return render_junit(exported.results(), told)
+
+
+def _why_not_run(run: StoredRun, totals: Summary) -> str:
+    """Why trials of a run have no row."""
+    if run.summary is None:
+        return "the run was killed before them, or is still being written"
+    if totals.budget is not None and totals.budget.used_up:
+        return "the budget of the run was used up before them"
+    return "the run ended before them, or a case that they depend on did not pass"
+
+
+def _only_suite(run: StoredRun) -> tuple[str, str] | None:
+    """The name and the absolute path of the suite of a run that has no other: what has no row is of it."""
+    suites = run.record.get("suites")
+    if not isinstance(suites, list) or len(suites) != 1 or not isinstance(only := suites[0], dict):
+        return None
+    name, path = only.get("name"), only.get("path")
+    if not isinstance(name, str) or not isinstance(path, str):
+        return None
+    return name, str(Path(run.root, path)) if path else ""
 
 
 def _markdown(exported: Exported) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from agentv.errors import StoreError, UsageError
 from agentv.model.suite import Suite
-from agentv.model.values import JsonObject
+from agentv.model.values import Json, JsonObject
 from agentv.reports.totals import plural
+from agentv.spec.files import shown
 from agentv.store.directory import JOURNAL, RUN, SUMMARY, read_document
 
 if TYPE_CHECKING:
@@ -27,6 +29,9 @@ CHOOSING = {
     "limit": "--limit",
 }
 """Settings that say which cases take part → their flags."""
+
+_LISTED = 10
+"""Suites that are named."""
 
 _REPEATED = {"targets": "--target", "judge": "--judge"}
 """Settings without which files would decide otherwise → their flags."""
@@ -158,31 +163,66 @@ def flags_of(settings: EvalSettings) -> str:
     )
 
 
-def refuse_other_suites(run: Path, suites: tuple[Suite, ...], root: str) -> None:
+def added_suites(run: Path, suites: tuple[Suite, ...], root: str, paths: tuple[str, ...]) -> Iterator[str]:
     """A run goes on with the suites that it began with: its totals are of one thing.
 
+    Args:
+        run: the directory of the run.
+        suites: of this command.
+        root: of the repository.
+        paths: of this command.
+
+    Returns:
+        What people should know of suites that the run has not had yet.
+
     Raises:
-        UsageError: it was of other suites, or one of them has another name now, which none of its answers is for.
+        UsageError: it was of others, it lacks one of those, or one has another name now, which no answer is for.
     """
     try:
         began = [(one["name"], one["path"]) for one in _suites(run)]
     except (StoreError, LookupError, TypeError):
-        return  # whoever opens it says what is wrong with it
+        return iter(())  # whoever opens it says what is wrong with it
     own = {(suite.name, suite.path.removeprefix(f"{root}/")) for suite in suites}
     for name, path in began:
         now = [one for one, place in own if place == path]
         if path and now and name not in now:
             what = f"the suite in {path} is named '{now[0]}', and was named '{name}' when the run {run.name} began"
             raise UsageError(what, "its answers are kept under the old name: give it that, or begin a new run")
-    if not began or not own.isdisjoint(began):
-        return
-    moved = next(_moved(began, own), None)
+    missing = [one for one in began if one not in own]
+    if not missing:
+        return _added(own.difference(began)) if began else iter(())
+    moved = next(_moved(missing, own.difference(began)), None)
     if moved is not None:
         name, was, now_at = moved
         what = f"the suite '{name}' stands in {now_at}, and stood in {was} when the run {run.name} began"
         raise UsageError(what, "put the file back to go on, or begin a new run")
-    names = ", ".join(path or name for name, path in began)
-    raise UsageError(f"the run {run.name} is one of {names}", "--resume=RUN goes on with another run")
+    names = _listed(began)
+    if own.isdisjoint(began):
+        raise UsageError(f"the run {run.name} is one of {names}", "--resume=RUN goes on with another run")
+    what = f"the run {run.name} is one of {names}, and this command leaves out {_listed(missing)}"
+    raise UsageError(what, _whole(recorded_settings(run).get("paths"), missing, root, paths))
+
+
+def _whole(began: Json, missing: list[tuple[str, str]], root: str, paths: tuple[str, ...]) -> str:
+    """How to name all that a run began with."""
+    gone = [path for _, path in missing if path and not Path(root, path).exists()]
+    if gone:
+        return f"put {', '.join(gone)} back to go on, or begin a new run"
+    named = [one for one in began if isinstance(one, str)] if isinstance(began, list) else []
+    if not named or not all(Path(one).exists() for one in named):
+        named = [*paths, *(shown(str(Path(root, path))) for _, path in missing if path)]
+    return f"name them all: {shlex.join(named)}" if named else "give all that it began with"
+
+
+def _added(suites: set[tuple[str, str]]) -> Iterator[str]:
+    if suites:
+        number = "1 suite is" if len(suites) == 1 else f"{len(suites)} suites are"
+        yield f"{number} new to the run, and counted in its totals from now on: {_listed(sorted(suites))}"
+
+
+def _listed(suites: Sequence[tuple[str, str]]) -> str:
+    named = list(dict.fromkeys(path or name for name, path in suites))
+    return ", ".join(named[:_LISTED]) + (f" and {len(named) - _LISTED:,} more" if len(named) > _LISTED else "")
 
 
 def _moved(began: list[tuple[str, str]], own: set[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:

@@ -20,15 +20,19 @@ INTERRUPTED = "it was interrupted"
 _REPLAYED = "answers out of a cassette (--replay)"
 _REGRADED = "answers of another run (--regrade)"
 _RERUN = "what failed was tried again (--rerun=failed)"
+_CACHED = "answers may be out of the cache (--no-cache asks anew)"
+
+REUSED = "some answers were there before (rows that say 'reused')"
 
 
-def why_of_run(settings: EvalSettings, before: Mapping[str, Json], *, interrupted: bool) -> Iterator[str]:
+def why_of_run(settings: EvalSettings, before: Mapping[str, Json], *, interrupted: bool, cached: bool) -> Iterator[str]:
     """What makes a whole run no evidence, in this process or in one that it goes on with.
 
     Args:
         settings: of this process.
         before: the settings of the earlier ones, as `run.json` holds them.
         interrupted: it was ended early.
+        cached: answers of other runs could be used: of targets, whose rows say so, and of judges, whose do not.
     """
     if interrupted:
         yield INTERRUPTED
@@ -38,6 +42,8 @@ def why_of_run(settings: EvalSettings, before: Mapping[str, Json], *, interrupte
         yield _REGRADED
     if "failed" in (settings.rerun, before.get("rerun")):
         yield _RERUN
+    if cached or before.get("cache"):
+        yield _CACHED
 
 
 def why_partial(suite: Suite, found: Sequence[tuple[Trial, Status]], settings: EvalSettings) -> Iterator[str]:

@@ -83,7 +83,7 @@ def _going_on(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tu
     from agentv.app import going_on
 
     run = find_run(settings.goes_on_with or "last", Path(root_of(suites)), settings.out)
-    going_on.refuse_other_suites(run, suites, root_of(suites))
+    added = going_on.added_suites(run, suites, root_of(suites), settings.paths)
     recorded = going_on.recorded_settings(run)
     flags, settings = going_on.flags_of(settings), going_on.as_begun(settings, recorded, run.name)
     begun = going_on.chosen_again(settings, recorded) if flags and recorded else None
@@ -91,7 +91,7 @@ def _going_on(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tu
     check_early_ends(settings, plan)
     chosen = None if begun is None else going_on.chosen_of(_plan(settings, suites), plan, run.name, flags)
     settings = begun or settings
-    return Prepared(settings, suites, plan, plan.counts(), diagnostics, tuple(_notes(plan)), chosen)
+    return Prepared(settings, suites, plan, plan.counts(), diagnostics, (*added, *_notes(plan)), chosen)
 
 
 def _read(settings: EvalSettings, suites: tuple[Suite, ...]) -> set[str]:

@@ -63,7 +63,7 @@ def _settings_record(prepared: Prepared, before: JsonObject) -> dict[str, Json]:
         "regrade": settings.regrade or before.get("regrade"),
         "replay": settings.replay or before.get("replay"),
         "rerun": "failed" if "failed" in (settings.rerun, before.get("rerun")) else settings.rerun,
-        "cache": caches(prepared),
+        "cache": caches(prepared) or bool(before.get("cache")),
     }
 
 

@@ -56,12 +56,13 @@ class Shelves:
         recorded = self.cassette.unanswered if self.cassette is not None and not self.asks else None
         return Answers(Shelved(journal, shelves), recorded or (no_answer if self.earlier else None), recorded)
 
-    def ended(self, *, interrupted: bool, cut: bool) -> tuple[str, bool]:
+    def ended(self, *, interrupted: bool, cut: bool, errored: int) -> tuple[str, bool]:
         """Write the cassette that was recorded; what to say of it, empty for nothing, and whether that is a failure.
 
         Args:
             interrupted: Ctrl-C or a signal ended the run.
             cut: some trials were not begun, for whatever reason.
+            errored: how many trials errored: what they would have been told is not recorded.
 
         Raises:
             StoreError: the system refuses.
@@ -76,6 +77,9 @@ class Shelves:
             more = f" and {plural(len(cassette.refused) - 1, 'other call')}" if len(cassette.refused) > 1 else ""
             what = f"'{target}' for the case '{case}'{more}"
             return f"{cassette.path} is not written, since the call of {what} holds a secret", True
+        if self.records and cassette.path.exists() and (errored or cassette.empty):
+            why = f"{plural(errored, 'trial')} errored" if errored else "no call was made"
+            return f"{cassette.path} stays as it was, since {why}: record it anew once all are answered", True
         return self._written(cassette), False
 
     def _half_recorded(self, cassette: Cassette, what: str) -> str:

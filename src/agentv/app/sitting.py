@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentv.app.partial import asked, why_partial
+from agentv.app.partial import REUSED, asked, why_partial
 from agentv.engine.plan import Plan
 from agentv.errors import StoreError
 from agentv.model.cases import Sample
@@ -117,7 +117,8 @@ def sittings(
             continue
         found = [_Verdict(trials[0], _status(trials, by_key)) for trials in planned[id(suite)]]
         trials = [(one.trial, one.status) for one in found]
-        partial = tuple(dict.fromkeys((*why, *why_partial(suite, trials, settings))))
+        reused = any(row.reused for row in _rows_of(planned[id(suite)], by_key))
+        partial = tuple(dict.fromkeys((*why, *([REUSED] if reused else []), *why_partial(suite, trials, settings))))
         sitting = _sitting(suite.exam, found, run_id=run_id, ts=timestamp(now), partial=bool(partial))
         yield Sat(suite, suite.exam, sitting, _by_case(found), partial=partial)
 
@@ -131,6 +132,10 @@ def _trials(suite: Suite, plan: Plan) -> Iterator[list[Trial]]:
     """The trials of each case on each target, in the exam's order."""
     own = Plan((suite,), plan.settings)
     return (list(own.samples(suite, case, target)) for _, case, target in own.pairs())
+
+
+def _rows_of(cases: Iterable[Sequence[Trial]], rows: Mapping[str, RowFacts]) -> Iterator[RowFacts]:
+    return (row for trials in cases for trial in trials if (row := rows.get(trial.key)) is not None)
 
 
 def _status(trials: Sequence[Trial], rows: Mapping[str, RowFacts]) -> Status:

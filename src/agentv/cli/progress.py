@@ -92,7 +92,8 @@ def follow(settings: EvalSettings, *, form: Format, quiet: bool, no_progress: bo
     if outcome.interrupted:
         click.echo(f"interrupted; what finished is saved. Go on with:\n  {resuming(outcome, sys.argv)}", err=True)
     elif outcome.budget is not None and outcome.budget.used_up:
-        click.echo(f"what finished is saved. Go on with a larger budget:\n  {resuming(outcome, sys.argv)}", err=True)
+        other = "budget in tokens" if outcome.uncounted else "larger budget"
+        click.echo(f"what finished is saved. Go on with a {other}:\n  {resuming(outcome, sys.argv)}", err=True)
     return outcome.status
 
 
@@ -110,10 +111,10 @@ def _prepared(settings: EvalSettings, form: Format) -> Prepared:
 def resuming(outcome: Outcome, arguments: list[str]) -> str:
     """The command line that goes on with a run that did not end. It records nothing: a cassette holds a whole run.
 
-    Where the budget is used up, a larger one is to be filled in.
+    Where the budget is used up, a larger one is to be filled in, or one in tokens where the calls have no price.
     """
     words = ["eva" if Path(arguments[0]).name == "eva" else "agentv"]
-    more = _larger(outcome.budget)
+    more = ("--budget-tokens",) if outcome.uncounted else _larger(outcome.budget)
     recorded = ("--record",) if any(word.partition("=")[0] == "--record" for word in arguments) else ()
     valued = (*recorded, *more)
     skip = False

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from bisect import insort
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Literal
 
 from agentv.engine.budget import Budget, Experience, exhausted
 from agentv.engine.stops import INTERRUPTED, UNAFFORDABLE
-from agentv.model.budget import Amount, BudgetUse, Ceiling
+from agentv.model.budget import UNKNOWN, Amount, BudgetUse, Ceiling
 from agentv.model.response import Embeddings, Failure, TargetResponse
 
 _numbers = count()
@@ -101,10 +101,16 @@ class Purse:
 
     Attributes:
         refused: why a call was not made, in words; None as long as all were.
+
+    Args:
+        budget: what may be spent.
+        largest: name of a target → the most that one call of it took, in earlier processes of the run; without a name
+            that of any.
     """
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, largest: Mapping[str, Ceiling] | None = None) -> None:
         self.budget = budget
+        self._largest = largest or {}
         self.refused: str | None = None
         self._accounts: dict[Hashable, Account] = {}
         self._waiting: list[_Visitor] = []
@@ -116,9 +122,22 @@ class Purse:
         """Whether a call waits, or none is to be made any more."""
         return bool(self._waiting) or self._closed or self._uncounted is not None
 
+    @property
+    def uncounted(self) -> bool:
+        """Whether no larger limit in dollars would help, since nobody knows what the calls cost."""
+        return self._uncounted is not None
+
     def account(self, key: Hashable, name: str, kind: Kind) -> Account:
         """Of a target; two that say the same share one."""
-        return self._accounts.setdefault((key, kind), Account(self, name))
+        found = self._accounts.get((key, kind))
+        if found is None:
+            found = self._accounts[key, kind] = Account(self, name, self._experience(name, kind))
+        return found
+
+    def _experience(self, name: str, kind: Kind) -> Experience:
+        """What is known of the calls of a target that this process has not made. Vectors are kept one by one."""
+        known = UNKNOWN if kind == "vectors" else self._largest.get(name) or self._largest.get("", UNKNOWN)
+        return Experience(known.usd, known.tokens)
 
     async def enter(self, fare: Fare, *, first: bool) -> Failure | None:
         """Wait for one's turn; why it never comes."""

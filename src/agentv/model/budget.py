@@ -17,6 +17,13 @@ class Ceiling:
     usd: float | None = None
     tokens: int | None = None
 
+    def at_least(self, usd: float | None, tokens: int | None) -> Ceiling:
+        """This one, raised to what a call took, as far as it told."""
+        return Ceiling(
+            max((one for one in (self.usd, usd) if one is not None), default=None),
+            max((one for one in (self.tokens, tokens) if one is not None), default=None),
+        )
+
 
 UNKNOWN = Ceiling()
 

@@ -14,6 +14,7 @@ from agentv.model.span import Span
 from agentv.model.values import EMPTY, JsonObject
 
 if TYPE_CHECKING:
+    from agentv.errors import Diagnostic
     from agentv.ports import Connectable
 
 DEFAULT_THRESHOLD = 0.8
@@ -83,6 +84,7 @@ class TargetSpec:
         fingerprint: sha256 of the settings without secrets, and of the target's own file where it has one.
         span: where it is named; None on a command line, and for one made in Python.
         variables: the settings that the environment may give.
+        unset: what its placeholders name and the environment lacks, where it may never be asked.
     """
 
     name: str
@@ -100,6 +102,7 @@ class TargetSpec:
     fingerprint: str = ""
     span: Span | None = None
     variables: tuple[Variable, ...] = ()
+    unset: tuple[Diagnostic, ...] = ()
 
     @property
     def missing(self) -> tuple[Variable, ...]:

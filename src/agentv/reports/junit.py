@@ -32,11 +32,15 @@ class JUnitRun:
     Attributes:
         root: absolute path of the repository, from which paths are shown.
         not_run: trials that were planned and have no result.
+        why: they have none.
+        suite: name and path of the suite that they are of; None: it is not known.
     """
 
     run_id: str
     root: str
     not_run: int = 0
+    why: str = "they were not run"
+    suite: tuple[str, str] | None = None
 
 
 @dataclass(slots=True)
@@ -51,6 +55,17 @@ class _TestSuite:
     targets: set[str] = field(default_factory=set)
     cases: list[str] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, name: str, path: str, root: str) -> _TestSuite:
+        return cls(name, shown_from(path, root) if path else "")
+
+    def lack(self, run: JUnitRun) -> None:
+        """One test that stands for all trials that were not run."""
+        attributes = {"name": f"{plural(run.not_run, 'trial')} not run", "classname": one_line(self.name, LONGEST)}
+        error = _attributes({"type": "not-run", "message": run.why})
+        self.counts["errored"] += 1
+        self.cases.append(f"<testcase{_attributes(attributes)}><error{error}>{_text(run.why)}</error></testcase>\n")
+
     def add(self, result: TrialResult, case: str) -> None:
         self.counts[result.status] += 1
         self.milliseconds += result.duration_ms
@@ -62,31 +77,32 @@ class _TestSuite:
 def render_junit(results: Iterable[TrialResult], run: JUnitRun) -> Iterator[str]:
     """The document piece by piece: a `testsuite` for every suite, a `testcase` for every trial.
 
-    A failed trial has a `failure`, an errored one an `error`. Trials that were not run stand as one test that was
-    skipped, in a suite of its own: a run that ended early can never look like a whole one. The tests are held, since
-    their numbers come first.
+    A failed trial has a `failure`, an errored one an `error`. Trials that were not run stand as one test that has an
+    `error`, in their suite or in one of its own: a run that ended early can never look like a whole one, or like one
+    that passed. The tests are held, since their numbers come first.
     """
     suites: dict[tuple[str, str], _TestSuite] = {}
     for result in results:
         suite = result.trial.suite
         key = (suite.name, suite.path)
         if key not in suites:
-            suites[key] = _TestSuite(suite.name, shown_from(suite.path, run.root) if suite.path else "")
+            suites[key] = _TestSuite.of(*key, run.root)
         suites[key].add(result, "".join(_case(result, run.root)))
+    if run.not_run:
+        key = run.suite or ("not run", "")
+        suites.setdefault(key, _TestSuite.of(*key, run.root)).lack(run)
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     yield from _document(list(suites.values()), run)
 
 
 def _document(suites: list[_TestSuite], run: JUnitRun) -> Iterator[str]:
-    total = sum(len(suite.cases) for suite in suites) + bool(run.not_run)
+    total = sum(len(suite.cases) for suite in suites)
     failed, errored = (sum(suite.counts[status] for suite in suites) for status in ("failed", "errored"))
     seconds = _seconds(sum(suite.milliseconds for suite in suites))
     numbers: dict[str, str | int] = {"tests": total, "failures": failed, "errors": errored, "time": seconds}
     yield f"<testsuites{_attributes({'name': 'agentv', **numbers})}>\n"
     for suite in suites:
         yield from _suite(suite, run)
-    if run.not_run:
-        yield from _not_run(run)
     yield "</testsuites>\n"
 
 
@@ -103,17 +119,12 @@ def _suite(suite: _TestSuite, run: JUnitRun) -> Iterator[str]:
     }
     yield f"<testsuite{_attributes(attributes)}>\n"
     properties = {"run_id": run.run_id, "eval_path": suite.path, "target": ", ".join(sorted(suite.targets))}
-    listed = (f"<property{_attributes({'name': name, 'value': value})}/>" for name, value in properties.items())
+    listed = (
+        f"<property{_attributes({'name': name, 'value': value})}/>" for name, value in properties.items() if value
+    )
     yield f"<properties>{''.join(listed)}</properties>\n"
     yield from suite.cases
     yield "</testsuite>\n"
-
-
-def _not_run(run: JUnitRun) -> Iterator[str]:
-    name = f"{plural(run.not_run, 'trial')} not run"
-    message = "the run ended before them, or a case that they depend on did not pass"
-    yield f'<testsuite name="not run" tests="1" failures="0" errors="0" skipped="1">\n<testcase name="{name}"'
-    yield f' classname="agentv"><skipped message="{message}"/></testcase>\n</testsuite>\n'
 
 
 def _case(result: TrialResult, root: str) -> Iterator[str]:

@@ -18,6 +18,9 @@ from agentv.spec.report import Report
 SHOWN = 100
 """Unknown ids, and circles, that are reported one by one."""
 
+STEPS = 10
+"""Cases of a circle that are named."""
+
 COMPARED = 20_000
 """Ids among which the nearest one is looked for."""
 
@@ -105,7 +108,9 @@ class Links:
         """Report a circle at a `depends_on` that is part of it: conversations alone never close one."""
         begin = next(at for at, case in enumerate(circle) if self._said(case, circle[(at + 1) % len(circle)]))
         turned = [*circle[begin:], *circle[:begin], circle[begin]]
-        steps = [self._shown(case, needed) for case, needed in pairwise(turned)]
+        steps = [self._shown(case, needed) for case, needed in islice(pairwise(turned), STEPS)]
+        if len(circle) > STEPS:
+            steps.append(f"… {len(circle) - STEPS:,} more … → ")
         at = self._said(turned[0], turned[1])
         message = f"'{turned[0]}' depends on itself: {''.join(steps)}{turned[0]}"
         report.error("dependency-cycle", at.span if at is not None else None, message)

@@ -102,6 +102,7 @@ class Reading:
         renders: whether placeholders are filled in; False where a file holds none, so that nothing is searched.
         chain: the templates that include the list being read.
         strict_env: an unset environment variable is an error, since it is needed to run.
+        spares: some targets are not asked, so that what the environment lacks for one is an error once it is.
         secrets: what the targets read so far must keep to themselves.
         checkout: finds a file of a git host on disk.
     """
@@ -114,6 +115,7 @@ class Reading:
     renders: bool = False
     chain: Chain = TOP
     strict_env: bool = True
+    spares: bool = False
     secrets: set[str] = field(default_factory=set)
     checkout: FindCheckout = no_repositories
     _texts: dict[str, str] = field(default_factory=dict)
@@ -284,6 +286,7 @@ def _report(error: RenderError, node: Scalar, reading: Reading) -> None:
     place = _place_of(error.name, node, reading)
     if error.code == "unset-environment":
         near = nearest(error.name, reading.scope.env) if error.name else None
+        reading.report.unset.update([error.name] if error.name else [])
         add = reading.report.error if reading.strict_env else reading.report.warning
         add(error.code, place, error.message, hint=f"did you mean '{near}'?" if near else None)
         return

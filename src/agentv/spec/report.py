@@ -31,11 +31,13 @@ class Report:
     Attributes:
         unrendered: how many texts have a placeholder that could not be filled in. Nothing else is said of such a
             text: it is told already, as an error, or as a warning where nothing runs.
+        unset: the environment variables that placeholders name and that are not set.
     """
 
     def __init__(self, *, hints: bool = False) -> None:
         self.hints = hints
         self.unrendered = 0
+        self.unset: set[str] = set()
         self._found: dict[tuple[object, ...], Diagnostic] = {}
         self._again: dict[tuple[object, ...], list[int]] = {}
         self._errors = 0

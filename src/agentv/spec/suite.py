@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,6 +66,8 @@ class SuiteReader:
             return registries.checkouts(wanted, request.process_env)
 
         self._reading = Reading(report, self._disk, places, nothing, strict_env=request.for_run, checkout=checkout)
+        if request.for_run and not (request.asks and request.asks_targets):
+            self._reading = replace(self._reading, spares=True)
         self._head: Head | None = None
         self._sources: CaseSources | None = None
         self._shared = False
@@ -321,6 +323,8 @@ class SuiteReader:
         flagged = bool(self.request.targets) or self.request.given_target is not None
         judging.need_rivals(suite, head.reading, for_run=self.request.for_run, flagged=flagged)
         asked = (*self._asked(head), *judging.used(suite, judges))
+        if self.request.for_run and not self.request.asks_targets:
+            self._report_unset(suite.targets)
         report_missing(asked, head.reading, asks=self.request.for_run and self.request.asks)
         if self._report.failed:
             return None
@@ -335,6 +339,12 @@ class SuiteReader:
             secrets=frozenset(self._reading.secrets),
             files=dict(self._disk.digests),
         )
+
+    def _report_unset(self, targets: Iterable[TargetSpec]) -> None:
+        """What the environment lacks for targets that nobody asks, which is no error."""
+        for one in targets:
+            for unset in one.unset:
+                self._report.add(replace(unset, severity="warning"))
 
     def _asked(self, head: Head) -> Iterator[TargetSpec]:
         """The systems under test that a run of this suite would ask."""

@@ -22,6 +22,7 @@ from agentv.spec.nearest import did_you_mean, nearest
 from agentv.spec.nodes import NOWHERE, MapNode, Node, Scalar, is_empty, plain, span_of
 from agentv.spec.pacing import gathered
 from agentv.spec.reading import Others, Reading
+from agentv.spec.report import Report
 from agentv.spec.schema import AuthoredTarget
 from agentv.spec.spellings import SETTINGS, TARGET, translate
 from agentv.spec.variables import from_environment, name_of, still_missing, without_blanks
@@ -42,6 +43,22 @@ def read_target(
         reading: of the suite.
         retry: the suite's; what the target says of it wins.
     """
+    if not reading.spares:
+        return _read(node, providers, reading, retry)
+    first = Report()  # to see what is missing; then the target is read as if that were set
+    _read(node, providers, reading.telling(first), retry)
+    if not first.unset:
+        return _read(node, providers, reading, retry)
+    own, scope = Report(hints=reading.report.hints), reading.scope
+    env = {**scope.env, **{name: f"unset-{name}" for name in first.unset}}
+    spec = _read(node, providers, replace(reading, report=own, scope=replace(scope, env=env)), retry)
+    for one in first.diagnostics if spec is None else own.diagnostics:
+        reading.report.add(one)
+    unset = (one for one in first.diagnostics if one.code == "unset-environment")
+    return None if spec is None else replace(spec, unset=tuple(unset))
+
+
+def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
     errors = reading.report.errors
     flat = gathered(flattened(node, providers), reading.report)
     translated = translate(flat, TARGET, reading.report)

@@ -68,9 +68,12 @@ def report_missing(specs: Iterable[TargetSpec], reading: Reading, *, asks: bool)
         reading: of the suite.
         asks: they will be asked now.
     """
-    for spec in {(spec.name, spec.span): spec for spec in specs if spec.missing}.values():
+    severity: Severity = "error" if asks else "warning"
+    for spec in {(spec.name, spec.span): spec for spec in specs if spec.missing or spec.unset}.values():
         for variable in spec.missing:
-            reading.report.add(_missing(spec, variable, reading.scope.env, "error" if asks else "warning"))
+            reading.report.add(_missing(spec, variable, reading.scope.env, severity))
+        for unset in spec.unset:
+            reading.report.add(replace(unset, severity=severity))
 
 
 def _missing(spec: TargetSpec, variable: Variable, env: Mapping[str, str], severity: Severity) -> Diagnostic:

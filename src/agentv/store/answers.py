@@ -5,9 +5,10 @@ The first line is `{"format":"agentv-journal","version":1}`. Every other line is
 
     row, sum    vouches for a row: the key of a trial, and the CRC-32 of the line that it has in `index.jsonl`
     anew        ids of cases that are done anew: their answers up to here are not to be used again
-    key, case   an answer: of which call, for which case; then `output`, `messages`, `token_usage`, `cost_usd`,
-                `duration_ms`, `finish_reason`, `metadata` as the target gave them, `attempts` where the call was made
-                more than once, `earlier` where it is another run's, and `redacted` where a secret was taken out of it
+    key, case   an answer: of which call, for which case; `target` where it told what it took; then `output`,
+                `messages`, `token_usage`, `cost_usd`, `duration_ms`, `finish_reason`, `metadata` as the target gave
+                them, `attempts` where the call was made more than once, `earlier` where it is another run's, and
+                `redacted` where a secret was taken out of it
 
 The checksum is zlib's CRC-32 of the line without its end and without `"crc32":"xxxxxxxx",`.
 """
@@ -58,6 +59,7 @@ class _Head(Struct, gc=False):
 
     key: str
     case: str
+    target: str | UnsetType = UNSET
 
 
 class _CaseOf(Struct, gc=False):
@@ -83,16 +85,21 @@ def answer_row(answer: TargetResponse, *, redacted: bool = False) -> AnswerRow:
     )
 
 
-def answer_line(key: str, case: str, answer: TargetResponse, *, redacted: bool = False) -> bytes:
+def answer_line(key: str, case: str, answer: TargetResponse, *, target: str = "", redacted: bool = False) -> bytes:
     """The line of one answer, its end included.
 
     Args:
         key: of the call.
         case: the id of the case that it was made for.
         answer: what came back.
+        target: who gave it; written where it was paid for, so that a run that goes on knows what a call of it takes.
         redacted: as for `answer_row`.
     """
-    body = b"%b,%b" % (to_json(_Head(key, case))[1:-1], to_json(answer_row(answer, redacted=redacted))[1:])
+    paid = answer.cost_usd is not None or answer.token_usage is not None
+    body = b"%b,%b" % (
+        to_json(_Head(key, case, target if target and paid else UNSET))[1:-1],
+        to_json(answer_row(answer, redacted=redacted))[1:],
+    )
     return b"%b%b\n" % (_SEAL % crc32(b"{" + body), body)
 
 

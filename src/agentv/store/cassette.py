@@ -98,6 +98,11 @@ class Cassette:
         self._lines[key] = (place, line if line.endswith(b"\n") else line + b"\n")
         return key
 
+    @property
+    def empty(self) -> bool:
+        """Whether it holds neither a call nor a grade."""
+        return not self._lines
+
     def grade(self, grading: Grading) -> Grade | None:
         """The recorded grade of an answer."""
         return self._grades.get(grading.key)

@@ -78,11 +78,10 @@ class Journal:
         if answer.earlier and self.holds(call.key):
             return
         case = call.request.case_id
-        line = answer_line(call.key, case, answer)
+        line = answer_line(call.key, case, answer, target=call.target)
         if self._redactor.found_in(line):
-            line = answer_line(
-                call.key, self._redactor.redact(case), self._redactor.redact_answer(answer), redacted=True
-            )
+            case, target = self._redactor.redact(case), self._redactor.redact(call.target)
+            line = answer_line(call.key, case, self._redactor.redact_answer(answer), target=target, redacted=True)
         if self._heartbeat.failure is not None:
             raise self._heartbeat.failure
         self._answers.append(line)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from agentv.errors import StoreError
 from agentv.foreign.refusals import store_error
+from agentv.store.answers import HEADER
 from agentv.store.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY, read_document
 from agentv.store.index import SEARCHED
 
@@ -36,14 +37,30 @@ def size_of_run(path: Path) -> int:
 def check_removable(path: Path) -> None:
     """Refuse what is no run's directory, or a link to one.
 
+    A run whose `run.json` is gone or damaged is told by its journal, which begins as no other file does.
+
     Raises:
         StoreError: it is; the text says why.
     """
     if path.is_symlink():
         raise StoreError(f"cannot delete {path}: it is a link; delete the run by its own path")
-    record = read_document(path / RUN)
-    if not isinstance(record.get("run_id"), str) or not isinstance(record.get("schema_version"), int):
+    try:
+        record = read_document(path / RUN)
+    except StoreError:
+        if _has_journal(path):
+            return
+        raise
+    known = isinstance(record.get("run_id"), str) and isinstance(record.get("schema_version"), int)
+    if not known and not _has_journal(path):
         raise StoreError(f"cannot delete {path}: its {RUN} is not what agentv wrote")
+
+
+def _has_journal(path: Path) -> bool:
+    try:
+        with (path / JOURNAL).open("rb") as file:
+            return file.read(len(HEADER)) == HEADER
+    except OSError:
+        return False
 
 
 def remove_run(path: Path) -> tuple[str, ...]:

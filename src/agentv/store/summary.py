@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,9 @@ from agentv.errors import StoreError
 from agentv.foreign.refusals import store_error
 from agentv.model.response import TokenUsage
 from agentv.model.summary import Counts, Group, Summary
+from agentv.model.values import EMPTY, JsonObject
 from agentv.stats.proportion import pooled_interval
-from agentv.store.directory import SUMMARY, RunDirectory
+from agentv.store.directory import SUMMARY, RunDirectory, read_document
 from agentv.store.reading import RowFacts
 from agentv.store.tally import STATUSES, Asked, CaseOutcome, Profile, Tally, counted_once, counts_of
 
@@ -118,13 +119,38 @@ def _early_tally() -> EarlyTally:
     return EarlyTally()
 
 
-def write_summary(directory: RunDirectory, summary: Summary) -> None:
+def write_summary(directory: RunDirectory, summary: Summary, others: JsonObject = EMPTY) -> None:
     """Write `summary.json`.
+
+    Args:
+        directory: of the run.
+        summary: of its rows.
+        others: keys that are not ours.
 
     Raises:
         StoreError: the system refuses.
     """
-    directory.write(SUMMARY, summary.as_json())
+    directory.write(SUMMARY, {**summary.as_json(), **others})
+
+
+def take_summary(directory: RunDirectory) -> JsonObject:
+    """Take `summary.json` away, whose rows are about to change; the keys in it that are not ours.
+
+    Whoever finds none sums the rows: so totals are never of rows that are gone, however the process ends.
+
+    Raises:
+        StoreError: it cannot be read, or the system refuses.
+    """
+    path = directory.path / SUMMARY
+    if not path.exists():
+        return {}
+    own = {"schema_version", *(one.name for one in fields(Summary))}
+    others = {key: value for key, value in read_document(path).items() if key not in own}
+    try:
+        path.unlink()
+    except OSError as error:
+        raise store_error("remove", path, error) from error
+    return others
 
 
 def read_summary(path: Path) -> Summary:

@@ -11,7 +11,9 @@ import pytest
 from agentv.cli.progress import resuming
 from agentv.model.budget import BudgetUse
 
-OUTCOME = cast("Any", SimpleNamespace(run_id="r-1", directory=Path("/x/.agentv/results/r-1"), budget=None))
+OUTCOME = cast(
+    "Any", SimpleNamespace(run_id="r-1", directory=Path("/x/.agentv/results/r-1"), budget=None, uncounted=False)
+)
 
 
 @pytest.mark.parametrize(
@@ -39,3 +41,10 @@ def test_it_records_nothing_anew_and_adds_what_it_added(words, said):
 def test_a_budget_that_is_used_up_must_grow(use, said):
     outcome = cast("Any", SimpleNamespace(**{**vars(OUTCOME), "budget": use}))
     assert resuming(outcome, ["agentv", "eval", "a", "--budget-usd", "5", "-q"]) == f"agentv {said} --resume=r-1"
+
+
+def test_without_a_price_a_larger_budget_in_dollars_is_no_way_to_go_on():
+    use = BudgetUse(5.0, None, 0.0, 30, used_up=True)
+    outcome = cast("Any", SimpleNamespace(**{**vars(OUTCOME), "budget": use, "uncounted": True}))
+    said = resuming(outcome, ["agentv", "eval", "a", "--budget-usd", "5", "-q"])
+    assert said == "agentv eval a --budget-usd 5 -q --budget-tokens=MORE --resume=r-1"

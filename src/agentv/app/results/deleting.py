@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -25,11 +25,13 @@ class Meant:
     Attributes:
         size: of all of them, in bytes.
         passed_over: why others stay that the choice is also of.
+        refused: some of those cannot be deleted, and are not being written either.
     """
 
     paths: tuple[Path, ...]
     size: int
     passed_over: tuple[str, ...] = ()
+    refused: bool = False
 
     def listed(self) -> list[ListedRun]:
         """What a list says of each."""
@@ -64,32 +66,34 @@ def named_runs(names: Sequence[str]) -> Meant:
 
 def runs_by_age(older_than: timedelta | None, keep: int, now: datetime) -> Meant:
     """The runs of the repository that are older than that, but for the newest `keep` of all."""
-    found = runs_in(results_directory(Path(repository_root(str(Path.cwd())))))
+    found = runs_in(results_directory(Path(repository_root(str(Path.cwd())))), damaged=True)
     chosen = found[: max(len(found) - keep, 0)]
     old = [path for path in chosen if older_than is None or now - _begun(path) > older_than]
-    stays = {path: why for path in old if (why := _why_it_stays(path)) is not None}
-    return _meant((path for path in old if path not in stays), tuple(stays.values()))
+    written, refused = dict[Path, str](), dict[Path, str]()
+    for path in old:
+        try:
+            check_removable(path)
+            if is_being_written(path):
+                written[path] = f"the run {path.name} stays: it is still being written"
+        except StoreError as error:
+            refused[path] = str(error)
+    stays = {**written, **refused}
+    meant = _meant(path for path in old if path not in stays)
+    return replace(meant, passed_over=tuple(stays[path] for path in old if path in stays), refused=bool(refused))
 
 
-def _meant(paths: Iterable[Path], passed_over: tuple[str, ...] = ()) -> Meant:
+def _meant(paths: Iterable[Path]) -> Meant:
     chosen = tuple(paths)
-    return Meant(chosen, sum(map(size_of_run, chosen)), passed_over)
-
-
-def _why_it_stays(path: Path) -> str | None:
-    try:
-        check_removable(path)
-        return f"the run {path.name} stays: it is still being written" if is_being_written(path) else None
-    except StoreError as error:
-        return str(error)
+    return Meant(chosen, sum(map(size_of_run, chosen)))
 
 
 def _begun(path: Path) -> datetime:
-    """When a run began: its id says it, else the time of its `run.json`."""
+    """When a run began: its id says it, else the time of its `run.json`, else that of its directory."""
     try:
         return datetime.strptime(path.name.partition("-")[0], _ID_TIME).replace(tzinfo=UTC)
     except ValueError:
-        return datetime.fromtimestamp((path / RUN).stat().st_mtime, UTC)
+        record = path / RUN
+        return datetime.fromtimestamp((record if record.exists() else path).stat().st_mtime, UTC)
 
 
 def delete(meant: Meant) -> Deleted:

@@ -13,7 +13,7 @@ def find_run(named: str, root: Path, out: str | None = None, *, doing: str = "re
     """The directory of a run: an id, a directory, or `last`.
 
     Raises:
-        UsageError: there is none, or its `run.json` was removed.
+        UsageError: there is none, or its `run.json` was removed, which keeps nobody from deleting it.
     """
     results = results_directory(root)
     if named == "last":
@@ -25,7 +25,7 @@ def find_run(named: str, root: Path, out: str | None = None, *, doing: str = "re
         return _recorded(runs[-1])
     for candidate in (results / named, Path(named)):
         if holds_run(candidate):
-            return _recorded(candidate)
+            return candidate if doing == "delete" else _recorded(candidate)
     raise UsageError(f"there is nothing to {doing}: no run '{named}' in {shown(str(results))}")
 
 
@@ -36,10 +36,20 @@ def _recorded(run: Path) -> Path:
     raise UsageError(without_record(run), f"put {RUN} back, or name another run by its id")
 
 
-def runs_in(results: Path) -> list[Path]:
-    """The directories of all runs that lie in one directory, oldest first; none where it is not there."""
-    found = (path for path in results.iterdir() if (path / RUN).is_file()) if results.is_dir() else ()
+def runs_in(results: Path, *, damaged: bool = False) -> list[Path]:
+    """The directories of all runs that lie in one directory, oldest first; none where it is not there.
+
+    Args:
+        results: the directory.
+        damaged: those without a `run.json` too.
+    """
+    is_run = holds_run if damaged else _has_record
+    found = (path for path in results.iterdir() if is_run(path)) if results.is_dir() else ()
     return sorted(found, key=_begun)
+
+
+def _has_record(run: Path) -> bool:
+    return (run / RUN).is_file()
 
 
 def _begun(run: Path) -> tuple[str, int]:

@@ -53,7 +53,7 @@ def command(runs: tuple[str, ...], older_than: timedelta | None, keep: int | Non
         click.echo(safe(why), err=True)
     if not meant.paths:
         click.echo("no run to delete")
-        return ExitStatus.PASSED
+        return ExitStatus.ERRORED if meant.refused else ExitStatus.PASSED
     if not yes and not _agreed(meant):
         click.echo("nothing was deleted")
         return ExitStatus.PASSED
@@ -61,7 +61,7 @@ def command(runs: tuple[str, ...], older_than: timedelta | None, keep: int | Non
     for line in (*deleted.left, *(f"error: {fault}" for fault in deleted.faults)):
         click.echo(safe(line), err=True)
     click.echo(f"deleted {plural(deleted.runs, 'run')}")
-    return ExitStatus.ERRORED if deleted.faults else ExitStatus.PASSED
+    return ExitStatus.ERRORED if deleted.faults or meant.refused else ExitStatus.PASSED
 
 
 def _agreed(meant: Meant) -> bool:

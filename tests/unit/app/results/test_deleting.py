@@ -3,9 +3,12 @@ import shutil
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from click.testing import CliRunner
 
 from agentv.app.results.deleting import delete, named_runs, runs_by_age
-from agentv.errors import StoreError, UsageError
+from agentv.cli.results.delete import command
+from agentv.errors import ExitStatus, StoreError, UsageError
+from agentv.store.answers import HEADER
 from agentv.store.directory import RunDirectory
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
@@ -90,3 +93,26 @@ def test_one_that_cannot_be_deleted_does_not_keep_the_others(results):
     assert (deleted.runs, len(deleted.faults)) == (3, 1)
     assert deleted.left == (f"{second} stays, for it also holds notes.txt",)
     assert {path.name for path in results.glob("2026*")} == {first.name, second.name}
+
+
+@pytest.mark.parametrize("damage", [None, "{", "[]", '{"run_id": 1}'])
+def test_a_run_whose_record_is_gone_or_damaged_can_be_deleted(results, damage):
+    first, *_, last = sorted(results.glob("2026*"))
+    for path in (first, last):
+        (path / "run.json").unlink()
+        (path / "journal.jsonl").write_bytes(HEADER)
+        if damage is not None:
+            (path / "run.json").write_text(damage)
+    assert delete(named_runs([first.name])).runs == 1
+    meant = runs_by_age(None, 0, NOW)
+    assert (len(meant.paths), meant.refused, len(meant.listed())) == (3, False, 3)
+    assert delete(meant).runs == 3
+    assert list(results.glob("2026*")) == []
+
+
+def test_what_agentv_may_not_have_written_stays_and_is_no_success(results):
+    (max(results.glob("2026*")) / "run.json").write_text("{}")
+    meant = runs_by_age(None, 0, NOW)
+    assert (len(meant.paths), meant.refused) == (3, True)
+    ended = CliRunner().invoke(command, ["--keep", "0", "--yes"], standalone_mode=False)
+    assert ended.return_value == ExitStatus.ERRORED
