@@ -23,9 +23,13 @@ TAIL = 9
 """Standard deviations of the number of changed cases beyond which nothing is left."""
 
 
+FEWEST = 6
+"""Cases below which a bootstrap's interval of 95 % covers so little that none is shown."""
+
+
 def fewest_cases(alpha: float) -> int:
-    """How many cases it takes until one way of putting signs is rarer than alpha: six at 0.05."""
-    return ceil(1 - log2(alpha))
+    """How many cases it takes until there is an interval, and one way of putting signs is rarer than alpha."""
+    return max(FEWEST, ceil(1 - log2(alpha)))
 
 
 @dataclass(frozen=True, slots=True)
