@@ -309,6 +309,22 @@ def test_two_runs_stand_side_by_side(opened):
     assert tab.locator(".difference .added").inner_text().endswith("No.")
 
 
+@pytest.mark.parametrize("view", [DESKTOP, PHONE])
+def test_what_moved_is_on_the_first_screen(opened, view):
+    before = [finished(trial=trial("a"), scores=[scored(True)]), finished(trial=trial("same"))]
+    now = [finished("failed", trial=trial("a"), scores=[scored(False)]), finished(trial=trial("same"))]
+    tab = opened(now, before, at="#/case/refunds/a/gpt", view=view)
+    assert "the-run-before" in tab.inner_text(".top")
+    assert tab.locator("article h2").all_inner_texts()[:2] == ["Against the other run", "Checks: 0 of 1 passed"]
+    answers, moves = (tab.locator(one).bounding_box() for one in (".difference .removed", ".moves"))
+    assert answers["y"] < moves["y"] < view["height"]
+    badge, moved = (tab.locator(f".outcome {one}").bounding_box() for one in (".badge", ".mark"))
+    assert moved["x"] > badge["x"] + badge["width"]
+    tab.goto(tab.url.replace("/a/", "/same/"))
+    tab.wait_for_selector("h1:has-text('same')")
+    assert tab.locator("article h2").all_inner_texts()[0] == "Checks: 1 of 1 passed"
+
+
 def test_a_target_of_another_name_is_the_same_case_where_each_run_has_one(opened):
     tab = opened([finished(trial=trial("a", target="new"))], [finished(trial=trial("a", target="old"))])
     assert tab.locator(".changes li").all_inner_texts() == ["as before (1)"]
