@@ -39,11 +39,10 @@ function verdict(state) {
     rate ? element(
       "div",
       { class: "rate" },
-      element("p", { class: "big" }, percent(rate.rate)),
+      element("p", { class: "big" }, percent(rate.rate), element("span", { class: "unit" }, " passed")),
       element("div", { class: "sure" }, intervalDrawing(rate.rate, rate.interval), scale(),
         element("p", { class: "note" }, `of ${count(rate.judged, "judged case")} passed; with 95 % confidence the rate lies between ${percent(rate.interval[0])} and ${percent(rate.interval[1])}`)),
     ) : element("p", { class: "note" }, "Nothing was judged, so there is no rate."),
-    outcomesDrawing(counts),
     element("ul", { class: "tiles" }, STATUSES.filter((status) => counts[status] || status !== "skipped").map((status) =>
       element("li", {}, element("a", { class: `tile ${status}`, href: state.chosen({ status }) }, element("strong", {}, counts[status].toLocaleString("en")), statusIcon(status), STATUS_WORDS[status])),
     )),
@@ -59,9 +58,9 @@ function holdsAll(run) {
 }
 
 function heading(counts) {
-  if (counts.failed) return `${count(counts.failed, "case")} failed`;
-  if (counts.errored) return `${count(counts.errored, "case")} errored`;
-  if (counts.skipped) return `${count(counts.skipped, "case")} not run`;
+  const total = STATUSES.reduce((cases, status) => cases + counts[status], 0);
+  const bad = STATUSES.filter((status) => status !== "passed" && counts[status]);
+  if (bad.length) return bad.map((status, place) => `${counts[status].toLocaleString("en")}${place ? "" : ` of ${count(total, "case")}`} ${STATUS_WORDS[status]}`).join(", ");
   return counts.passed ? (counts.passed === 1 ? "The case passed" : `All ${counts.passed.toLocaleString("en")} cases passed`) : "No case was run";
 }
 
