@@ -140,6 +140,22 @@ def test_the_page_of_a_case_shows_all_that_is_known(opened):
     assert tab.locator(".grade > summary svg").nth(0).get_attribute("aria-label") == "failed"
 
 
+def test_a_single_check_does_not_say_twice_what_was_looked_for(opened):
+    said = Check("contains '30 days'", False, "No.")
+    tab = opened([finished("failed", scores=[graded(0.0, False, said, name="contains: '30 days'", kind="contains")])])
+    tab.click(".row")
+    shown = tab.inner_text(".grade")
+    assert shown.count("30 days") == 1
+    assert shown.count("contains") == 1
+    assert tab.inner_text(".grade .quote") == "No."
+
+
+def test_outcomes_are_told_by_icon_and_word(opened):
+    chips = opened([*samples(True, False), finished("failed")]).locator(".chip")
+    assert all(len(one.split(" ")) == 2 for one in chips.all_inner_texts())
+    assert chips.locator("svg").count() == chips.count() > 1
+
+
 def test_a_broken_case_says_why(opened):
     tab = opened(everything(), at="#/case/refunds/slow/gpt")
     assert "timeout" in tab.inner_text(".problem")
