@@ -140,6 +140,13 @@ def test_the_page_of_a_case_shows_all_that_is_known(opened):
     assert tab.locator(".grade > summary svg").nth(0).get_attribute("aria-label") == "failed"
 
 
+def test_the_table_of_assertions_tells_types_from_names(opened):
+    scores = [scored(True, name="contains: a"), graded(1.0, True, name="tone", kind="llm-rubric")]
+    rows = opened([finished(scores=scores)]).locator("section:has(h2:text('By assertion')) tbody th")
+    assert rows.locator(".tag").all_inner_texts() == ["contains", "llm-rubric"]
+    assert [one.split()[-1] for one in rows.all_inner_texts()] == ["a", "tone"]
+
+
 def test_a_single_check_does_not_say_twice_what_was_looked_for(opened):
     said = Check("contains '30 days'", False, "No.")
     tab = opened([finished("failed", scores=[graded(0.0, False, said, name="contains: '30 days'", kind="contains")])])

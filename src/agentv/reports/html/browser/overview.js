@@ -181,8 +181,15 @@ function byAssertion(state) {
     }
   if (!groups.size) return null;
   const bad = (counts) => counts.failed + counts.errored;
-  const rows = [...groups].sort((one, other) => bad(other[1]) - bad(one[1])).map(([name, counts]) => rateRow(inline(name), counts, state.chosen({ assertion: `failed ${name}` })));
+  const rows = [...groups].sort((one, other) => bad(other[1]) - bad(one[1])).map(([name, counts]) => rateRow(assertionName(run, name), counts, state.chosen({ assertion: `failed ${name}` })));
   return section("By assertion", tableOf(["assertion", "grades", "pass rate", "95 % interval"], rows));
+}
+
+// The type as a tag, then the name without it: a name that somebody gave looks unlike one that is made of the type.
+function assertionName(run, name) {
+  const types = [...new Set(run.tables.assertions.filter((one) => one.includes(name)).map(([type]) => type))];
+  const own = types.length === 1 && name.startsWith(`${types[0]}: `) ? name.slice(types[0].length + 2) : name;
+  return [types.map((type) => [element("code", { class: "tag" }, inline(type)), " "]), types.includes(own) ? null : inline(own)];
 }
 
 function about(run) {
