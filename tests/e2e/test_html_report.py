@@ -151,6 +151,7 @@ def test_a_single_check_does_not_say_twice_what_was_looked_for(opened):
     said = Check("contains '30 days'", False, "No.")
     tab = opened([finished("failed", scores=[graded(0.0, False, said, name="contains: '30 days'", kind="contains")])])
     tab.click(".row")
+    tab.wait_for_selector(".grade")
     shown = tab.inner_text(".grade")
     assert shown.count("30 days") == 1
     assert shown.count("contains") == 1
@@ -385,6 +386,7 @@ def test_what_turns_text_around_is_spelled_out(opened):
     tab = opened([finished(trial=trial("a\u202eb\ud800c"), output="\x1b[2J\u2066x")], at="#/cases")
     assert ids(tab) == ["aU+202EbU+D800c"]
     tab.click(".row")
+    tab.wait_for_selector("article.case")
     assert "U+001B[2JU+2066x" in tab.inner_text("article")
 
 
