@@ -85,8 +85,9 @@ def searched(tab, text):
 
 def test_the_overview_says_what_the_run_came_to_and_how_sure_that_is(opened):
     tab = opened(everything(), summary=SUMMARY)
-    assert tab.inner_text("h1") == "4 cases failed"
-    assert tab.inner_text(".big") == "33.3\xa0%"
+    assert tab.inner_text("h1") == "4 of 9 cases failed, 2 errored, 1 not run"
+    assert tab.inner_text(".big") == "33.3\xa0% passed"
+    assert tab.locator(".verdict svg.outcomes").count() == 0  # the numbers below it say the same
     assert tab.get_attribute(".verdict svg.interval", "aria-label") == (
         "33.3\xa0%, 95 % interval 9.7\xa0% to 70.0\xa0%"
     )
@@ -159,6 +160,30 @@ def test_the_page_of_a_case_shows_all_that_is_known(opened):
     ):
         assert text in shown
     assert tab.locator(".grade > summary svg").nth(0).get_attribute("aria-label") == "failed"
+
+
+def test_the_table_of_assertions_tells_types_from_names(opened):
+    scores = [scored(True, name="contains: a"), graded(1.0, True, name="tone", kind="llm-rubric")]
+    rows = opened([finished(scores=scores)]).locator("section:has(h2:text('By assertion')) tbody th")
+    assert rows.locator(".tag").all_inner_texts() == ["contains", "llm-rubric"]
+    assert [one.split()[-1] for one in rows.all_inner_texts()] == ["a", "tone"]
+
+
+def test_a_single_check_does_not_say_twice_what_was_looked_for(opened):
+    said = Check("contains '30 days'", False, "No.")
+    tab = opened([finished("failed", scores=[graded(0.0, False, said, name="contains: '30 days'", kind="contains")])])
+    tab.click(".row")
+    tab.wait_for_selector(".grade")
+    shown = tab.inner_text(".grade")
+    assert shown.count("30 days") == 1
+    assert shown.count("contains") == 1
+    assert tab.inner_text(".grade .quote") == "No."
+
+
+def test_outcomes_are_told_by_icon_and_word(opened):
+    chips = opened([*samples(True, False), finished("failed")]).locator(".chip")
+    assert all(len(one.split(" ")) == 2 for one in chips.all_inner_texts())
+    assert chips.locator("svg").count() == chips.count() > 1
 
 
 def test_a_broken_case_says_why(opened):
@@ -345,6 +370,22 @@ def test_two_runs_stand_side_by_side(opened):
     assert tab.locator(".difference .added").inner_text().endswith("No.")
 
 
+@pytest.mark.parametrize("view", [DESKTOP, PHONE])
+def test_what_moved_is_on_the_first_screen(opened, view):
+    before = [finished(trial=trial("a"), scores=[scored(True)]), finished(trial=trial("same"))]
+    now = [finished("failed", trial=trial("a"), scores=[scored(False)]), finished(trial=trial("same"))]
+    tab = opened(now, before, at="#/case/refunds/a/gpt", view=view)
+    assert "the-run-before" in tab.inner_text(".top")
+    assert tab.locator("article h2").all_inner_texts()[:2] == ["Against the other run", "Checks: 0 of 1 passed"]
+    answers, moves = (tab.locator(one).bounding_box() for one in (".difference .removed", ".moves"))
+    assert answers["y"] < moves["y"] < view["height"]
+    badge, moved = (tab.locator(f".outcome {one}").bounding_box() for one in (".badge", ".mark"))
+    assert moved["x"] > badge["x"] + badge["width"]
+    tab.goto(tab.url.replace("/a/", "/same/"))
+    tab.wait_for_selector("h1:has-text('same')")
+    assert tab.locator("article h2").all_inner_texts()[0] == "Checks: 1 of 1 passed"
+
+
 def test_a_target_of_another_name_is_the_same_case_where_each_run_has_one(opened):
     tab = opened([finished(trial=trial("a", target="new"))], [finished(trial=trial("a", target="old"))])
     assert tab.locator(".changes li").all_inner_texts() == ["as before (1)"]
@@ -381,6 +422,7 @@ def test_what_turns_text_around_is_spelled_out(opened):
     tab = opened([finished(trial=trial("a\u202eb\ud800c"), output="\x1b[2J\u2066x")], at="#/cases")
     assert ids(tab) == ["aU+202EbU+D800c"]
     tab.click(".row")
+    tab.wait_for_selector("article.case")
     assert "U+001B[2JU+2066x" in tab.inner_text("article")
 
 

@@ -23,8 +23,8 @@ _FORMULA = re.compile(r"[\s\x00-\x20\x7f-\xa0\u200b-\u200f\u2060\ufeff]*[=+\-@\u
 Source: OWASP, "CSV Injection".
 """
 
-_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-"""Control characters: a reader of CSV may stop at one."""
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""Control characters but tabs and ends of lines: a reader of CSV may stop at one, a terminal obey one."""
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 

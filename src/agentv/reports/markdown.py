@@ -38,6 +38,12 @@ _LISTED: tuple[Kind, ...] = ("failed", "errored", "skipped")
 
 _BACKTICKS = re.compile("`+")
 
+_COMMAND = re.compile(r"^(?P<indent>[^\S\n]*):(?=:)|#(?=#\[)", re.MULTILINE)
+"""Where a job of GitHub Actions that prints the comment would read a command: `::` after white space, `##[` anywhere.
+
+Source: `ActionCommand.TryParseV2` and `TryParse` of github.com/actions/runner.
+"""
+
 
 def render_markdown(view: RunView, summary: Summary, *, here: str, results: str) -> str:
     """The comment, at most `LONGEST_COMMENT` bytes of UTF-8; what does not fit is counted.
@@ -73,7 +79,8 @@ class _Page:
         self._size = 0
 
     def add(self, piece: str) -> bool:
-        """Add a piece where it fits; whether it did."""
+        """Add a piece, of whole lines, where it fits; whether it did. No line of it is a command of GitHub."""
+        piece = _COMMAND.sub(_no_command, piece)
         size = len(piece.encode("utf-8", "replace"))
         if self._size + size > self.room:
             return False
@@ -172,6 +179,12 @@ def _fenced(text: str) -> str:
     """The text between fences longer than any that stands in it."""
     fence = "`" * max(3, _longest_run(text) + 1)
     return f"{fence}text\n{safe(text)}\n{fence}"
+
+
+def _no_command(found: re.Match[str]) -> str:
+    r"""The first character of a command spelled out: `\x3a:error`."""
+    indent = found["indent"]
+    return r"\x23" if indent is None else rf"{indent}\x3a"
 
 
 def code(text: str, longest: int) -> str:

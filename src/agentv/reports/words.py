@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 
+from agentv.model.response import Failure
 from agentv.reports.paths import shown_from
 from agentv.reports.text import apart, one_line
 from agentv.reports.view import Finding, Kind, TrialView
 
 LONGEST = 300
 """Characters of a check, or of its evidence, that are shown."""
+
+SAID_TWICE = 100
+"""Characters of an error that may stand at its trial and at its assertion both."""
 
 HEADINGS: dict[Kind, str] = {
     "failed": "Failed: judged, and not good enough",
@@ -46,7 +50,7 @@ def reason(trial: TrialView) -> str:
 
 def _reason(trial: TrialView) -> str:
     if trial.error is not None:
-        return f"{one_line(trial.error.code)}: {one_line(trial.error.message, LONGEST)}"
+        return f"{one_line(trial.error.code)}: {one_line(_own(trial, trial.error), LONGEST)}"
     if trial.score is None:
         return "no score"
     if trial.kind == "noted":
@@ -56,6 +60,17 @@ def _reason(trial: TrialView) -> str:
         return f"{_reached(trial.score, trial.threshold)}a required assertion failed"
     score, needed = apart(trial.score, trial.threshold)
     return f"score {score}, needs {needed}"
+
+
+def _own(trial: TrialView, error: Failure) -> str:
+    """The message; of a long one that an assertion below tells too, the name of that assertion."""
+    if len(error.message) <= SAID_TWICE:
+        return error.message
+    for finding in trial.findings:
+        same = finding.text == f"{error.code}: {error.message.removeprefix(f'{finding.name}: ')}"
+        if finding.state == "errored" and same:
+            return finding.name
+    return error.message
 
 
 def _reached(score: float, threshold: float) -> str:

@@ -76,7 +76,7 @@ def test_a_formula_in_any_column_is_text():
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
 def test_text_comes_back_but_for_what_is_guarded(text):
     shown = cell(text)
-    plain = "".join("\ufffd" if one < " " and one not in "\t\r\n" else one for one in text)
+    plain = "".join("\ufffd" if (one < " " or "\x7f" <= one <= "\x9f") and one not in "\t\r\n" else one for one in text)
     assert shown.removeprefix("'") == plain.removeprefix("'")
     assert len(shown) - len(plain) in (0, 1)
 
@@ -93,3 +93,9 @@ def test_nothing_is_held_back():
     next(lines)
     next(lines)
     assert taken == [0]
+
+
+@pytest.mark.parametrize("character", ["\x00", "\x1b", "\x7f", "\x85", "\x9b"])
+def test_control_characters_are_replaced(character):
+    assert cell(f"a{character}b") == "a\ufffdb"
+    assert cell("a\tb\nc") == "a\tb\nc"

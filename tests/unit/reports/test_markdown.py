@@ -5,6 +5,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -143,3 +144,12 @@ def test_no_text_is_read_as_markdown_or_html(output, said, name):
     assert set(page.attributes) <= {"class", "style"}
     assert page.elements.count("details") == 2
     assert set(page.rows) == {9, 3}
+
+
+@pytest.mark.parametrize("text", ["::error::x", "a\n::set-output name=b::c", "a\n \t::error::x", "a ##[add-mask]b"])
+def test_no_line_of_the_comment_is_a_command_of_github(text):
+    results = [finished("failed", trial=trial(text), output=text, scores=[scored(False, text=text, evidence=text)])]
+    shown = written(*results)
+    assert not [line for line in shown.splitlines() if line.lstrip().startswith("::")]
+    assert "##[" not in shown
+    assert r"\x3a:" in shown or r"\x23#[" in shown

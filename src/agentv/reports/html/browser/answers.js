@@ -24,21 +24,26 @@ function since(state) {
   );
 }
 
-// The same case in the other run: verdicts, what changed in the checks, and the answers.
+// Whoever opens a case that moved looks for what moved: it comes first then.
+function hasMoved(one) {
+  return one.base !== null && one.change !== "same";
+}
+
+// The same case in the other run: the answers, then verdicts and what changed in the checks.
 function sinceThen(one, trial, told) {
   if (one.base === null) return one.change ? section("In the other run", element("p", { class: "panel note" }, "The other run has no such case.")) : null;
   const earlier = one.base.trials.find((other) => other.sample === trial.sample) ?? one.base.trials[0];
   const before = whole(earlier);
   return section(
     "Against the other run",
+    one.change === "edited" ? element("p", { class: "warning" }, "The case was edited between the two runs, so its verdicts say little about the target.") : null,
+    sideBySide(before.output, told.output, ["Answer before", "Answer now"]),
     element(
       "div",
       { class: "panel versus" },
-      element("p", { class: "moved" }, badge(earlier.status), ` ${score(earlier.score)} → `, badge(trial.status), ` ${score(trial.score)} `, marks(one)),
-      one.change === "edited" ? element("p", { class: "warning" }, "The case was edited between the two runs, so its verdicts say little about the target.") : null,
+      element("p", { class: "moved" }, badge(earlier.status), ` ${score(earlier.score)} → `, badge(trial.status), ` ${score(trial.score)}`),
       checkChanges(before.checks ?? [], told.checks ?? []),
     ),
-    sideBySide(before.output, told.output, ["Answer before", "Answer now"]),
   );
 }
 

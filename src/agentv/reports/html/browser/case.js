@@ -3,17 +3,19 @@
 function casePage(state, one, sample) {
   const trial = one.trials.find((other) => other.sample === sample) ?? one.trials[0];
   const told = whole(trial);
+  const moved = hasMoved(one);
   return element(
     "article",
     { class: "case" },
     caseHead(state, one, trial, told),
     one.trials.length > 1 || one.early ? samples(state, one, trial) : null,
     problem(told),
+    moved ? sinceThen(one, trial, told) : null,
     checksOf(told),
     inputOf(told),
     answer(told),
     reference(told),
-    sinceThen(one, trial, told),
+    moved ? null : sinceThen(one, trial, told),
     transcriptOf(told),
     turnsOf(told),
     retries(told),
@@ -44,8 +46,8 @@ function caseHead(state, one, trial, told) {
       "div",
       { class: "outcome" },
       badge(one.status),
-      trial.score === null ? null : element("span", { class: "reached" }, one.trials.length > 1 ? `sample ${trial.sample}: ` : null, reached(trial), scoreBar(trial.score, trial.threshold, trial.status)),
       marks(one),
+      trial.score === null ? null : element("span", { class: "reached" }, one.trials.length > 1 ? `sample ${trial.sample}: ` : null, reached(trial), scoreBar(trial.score, trial.threshold, trial.status)),
     ),
     element("ul", { class: "facts" }, [
       ["target", one.target], ["prompt", one.prompt], ["took", duration(trial.duration)], ["cost", trial.cost === null ? null : money(trial.cost)],

@@ -22,19 +22,30 @@ function gradeOf(grade) {
 function gradeBody(grade) {
   const body = document.createDocumentFragment();
   if (grade.error) body.append(element("p", { class: "problem" }, element("code", {}, inline(grade.error.code)), " ", inline(grade.error.message)));
-  if (grade.checks) body.append(element("ul", { class: "evidence" }, grade.checks.map(checkOf)));
+  if (grade.checks) body.append(element("ul", { class: "evidence" }, grade.checks.map((check) => checkOf(check, saysNothingNew(grade)))));
   if (grade.reason && !grade.error && !(grade.checks ?? []).some((check) => textOf(check.text) === textOf(grade.reason)))
     body.append(element("figure", { class: "reason" }, element("figcaption", {}, "Reason"), longText(grade.reason, { class: "prose" })));
   body.append(element("p", { class: "small" }, [
-    inline(grade.type),
-    grade.source ? [" at ", element("code", {}, inline(grade.source))] : null,
+    named(grade) ? null : [inline(grade.type), " "],
+    grade.source ? ["at ", element("code", {}, inline(grade.source))] : null,
     grade.duration_ms >= 1 ? `, graded in ${duration(grade.duration_ms)}` : null,
   ]));
   if (grade.details) body.append(folded("Details", () => code(JSON.stringify(grade.details, null, 2))));
   return body;
 }
 
-function checkOf(check) {
+// Whether the name tells the type: `contains: '30 days'`.
+function named(grade) {
+  return textOf(grade.name) === grade.type || textOf(grade.name).startsWith(`${grade.type}: `);
+}
+
+// A single check in the words of the name, which stand right above it.
+function saysNothingNew(grade) {
+  return grade.checks.length === 1 && textOf(grade.checks[0].text) === textOf(grade.name).replace(": ", " ");
+}
+
+function checkOf(check, alone) {
+  if (alone) return check.evidence ? element("li", { class: "alone" }, longText(check.evidence, { class: "quote" })) : null;
   return element(
     "li",
     {},

@@ -31,12 +31,13 @@ function hidden(label) {
 
 // Shapes and words, so that colour is never all that tells one outcome from another.
 const STATUSES = ["passed", "failed", "errored", "skipped"];
-const STATUS_WORDS = { passed: "passed", failed: "failed", errored: "errored", skipped: "not run" };
+const STATUS_WORDS = { passed: "passed", failed: "failed", errored: "errored", skipped: "not run", flaky: "flaky" };
 const STATUS_SHAPES = {
   passed: "M4 8.5 7 11.5 12.5 5",
   failed: "M4.5 4.5 11.5 11.5M11.5 4.5 4.5 11.5",
   errored: "M8 3.5V9.2M8 11.6V12.4",
   skipped: "M4.5 8H11.5",
+  flaky: "M3.5 9C5 5.5 7 5.5 8 8S11 10.5 12.5 7",
 };
 
 function statusIcon(status) {

@@ -20,7 +20,8 @@ class Filters {
       { class: "filters" },
       element("div", { class: "searchbox" }, this.search, element("kbd", { "aria-hidden": "true" }, "/")),
       element("div", { class: "chips", role: "group", "aria-label": "Outcome" }, this.chips),
-      element("div", { class: "selects" }, this.selects, this.order),
+      element("div", { class: "selects" }, this.selects),
+      element("div", { class: "orderline" }, element("span", { "aria-hidden": "true" }, "Order"), this.order),
       element("div", { class: "toldline" }, this.told, this.clear),
     );
   }
@@ -29,13 +30,13 @@ class Filters {
     const counts = countsOf(this.run.cases);
     const flaky = this.run.cases.filter(isFlaky).length;
     const chips = STATUSES.filter((status) => counts[status]).map((status) =>
-      this.chip(status, [statusIcon(status), `${counts[status].toLocaleString("en")}`, hidden(STATUS_WORDS[status])]),
+      this.chip(status, [statusIcon(status), `${counts[status].toLocaleString("en")} ${STATUS_WORDS[status]}`]),
     );
-    return flaky ? [...chips, this.chip("flaky", `${flaky.toLocaleString("en")} flaky`)] : chips;
+    return flaky ? [...chips, this.chip("flaky", [statusIcon("flaky"), `${flaky.toLocaleString("en")} flaky`])] : chips;
   }
 
   chip(status, label) {
-    return button(label, () => this.toggle(status), { class: "chip", "data-status": status, "aria-pressed": "false", title: STATUS_WORDS[status] ?? "samples disagree" });
+    return button(label, () => this.toggle(status), { class: "chip", "data-status": status, "aria-pressed": "false", title: status === "flaky" ? "samples disagree" : null });
   }
 
   toggle(status) {

@@ -51,11 +51,10 @@ function verdict(state) {
     rate ? element(
       "div",
       { class: "rate" },
-      element("p", { class: "big" }, percent(rate.rate)),
+      element("p", { class: "big" }, percent(rate.rate), element("span", { class: "unit" }, " passed")),
       element("div", { class: "sure" }, intervalDrawing(rate.rate, rate.interval), scale(),
         element("p", { class: "note" }, `of ${count(rate.judged, "judged case")} passed; with 95 % confidence the rate lies between ${percent(rate.interval[0])} and ${percent(rate.interval[1])}${rate.once < rate.judged ? `, each case counted once: ${rate.once.toLocaleString("en")}` : ""}`)),
     ) : element("p", { class: "note" }, "Nothing was judged, so there is no rate."),
-    outcomesDrawing(counts),
     element("ul", { class: "tiles" }, STATUSES.filter((status) => counts[status] || status !== "skipped").map((status) =>
       element("li", {}, element("a", { class: `tile ${status}`, href: state.chosen({ status }) }, element("strong", {}, counts[status].toLocaleString("en")), statusIcon(status), STATUS_WORDS[status])),
     )),
@@ -71,9 +70,9 @@ function holdsAll(run) {
 }
 
 function heading(counts) {
-  if (counts.failed) return `${count(counts.failed, "case")} failed`;
-  if (counts.errored) return `${count(counts.errored, "case")} errored`;
-  if (counts.skipped) return `${count(counts.skipped, "case")} not run`;
+  const total = STATUSES.reduce((cases, status) => cases + counts[status], 0);
+  const bad = STATUSES.filter((status) => status !== "passed" && counts[status]);
+  if (bad.length) return bad.map((status, place) => `${counts[status].toLocaleString("en")}${place ? "" : ` of ${count(total, "case")}`} ${STATUS_WORDS[status]}`).join(", ");
   return counts.passed ? (counts.passed === 1 ? "The case passed" : `All ${counts.passed.toLocaleString("en")} cases passed`) : "No case was run";
 }
 
@@ -211,8 +210,15 @@ function byAssertion(state) {
   if (!groups.size) return null;
   const bad = (counts) => counts.failed + counts.errored;
   const rows = [...groups].sort((one, other) => bad(other[1].counts) - bad(one[1].counts)).map(([name, { counts, once }]) =>
-    rateRow(inline(name), counts, state.chosen({ assertion: `failed ${name}` }), wilson(counts.passed, counts.passed + counts.failed, once.number())));
+    rateRow(assertionName(run, name), counts, state.chosen({ assertion: `failed ${name}` }), wilson(counts.passed, counts.passed + counts.failed, once.number())));
   return section("By assertion", tableOf(["assertion", "grades", "pass rate", "95 % interval"], rows));
+}
+
+// The type as a tag, then the name without it: a name that somebody gave looks unlike one that is made of the type.
+function assertionName(run, name) {
+  const types = [...new Set(run.tables.assertions.filter((one) => one.includes(name)).map(([type]) => type))];
+  const own = types.length === 1 && name.startsWith(`${types[0]}: `) ? name.slice(types[0].length + 2) : name;
+  return [types.map((type) => [element("code", { class: "tag" }, inline(type)), " "]), types.includes(own) ? null : inline(own)];
 }
 
 function about(run) {

@@ -27,7 +27,7 @@ class Page {
       "header",
       { class: "top" },
       element("a", { class: "brand", href: "#/" }, mark(), "agentv"),
-      element("span", { class: "runid" }, inline(facts.run_id), facts.started ? element("span", { class: "when" }, moment(facts.started)) : null),
+      element("span", { class: "runid" }, inline(facts.run_id), facts.started ? element("span", { class: "when" }, moment(facts.started)) : null, this.base ? element("span", { class: "against" }, "against ", inline(this.base.facts.run_id)) : null),
       element("nav", { "aria-label": "Pages" }, element("a", { href: "#/", "data-page": "overview" }, "Overview"), element("a", { href: "#/cases", "data-page": "cases" }, "Cases")),
       (this.themeButton = button("", () => this.nextTheme(), { class: "quiet" })),
       button("?", () => this.help.showModal(), { class: "quiet", "aria-label": "Keys" }),
