@@ -200,7 +200,9 @@ def test_a_grade_that_holds_a_secret_is_no_line_of_a_cassette(project):
     edit("check.sh", "so it is", "hunter2222")
     edit("a.eval.yaml", "target: echo", "target: {provider: echo, env: {API_TOKEN: hunter2222}}")
     outcome = run(record="run.jsonl", record_code=True)
-    assert "run.jsonl is not written, since the call of 'noted' for the case 'a'" in (outcome.problem or "")
+    told = outcome.problem or ""  # of whichever grade came first
+    assert told.startswith("run.jsonl is not written, since the call of '")
+    assert told.endswith("holds a secret")
     assert not Path("run.jsonl").exists()
 
 
