@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -167,7 +168,8 @@ def _stem(source: Path, out: Path | None) -> Path:
 
 def _loaded_again(request: LoadRequest, to: Format) -> Suite:
     try:
-        (suite,) = load(request, registries()).suites
+        with _no_bytecode():  # the file may be refused, and must leave nothing behind
+            (suite,) = load(request, registries()).suites
     except LoadError as error:
         first = next(one for one in error.diagnostics if one.severity == "error")
         place = f" (line {first.span.line})" if first.span is not None and first.span.line > 0 else ""
@@ -175,6 +177,15 @@ def _loaded_again(request: LoadRequest, to: Format) -> Suite:
         others = f", and {more} more" if more else ""
         raise UsageError(f"as {to} the suite would be wrong: {first.message}{place}{others}", first.hint) from None
     return suite
+
+
+@contextmanager
+def _no_bytecode() -> Iterator[None]:
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
 
 
 def _refuse_changes(before: Suite, after: Suite, to: Format) -> None:

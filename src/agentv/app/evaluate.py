@@ -126,7 +126,7 @@ async def evaluate_async(
             if demand is not None:
                 from agentv.engine.demand import Demand  # only a test runner asks for one trial after the other
 
-                evaluation.asked = Demand(prepared.plan, evaluation.series.firsts)
+                evaluation.asked = Demand(prepared.plan, evaluation.firsts)
                 demand(evaluation.asked)
             try:
                 return await evaluation.run(signals=signals, elsewhere=elsewhere)
@@ -166,7 +166,7 @@ class _Evaluation:
         self._sink = sink
         self._shelves = shelves
         self._root = root_of(prepared.suites)
-        self._held_back: set[tuple[int, str, str]] = set()
+        self._held_back: set[tuple[int, str, str, str | None]] = set()
         self._retired = 0
         self._unpriced = Unpriced()
         self._before = before(directory.path) if prepared.settings.goes_on_with is not None else Before()
@@ -204,7 +204,8 @@ class _Evaluation:
                     finished = await self._consume(run, journal)
             finally:
                 await connections.close()
-                kill_all()
+                if signals:  # the process is this run's alone; elsewhere it would kill what another run has started
+                    kill_all()
         return self._outcome(
             finished, (*journal.mended, *_damage(journal.damaged), *_others(self._retired), *self._unpriced.notes())
         )
@@ -254,6 +255,11 @@ class _Evaluation:
         to_do = self.series.open(without(self._prepared.plan, kept))
         return to_do if chosen is None else (trial for trial in to_do if trial.key in chosen)
 
+    def firsts(self, trials: Iterable[Trial]) -> Iterable[Trial]:
+        """Of trials that were asked for, those that may start; code that a cassette stands for does not run."""
+        code = self._shelves.code
+        return self.series.firsts(trials if code is None else code.within(trials))
+
     def _trials(self, kept: Mapping[str, TrialResult | None]) -> Iterable[Trial] | Order:
         """What is to do, in order where cases hang on each other."""
         plan = self._prepared.plan
@@ -283,7 +289,7 @@ class _Evaluation:
                 self._unpriced.add(event.result)
                 if event.result.status == "skipped" and not is_stopped(event.result.error):
                     trial = event.result.trial
-                    self._held_back.add((id(trial.suite), trial.target.name, trial.case.id))
+                    self._held_back.add((id(trial.suite), trial.target.name, trial.case.id, trial.case.prompt_id))
                 if redactor:
                     event = TrialFinished(redactor.redact_result(event.result))  # noqa: PLW2901  # what is shown holds no secret
             elif isinstance(event, TargetStopped):

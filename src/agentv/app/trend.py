@@ -8,10 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from agentv.app.results.finding import runs_in
 from agentv.errors import StoreError, UsageError
 from agentv.spec.files import repository_root, shown
 from agentv.spec.nearest import did_you_mean
-from agentv.stats.proportion import wilson_interval
+from agentv.stats.proportion import pooled_interval
 from agentv.stats.series import Change, Context, Measure, Point, Trend, error_of_mean, error_of_rate
 from agentv.store.asked import Asked, read_asked
 from agentv.store.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
@@ -53,8 +54,7 @@ class _Runs:
     """
 
     def __init__(self, results: Path) -> None:
-        found = (path for path in results.iterdir() if (path / RUN).is_file()) if results.is_dir() else ()
-        self._paths = sorted(found, key=_begun, reverse=True)
+        self._paths = runs_in(results)[::-1]
         self._begin()
 
     def _begin(self) -> None:
@@ -92,12 +92,6 @@ class _Runs:
                 self.passed_over += 1
                 continue
             yield path, read_document(path / SUMMARY)
-
-
-def _begun(run: Path) -> tuple[str, int]:
-    """When a run began, to the second by its id; within one by what was written last."""
-    second, _, _ = run.name.partition("-")
-    return second, (run / RUN).stat().st_mtime_ns
 
 
 def _groups(summary: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -158,7 +152,8 @@ def _point(run: _Run, group: Mapping[str, Any], measure: Measure) -> Point | Non
         if measure == "mean score" and means:
             return Point(run.run_id, float(value), None, judged, total, error_of_mean(means))
         error = error_of_rate(float(value), min(judged, len(means) or judged))
-        interval = wilson_interval(passed, judged) if measure == "pass rate" else None
+        once = min(judged, group.get("interval_cases") or judged)
+        interval = pooled_interval(passed, judged, once) if measure == "pass rate" else None
         return Point(run.run_id, float(value), interval, judged, total, error)
     except (KeyError, TypeError, ValueError) as failure:
         raise StoreError(f"{run.run_id}: its {SUMMARY} is not one of agentv's: {failure}") from failure

@@ -261,6 +261,7 @@ class Judgement:
     shown_by: tuple[Measure, ...] = ("mean score",)
     tested: int = 1
     measure: Measure = "mean score"
+    rates_compare: bool = True
 
     @property
     def deciding(self) -> Measured:

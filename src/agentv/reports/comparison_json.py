@@ -77,7 +77,8 @@ def _run(run: RunLabel, here: str) -> Json:
 def _judgement(one: Judgement | None) -> dict[str, Json]:
     if one is None:
         return {"verdict": None, "cases": 0}
-    rate = one.rate or one.deciding  # where the two moved alike, they are one measure
+    # where the two moved alike, they are one measure; where the settings differ, the rate is not tested
+    rate = one.rate or (one.deciding if one.rates_compare or one.measure == "pass rate" else None)
     return {
         "verdict": one.verdict,
         "cases": one.pairs,
@@ -88,9 +89,9 @@ def _judgement(one: Judgement | None) -> dict[str, Json]:
         "delta_interval": list(one.interval) if one.interval else None,
         "p_value": one.p,
         "p_value_of_verdict": one.p_of_claim,
-        "pass_rate_delta": rate.delta,
-        "pass_rate_interval": list(rate.interval) if rate.interval else None,
-        "pass_rate_p_value": rate.p,
+        "pass_rate_delta": rate.delta if rate else (one.after.passed - one.before.passed) / one.pairs,
+        "pass_rate_interval": list(rate.interval) if rate and rate.interval else None,
+        "pass_rate_p_value": rate.p if rate else None,
         "shown_by": list(one.shown_by),
         "mean_normalized_gain": one.gain,
         "cases_with_room": one.room,

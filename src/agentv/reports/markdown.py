@@ -109,11 +109,12 @@ def _said(summary: Summary) -> str:
     known = summary.cost_usd is not None or summary.judge_cost_usd is not None
     spent = money((summary.cost_usd or 0.0) + (summary.judge_cost_usd or 0.0)).replace("$", r"\$").replace("<", r"\<")
     cost = f"cost {'at least ' if unpriced else ''}{spent}" if known else "cost unknown"
+    took = f", {duration(summary.duration_ms)}" if summary.duration_ms else ""  # nobody timed a run that was killed
     if summary.pass_rate is None or summary.pass_rate_interval is None:
-        return f"Nothing was judged; {cost}, {duration(summary.duration_ms)}."
+        return f"Nothing was judged; {cost}{took}."
     rate = f"**Pass rate {percent(summary.pass_rate)}** ({interval_words(summary)})"
     mean = "" if summary.mean_score is None else f", mean score {summary.mean_score:.2f}"
-    return f"{rate}{mean}; {cost}, {duration(summary.duration_ms)}."
+    return f"{rate}{mean}; {cost}{took}."
 
 
 def _totals(summary: Summary) -> Iterator[str]:

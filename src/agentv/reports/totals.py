@@ -38,7 +38,7 @@ def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
         from agentv.reports.samples import samples_lines  # most runs have one sample of each case
 
         yield from samples_lines(summary.samples)
-    yield _early(summary.early_stops)
+    yield _early(summary.early_stops, errored=bool(summary.cases.errored))
     yield from _prompts(summary)
     # nobody timed a run that was killed
     yield f"{_cost(summary)}, {duration(summary.duration_ms)}" if summary.duration_ms else _cost(summary)
@@ -72,7 +72,7 @@ def interval_words(summary: Summary) -> str:
     return f"95% interval {percent(low)} to {percent(high)}{pooled}"
 
 
-def _early(stops: EarlyStops | None) -> str:
+def _early(stops: EarlyStops | None, *, errored: bool = False) -> str:
     """`decided 8 of 10 cases with 43 of 200 samples, …`; nothing where no case ends early, or none has ended.
 
     How likely a decision is wrong is said of those that were decided alone.
@@ -81,6 +81,8 @@ def _early(stops: EarlyStops | None) -> str:
         return ""
     said = f"decided {stops.decided:,} of {plural(ended, 'case')}"
     said += f" with {stops.samples:,} of {plural(stops.samples + stops.spared, 'sample')}"
+    if errored:
+        said += " (those of errored cases included)"
     if stops.decided:
         each = f"each of these {stops.decided:,}" if stops.undecided and stops.decided > 1 else "each"
         said += f", {each if stops.decided > 1 else 'it'} wrongly with a chance of {percent(stops.alpha)} at most"

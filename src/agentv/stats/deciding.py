@@ -47,7 +47,7 @@ def verdict_over(samples: Sequence[Sample], rule: Rule) -> Status:
     stopped = stopped_by(samples, rule)
     if any(sample.status == "errored" for sample in samples):
         return "errored"
-    if stopped is None:
+    if stopped is None or stopped.why == "errored":  # no sample errored, as asked above: one was not run
         return "skipped"
     counted = list(_judged(samples))[: stopped.samples]
     shown = {"above": True, "undecided": reaches(stopped.passed / stopped.samples, rule.threshold)}

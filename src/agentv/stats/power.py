@@ -29,7 +29,12 @@ FEWEST = 6
 
 def fewest_cases(alpha: float) -> int:
     """How many cases it takes until there is an interval, and one way of putting signs is rarer than alpha."""
-    return max(FEWEST, ceil(1 - log2(alpha)))
+    return max(FEWEST, rarest(alpha))
+
+
+def rarest(alpha: float) -> int:
+    """How many differences it takes until one way of putting signs is rarer than alpha: six at 0.05."""
+    return ceil(1 - log2(alpha))
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from typing import Literal
 Side = Literal["above", "below"]
 
 
+@lru_cache(maxsize=1 << 14)
 def side(passed: int, failed: int, threshold: float, alpha: float) -> Side | None:
     """On which side of a threshold the rate lies, by samples so far; None where they do not tell yet.
 

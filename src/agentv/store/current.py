@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agentv.store.hashes import NumberedHashes
 from agentv.store.lines import read_lines
-from agentv.store.reading import key_of_row
+from agentv.store.reading import trial_of_row
 
 
 def replaced_lines(path: Path) -> frozenset[int]:
@@ -20,7 +20,7 @@ def replaced_lines(path: Path) -> frozenset[int]:
     last: list[int] = []
     replaced: set[int] = set()
     for number, line in read_lines(path):
-        key = key_of_row(line)
+        key = trial_of_row(line)
         if key is None:
             continue  # whoever reads the row says what is wrong with it
         place = numbers.number(int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), signed=True))

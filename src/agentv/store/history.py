@@ -9,7 +9,7 @@ import msgspec
 
 from agentv.store.directory import HISTORY, INDEX
 from agentv.store.lines import read_lines
-from agentv.store.reading import RowFacts, not_a_row, row_in
+from agentv.store.reading import RowFacts, is_torn, not_a_row, row_in
 
 
 def replaced_rows(run: Path) -> Iterator[RowFacts]:
@@ -31,4 +31,6 @@ def replaced_rows(run: Path) -> Iterator[RowFacts]:
             try:
                 yield row_in(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                if is_torn(line):
+                    return  # cut off while rows were moved: they still stand in the index
                 raise not_a_row(path, number, error) from error

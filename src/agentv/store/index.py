@@ -32,7 +32,7 @@ from agentv.store.tally import STATUSES
 SEARCHED = "index.sqlite"
 """Its name in a run's directory."""
 
-VERSION = 2
+VERSION = 3
 
 _SCHEMA = f"""
 PRAGMA journal_mode = OFF;  -- a build that fails is thrown away
@@ -97,6 +97,8 @@ class RowIndex:
         kept = _kept(run / SEARCHED, stamp)
         if kept is not None and (summing is None or kept.totals() is not None):
             return kept
+        if kept is not None:
+            kept.close()
         built = _kept_anew(run, stamp, summing) if keep else None
         return built or cls(_built(sqlite3.connect(""), run, stamp, summing))
 
@@ -287,7 +289,7 @@ class _Filling:
         """The rows of a file. When the last one has passed all are in the database."""
         codes = {status: code for code, status in enumerate(STATUSES)}
         for place, row in read_placed_rows(path):
-            self._replace(place, row.key)
+            self._replace(place, f"{row.eval_path}\0{row.key}")
             self._fresh.append((place, row.test_id, self._group(row), codes[row.status]))
             if len(self._fresh) == _BATCH:
                 self._write()

@@ -229,7 +229,7 @@ def _rejected(rows: int) -> str:
 
 def _mend(directory: RunDirectory) -> Iterator[str]:
     """Cut torn ends, and make sure that the journal is ours; what was cut, in words."""
-    for name, whole in ((JOURNAL, _is_journal_line), (INDEX, _is_json)):
+    for name, whole in ((JOURNAL, _is_journal_line), (INDEX, _is_json), (HISTORY, _is_json)):
         cut = cut_torn_end(directory.path / name, whole)
         if cut:
             yield f"{directory.path / name}: cut off {cut} bytes of a line that was not written to its end"

@@ -103,6 +103,7 @@ def is_torn(line: bytes) -> bool:
 
 class _KeyOf(Struct, gc=False):
     key: str
+    eval_path: str | None = None
 
 
 _key = msgspec.json.Decoder(_KeyOf)
@@ -114,6 +115,15 @@ def key_of_row(line: bytes) -> str | None:
         return _key.decode(line).key
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+
+
+def trial_of_row(line: bytes) -> str | None:
+    """Which trial of the run a line is of: two files may hold the same case, and then two trials have one key."""
+    try:
+        row = _key.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return f"{row.eval_path}\0{row.key}"
 
 
 def not_a_row(path: Path, number: int, error: Exception) -> StoreError:

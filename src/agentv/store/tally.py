@@ -126,7 +126,11 @@ class Tally:
         _, numbers = self._samples.setdefault(case, (row.test_id, []))
         if number not in numbers:
             numbers.append(number)
-        self._gates[number] = row.gates
+        gates = row.gates
+        if gates:
+            self._gates[number] = gates
+        else:
+            self._gates.pop(number, None)  # a row that stands in place of another
 
     def _repeated(self, test_id: str, numbers: list[int], profile: Profile) -> CaseOutcome:
         scores = [_known(self._scores[number]) for number in numbers]

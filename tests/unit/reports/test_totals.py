@@ -92,7 +92,12 @@ def test_trials_are_said_where_they_are_not_the_cases():
     ],
 )
 def test_how_sure_a_decision_is_is_said_of_decided_cases_alone(stops, said):
-    assert said in lines(early_stops=stops)
+    assert said in lines(early_stops=stops, cases=Counts(3, 2, 1, 0, 0))
+
+
+def test_samples_of_errored_cases_are_no_savings_and_said_to_be_there():
+    line = lines(early_stops=EarlyStops(0.05, 2, 0, 19, 41))[2]
+    assert line.startswith("decided 2 of 2 cases with 19 of 60 samples (those of errored cases included), each wrongly")
 
 
 def test_where_no_case_came_to_its_end_nothing_is_said_of_decisions():

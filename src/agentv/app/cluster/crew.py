@@ -179,7 +179,7 @@ class Crew:
             await asyncio.wait(closing, timeout=CLOSE_S)
         for task in closing:
             task.cancel()
-        for actor in self._actors:
+        for actor in tuple(self._actors):  # ending one takes it out
             self._end(actor)
 
     async def _supply(self, hand: Hand, numbers: Sequence[int]) -> None:

@@ -89,6 +89,8 @@ def compare(asked: Asked, question: Question) -> Comparison | Matrix:
 def _read(asked: Asked, question: Question) -> Iterator[_Run]:
     if len(asked.runs) < 2:
         raise UsageError("a comparison takes two runs, or more", "agentv compare BASE CANDIDATE")
+    if not 0 <= question.margin <= 1 or not 0 < question.alpha < 1:  # `nan` is a number to Python
+        raise UsageError(f"--margin {question.margin:g} and --alpha {question.alpha:g}: both are shares of 0 to 1")
     if question.by is not None and len(asked.runs) > 2:
         raise UsageError("--by is for two runs", "compare them two by two")
     targets = _targets(asked)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import ceil, fsum, sqrt
 from statistics import NormalDist, fmean
 
-from agentv.app.compare.measuring import Differences, least_cases, may_claim, measured, together
+from agentv.app.compare.measuring import Differences, may_claim, measured, together
 from agentv.app.compare.settings import same_settings
 from agentv.model.comparison import (
     CaseOutcome,
@@ -26,6 +26,7 @@ from agentv.model.comparison import (
 )
 from agentv.stats.holm import adjusted
 from agentv.stats.paired import mcnemar_exact
+from agentv.stats.power import fewest_cases
 from agentv.stats.proportion import wilson_interval
 
 POWER = 0.8
@@ -44,8 +45,11 @@ def judge(pairs: Sequence[Pair], question: Question) -> Judgement:
     measure: Measure = "pass rate" if all(pair.by_verdict for pair in pairs) else "mean score"
     scores = Differences(measure, [pair.delta for pair in pairs], clusters)
     score, rate, tested = _measures(scores, [pair.flip for pair in pairs], question)
-    if not all(same_settings(pair) for pair in pairs):
+    rates_compare = all(same_settings(pair) for pair in pairs)
+    if not rates_compare:
         score, rate, tested = measured(scores, question), None, 1  # a lower bar makes failures pass, and shows nothing
+        if any(pair.by_verdict and pair.before.threshold != pair.after.threshold for pair in pairs):
+            score = replace(score, verdict="cannot tell")  # its scores are verdicts, which the mark moves by itself
     claim, p_of_claim, shown_by = _settled([score] if rate is None else [score, rate])
     gains = [pair.gain for pair in pairs if pair.gain is not None]
     detectable = _detectable(scores, score, question.alpha)
@@ -68,6 +72,7 @@ def judge(pairs: Sequence[Pair], question: Question) -> Judgement:
         shown_by=shown_by,
         tested=tested,
         measure=measure,
+        rates_compare=rates_compare,
     )
 
 
@@ -140,7 +145,7 @@ def _detectable(scores: Differences, score: Measured, alpha: float) -> float:
 
     Source: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), chapter 2, for a normal mean.
     """
-    if scores.independent < least_cases(alpha) or score.interval is None:
+    if scores.independent < fewest_cases(alpha) or score.interval is None:
         return 1.0
     usual, power = NormalDist().inv_cdf(1 - alpha / 2), NormalDist().inv_cdf(POWER)
     low, high = score.interval
@@ -156,8 +161,8 @@ def _error(scores: Differences) -> float:
 
 def _needed(detectable: float, score: Measured, clusters: int, question: Question) -> int | None:
     """How many cases would show a difference so far from the margin; None where these should, or no number would do."""
-    if clusters < least_cases(question.alpha):
-        return least_cases(question.alpha)
+    if clusters < fewest_cases(question.alpha):
+        return fewest_cases(question.alpha)
     distance = abs(abs(score.delta) - question.margin)
     if score.p > LIKELY_CHANCE or detectable <= distance:
         return None

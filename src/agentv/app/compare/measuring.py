@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil, log2
 from statistics import fmean
 
 from agentv.model.comparison import Interval, Measure, Measured, Question, Verdict
@@ -18,13 +17,11 @@ from agentv.stats.clustered import mean_interval
 from agentv.stats.holm import adjusted
 from agentv.stats.noninferiority import verdict
 from agentv.stats.paired import SCORES, bca_interval, permutation_test
+from agentv.stats.power import FEWEST, rarest
 from agentv.stats.unseen import alike_difference, unseen_share
 
 MANY = 10_000
 """Pairs above which the t interval serves: the mean of so many is normal for all that matters, and a bootstrap slow."""
-
-FEWEST = 6
-"""Clusters below which there is no interval: of two, three and four cases the bootstrap's 95 % hold 52, 71 and 87 %."""
 
 _BORDERS: Mapping[Verdict, tuple[int, ...]] = {"better": (1,), "worse": (-1,), "equivalent": (-1, 1)}
 """At which ends of the margin a claim has to be tested."""
@@ -86,16 +83,6 @@ def may_claim(found: Differences, question: Question) -> bool:
     return moved >= (1 if question.margin else rarest(question.alpha))
 
 
-def rarest(alpha: float) -> int:
-    """How many differences it takes until one way of putting signs is rarer than alpha: six at 0.05."""
-    return ceil(1 - log2(alpha))
-
-
-def least_cases(alpha: float) -> int:
-    """How many cases it takes until anything can be shown."""
-    return max(FEWEST, rarest(alpha))
-
-
 def _interval(found: Differences, level: float) -> Interval | None:
     values, clusters = found.values, found.independent
     if clusters < FEWEST:
@@ -105,6 +92,9 @@ def _interval(found: Differences, level: float) -> Interval | None:
     if clusters == len(values) <= MANY:
         return bca_interval(values, level=level)
     robust = mean_interval(values, found.clusters, level=level)
+    if robust.high - robust.low <= TOLERANCE:  # all clusters moved alike: spread that did not show is not none
+        mean = robust.mean if abs(robust.mean) > TOLERANCE else 0.0
+        return alike_difference(mean, clusters, level, SCORES)
     return max(robust.low, SCORES[0]), min(robust.high, SCORES[1])
 
 

@@ -13,7 +13,8 @@ from agentv.model.selection import Selection
 from agentv.model.summary import Summary
 from agentv.model.values import Json, JsonObject
 from agentv.spec.files import repository_root
-from agentv.store.directory import HISTORY, INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
+from agentv.store.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
+from agentv.store.history import replaced_rows
 from agentv.store.index import RowIndex
 from agentv.store.lines import count_lines
 from agentv.store.reading import RowFacts, read_rows
@@ -96,7 +97,7 @@ def _from_rows(path: Path, record: JsonObject) -> Summary:
     planned = Planned(cases=_number(record, "cases") or 0, trials=_number(record, "trials") or 0)
 
     def summing(rows: Iterator[RowFacts]) -> Summary:
-        replaced = read_rows(path / HISTORY)
+        replaced = replaced_rows(path)
         return summarize(rows, run_id=run_id, planned=planned, duration_ms=0.0, replaced=replaced)
 
     if not (path / INDEX).exists() or (path / INDEX).stat().st_size < _LARGE:

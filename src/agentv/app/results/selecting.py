@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, replace
+from typing import Any
 
 from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
@@ -40,12 +41,28 @@ def choose(run: StoredRun, selection: Selection, limit: int | None = None) -> Ch
         StoreError: its rows cannot be read.
     """
     with RowIndex.of(run.path, keep=not is_being_written(run.path)) as index:
+        _check_names(index, selection, run.run_id)
         counts = index.counts(selection)
         if not counts.total and _asked(selection) and not index.counts(replace(selection, statuses=())).total:
             said = " and ".join(" or ".join(f"{flag} '{name}'" for name in names) for flag, names in _asked(selection))
             raise UsageError(f"no trial of the run {run.run_id} matches {said}", _nearest(index, selection))
         places = array("q", index.places(selection, limit))
     return Chosen(replace(run, places=places), counts, len(places))
+
+
+def _check_names(index: RowIndex, selection: Selection, run_id: str) -> None:
+    """Refuse a name that nothing in the run has, beside others that something has too.
+
+    Raises:
+        UsageError: as `choose`.
+    """
+    chosen = {"--case": "cases", "--suite": "suites", "--target": "targets", "--tag": "tags"}
+    for flag, names in _asked(selection):
+        for name in names:
+            only: dict[str, Any] = {chosen[flag]: (name,)}
+            if not index.counts(Selection(**only)).total:
+                message = f"no trial of the run {run_id} matches {flag} '{name}'"
+                raise UsageError(message, _nearest(index, Selection(**only)))
 
 
 def bytes_to_index(run: StoredRun) -> int:

@@ -4,8 +4,8 @@ from random import Random
 import pytest
 
 from agentv.app.compare.judging import corrected, judge
-from agentv.app.compare.measuring import least_cases
 from agentv.model.comparison import CaseKey, CaseOutcome, Pair, Question
+from agentv.stats.power import fewest_cases
 from agentv.stats.proportion import wilson_interval
 
 USUAL = Question()
@@ -243,7 +243,7 @@ def test_where_nothing_differs_a_difference_is_seldom_claimed():
 
 @pytest.mark.parametrize(("alpha", "cases"), [(0.05, 6), (0.01, 8), (0.001, 11), (0.5, 6)])
 def test_how_few_cases_can_show_anything(alpha, cases):
-    assert least_cases(alpha) == cases
+    assert fewest_cases(alpha) == cases
     assert 2 / 2**cases <= alpha
 
 

@@ -25,3 +25,11 @@ def test_the_unseen_reach_by_clusters_where_all_differences_are_one(size):
 @pytest.mark.parametrize(("moved", "margin", "may"), [(5, 0.0, False), (6, 0.0, True), (1, 0.1, True), (0, 0.1, False)])
 def test_what_moved_in_too_few_cases_cannot_claim_anything(moved, margin, may):
     assert may_claim(scores(*[0.5] * moved, *[0.0] * 20), Question(margin=margin)) is may
+
+
+def test_clusters_that_moved_alike_have_an_interval_all_the_same():
+    reach = 0.5 * unseen_share(10)
+    found = measured(scores(*[1.0, 0.0] * 10, size=2), Question(margin=0.45))  # of two targets, one was mended
+    assert (found.interval, found.verdict) == (pytest.approx((0.5 - reach, 0.5 + reach)), "cannot tell")
+    none = measured(scores(*[1.0, -1.0] * 10, size=2), Question())
+    assert none.interval == pytest.approx((-unseen_share(10), unseen_share(10)))

@@ -231,7 +231,7 @@ function about(run) {
   return section("About this run", pairs([
     ["Run", facts.run_id],
     ["Began", facts.started ? moment(facts.started) : null],
-    ["Took", summary ? duration(summary.duration_ms) : null],
+    ["Took", summary && summary.duration_ms ? duration(summary.duration_ms) : null],
     ["Mean score", summary && summary.mean_score !== null ? score(summary.mean_score) : null],
     ["Trials", run.trials.length !== run.cases.length ? run.trials.length.toLocaleString("en") : null],
     ["Cost", summary ? `${unpriced && spent !== "not known" ? "at least " : ""}${spent}${judges}` : null],
