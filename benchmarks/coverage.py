@@ -12,20 +12,21 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from agentv.stats.clustered import mean_interval
-from agentv.stats.flakiness import mean_disagreement
-from agentv.stats.holm import adjusted
-from agentv.stats.paired import bca_interval, mcnemar_exact, permutation_test
-from agentv.stats.proportion import wilson_interval
-from agentv.stats.series import error_of_rate
-from agentv.stats.trend import least_squares, theil_sen
-from agentv.stats.winloss import WinLoss
+from agentv.stats.comparison.difference import Differences
+from agentv.stats.comparison.holm import adjusted
+from agentv.stats.comparison.paired import mcnemar_exact, permutation_test
+from agentv.stats.comparison.winloss import WinLoss
+from agentv.stats.intervals.clustered import mean_interval
+from agentv.stats.intervals.proportion import wilson_interval
+from agentv.stats.samples.flakiness import mean_disagreement
+from agentv.stats.series.series import error_of_rate
+from agentv.stats.series.trend import least_squares, theil_sen
 
 Chance = np.random.Generator
 Interval = tuple[float, float]
 
 RESAMPLED = 2000
-"""Rounds of the bootstrap and of drawn permutations within a simulation; agentv itself draws 10,000."""
+"""Permutations drawn within a simulation; agentv itself draws 10,000."""
 
 
 def main() -> None:
@@ -55,7 +56,7 @@ def intervals() -> Iterator[tuple[str, Callable[[Chance], tuple[float, Interval]
         yield f"{name}, were samples cases", clustered(groups, robust=False)
     for count in (10, 20, 50, 200):
         for kind, sampler in DIFFERENCES.items():
-            yield f"mean difference, BCa: {count} cases, {kind}", bca(count, sampler)
+            yield f"mean difference, joint test of compare: {count} cases, {kind}", joint(count, sampler)
             yield f"mean difference, CR2: {count} cases, {kind}", student(count, sampler)
     for count in (10, 20, 50, 200):
         yield f"wins less losses, Tango: {count} cases, 10 % won, 5 % lost", tango(count, 0.1, 0.05)
@@ -87,21 +88,24 @@ def clustered(groups: int, *, robust: bool) -> Callable[[Chance], tuple[float, I
 
 
 DIFFERENCES: dict[str, Callable[[Chance, int], tuple[float, np.ndarray]]] = {
-    "bell-shaped": lambda chance, count: (0.05, chance.normal(0.05, 0.2, count)),
-    "skewed": lambda chance, count: (0.0, chance.exponential(0.2, count) - 0.2),
+    "bell-shaped": lambda chance, count: (0.05, chance.normal(0.05, 0.1, count)),
+    "skewed": lambda chance, count: (0.0, 0.4 * chance.beta(1, 7, count) - 0.05),
+    "heavy tails": lambda chance, count: (0.0, (chance.random(count) < 0.05) * chance.uniform(-0.5, 0.5, count)),
     "verdicts, 20 % won, 10 % lost": lambda chance, count: (0.1, chance.choice([1, 0, -1], count, p=[0.2, 0.7, 0.1])),
     "verdicts, 5 % won, 5 % lost": lambda chance, count: (0.0, chance.choice([1, 0, -1], count, p=[0.05, 0.9, 0.05])),
 }
 
 
-def bca(
+def joint(
     count: int, sampler: Callable[[Chance, int], tuple[float, np.ndarray]]
 ) -> Callable[[Chance], tuple[float, Interval]]:
-    """Differences of paired cases."""
+    """Differences of paired cases; of scores the base has 0.5, of verdicts what the difference allows."""
 
     def draw(chance: Chance) -> tuple[float, Interval]:
         truth, values = sampler(chance, count)
-        return truth, bca_interval(values.tolist(), seed=int(chance.integers(2**31)), rounds=RESAMPLED)
+        before = np.where(values < 0, 1.0, 0.0) if set(values) <= {-1, 0, 1} else np.full(count, 0.5)
+        test = Differences([float(one) for one in values], before.tolist(), range(count)).test
+        return truth, test.interval(0.95) if test else (-1.0, 1.0)
 
     return draw
 

@@ -25,12 +25,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from agentv.model.assertion import AssertionEntry, AssertionSettings
-from agentv.model.grade import Check, Grade
-from agentv.model.message import Message
-from agentv.model.span import Span
-from agentv.model.suite import Case, Suite, TargetSpec
-from agentv.model.trial import Score, Trial, TrialResult
+from agentv.model.run.grade import Check, Grade
+from agentv.model.run.trial import Score, Trial, TrialResult
+from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
+from agentv.model.suite.suite import Case, Suite, TargetSpec
+from agentv.model.values.message import Message
+from agentv.model.values.span import Span
 from agentv.reports.html import HtmlReport, render
 
 TEXT = """

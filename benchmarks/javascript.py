@@ -13,8 +13,8 @@ from pathlib import Path
 
 from agentv.assertions.javascript.host import JavaScriptHost
 from agentv.assertions.javascript.runtime import Runtime, find_runtime
-from agentv.model.context import AssertionContext
-from agentv.model.message import Message
+from agentv.model.run.context import AssertionContext
+from agentv.model.values.message import Message
 
 MIN_WORDS = """\
 import { defineAssertion } from '@agentv/sdk';

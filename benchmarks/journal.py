@@ -36,7 +36,8 @@ async def answer(prompt):
 """
 UNWRITTEN = """
 import sys
-from agentv.store import journal, lines
+from agentv.store.journal import journal
+from agentv.store.files import lines
 
 class Silent(lines.LineFile):
     def append(self, written):

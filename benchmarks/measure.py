@@ -187,7 +187,8 @@ def main() -> None:
         write_suites(home, count, kind)
         commands = {"agentv": command_of(kind, home)}
         if kind in ("cases", "jsonl"):
-            commands["pytest"] = [str(SCRIPTS / "pytest"), "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(home)]
+            pytest = [str(SCRIPTS / "pytest"), "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+            commands["pytest"] = [*pytest, str(home / "test_suite.py")]  # the plugin runs the eval files beside it
         runs: dict[str, list[Measured]] = {name: [] for name in commands}
         for _ in range(args.rounds):
             for name, command in commands.items():

@@ -1,10 +1,10 @@
-"""How often `compare` shows a drop that `agentv power` planned for: promised beside simulated.
+"""How often `compare` shows what `agentv power` promises: promised beside simulated.
 
-    python benchmarks/power.py [--rounds 400]
+    python benchmarks/power.py [--rounds 200]
 
-The rule is that of `compare`: a permutation test over the cases and a bootstrap interval that leaves 0 out. The true
-rates of the cases are drawn from beta distributions; with the chance `shared` a case is as hard in both runs. With 400
-rounds a simulated 80 % is sure to about ±4 points.
+Promised is the number that the command prints. Simulated are other draws, judged by the whole of `compare`, intervals
+included; where `power` guesses how many cases are needed, they are judged at that number. With 200 rounds a share of
+80 % is sure to about ±6 points.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-import numpy as np
-from scipy import special
-
-from agentv.stats.noninferiority import verdict
-from agentv.stats.paired import bca_interval, permutation_test
-from agentv.stats.power import Drop, chance_shown
+from agentv.app.compare.judging import judge
+from agentv.app.power.plan_rule import chance_shown
+from agentv.model.run.comparison import CaseKey, CaseOutcome, Pair, Question
+from agentv.stats.power.planning import Assumed, Plan
+from agentv.stats.power.power_simulation import Rehearsal, Rehearsed
 
 ALPHA = 0.05
 
@@ -25,61 +24,58 @@ ALPHA = 0.05
 def main() -> None:
     """Simulate every plan and print it as one table."""
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("--rounds", type=int, default=400)
+    options.add_argument("--rounds", type=int, default=200)
     rounds = options.parse_args().rounds
-    print(f"cases, repeat, rate, drop, alike, shared: promised, simulated over {rounds} rounds")
-    for cases, repeat, drop in plans():
-        chance = np.random.default_rng(1)
-        shown = sum(is_shown(chance, cases, repeat, drop) for _ in range(rounds)) / rounds
-        promised = chance_shown(cases, repeat, drop, ALPHA)
-        told = f"{cases:>5} {repeat:>3} {drop.rate:6.2f} {drop.difference:6.3f} {drop.alike:5.2f} {drop.shared:5.2f}"
-        print(f"{told}: {promised:6.1%} {shown:6.1%}", flush=True)
+    print(f"promised | of {rounds} comparisons | cases needed for 80 %, and what they show")
+    for name, cases, repeat, assumed, difference in plans():
+        plan = Plan(cases, repeat, assumed, chance_shown)
+        needed = plan.needed(difference) or 0
+        shown = simulated(assumed.rehearsal(cases, repeat, difference), assumed, rounds)
+        at_needed = simulated(assumed.rehearsal(needed, repeat, difference), assumed, rounds) if needed <= 500 else None
+        told = "" if at_needed is None else f"{at_needed:6.1%}"
+        print(f"{name:<66} {plan.chance(difference):6.1%} {shown:6.1%} {needed:>6} {told}", flush=True)
 
 
-def plans() -> Iterator[tuple[int, int, Drop]]:
-    """Few cases and many, one sample and several, hard cases and easy ones."""
-    yield 6, 1, Drop(0.8, 0.7)
-    yield 10, 1, Drop(0.8, 0.488)
-    yield 10, 1, Drop(1.0, 0.7)
-    yield 20, 1, Drop(0.8, 0.324)
-    yield 58, 1, Drop(0.95, 0.1)
-    yield 100, 1, Drop(0.8, 0.139)
-    yield 200, 1, Drop(0.8, 0.05)
-    yield 200, 1, Drop(0.8, 0.098)
-    yield 200, 1, Drop(0.8, 0.05, alike=0.9, shared=0.9)
-    yield 50, 1, Drop(0.8, 0.15, alike=1.0, shared=1.0)
-    yield 6, 3, Drop(0.8, 0.6)
-    yield 6, 10, Drop(0.8, 0.5)
-    yield 8, 5, Drop(0.8, 0.4)
-    yield 10, 3, Drop(0.8, 0.4)
-    yield 10, 5, Drop(0.95, 0.2)
-    yield 20, 3, Drop(0.8, 0.25)
-    yield 20, 10, Drop(0.95, 0.1)
-    yield 50, 3, Drop(0.95, 0.1)
-    yield 50, 5, Drop(0.8, 0.2, alike=0.9, shared=0.9)
-    yield 421, 3, Drop(0.8, 0.05)
+def plans() -> Iterator[tuple[str, int, int, Assumed, float]]:
+    """Verdicts, several samples, clusters, scores whose pass rate is tested beside them, and a margin."""
+    yield "20 cases, 80 % to 50 %", 20, 1, Assumed(), 0.3
+    yield "100 cases, 80 % to 66 %", 100, 1, Assumed(), 0.14
+    yield "200 cases, 80 % to 70 %", 200, 1, Assumed(), 0.1
+    yield "100 cases with 3 samples, 80 % to 70 %", 100, 3, Assumed(), 0.1
+    yield (
+        "100 cases in clusters of 5, correlation 0.3, 80 % to 60 %",
+        100,
+        1,
+        Assumed(cluster_size=5, correlation=0.3),
+        0.2,
+    )
+    yield "100 cases, scores of 0.8 with deviation 0.25, to 0.7", 100, 1, Assumed(deviation=0.25), 0.1
+    yield "40 cases, scores of 0.8 with deviation 0.15, to 0.72", 40, 1, Assumed(deviation=0.15), 0.08
+    yield "200 cases, nothing differs, margin 0.1", 200, 1, Assumed(margin=0.1), 0.0
+    yield "200 cases, all alike and shared, margin 0.05", 200, 1, Assumed(margin=0.05, alike=0.9, shared=0.9), 0.0
 
 
-def is_shown(chance: np.random.Generator, cases: int, repeat: int, drop: Drop) -> bool:
-    """Whether two drawn runs are called worse."""
-    same = chance.random(cases) < drop.shared
-    hard = chance.random(cases)
-    before = rates(drop.rate, drop.alike, hard)
-    after = rates(drop.after, drop.alike, np.where(same, hard, chance.random(cases)))
-    differences = (chance.binomial(repeat, after) - chance.binomial(repeat, before)) / repeat
-    if permutation_test(differences.tolist(), rounds=2000) > ALPHA:
-        return False
-    return verdict(*bca_interval(differences.tolist(), level=1 - ALPHA, rounds=2000), 0.0) == "worse"
+def simulated(plan: Rehearsal, assumed: Assumed, rounds: int) -> float:
+    """How often the whole of `compare` shows it."""
+    wanted = {"worse"} if plan.difference else {"non-inferior", "equivalent", "better"}
+    question = Question(margin=assumed.margin, alpha=assumed.alpha)
+    return sum(judge(pairs_of(runs), question).verdict in wanted for runs in plan.runs(rounds, seed=1)) / rounds
 
 
-def rates(mean: float, alike: float, hard: np.ndarray) -> np.ndarray:
-    """The true rates of cases so hard, by how much of the variance of a verdict lies between them."""
-    if mean in {0.0, 1.0} or alike == 0:
-        return np.full(hard.shape, mean)
-    if alike == 1:
-        return (hard > 1 - mean).astype(float)
-    weight = 1 / alike - 1
-    return np.clip(special.betaincinv(mean * weight, (1 - mean) * weight, hard), 0, 1)
+def pairs_of(runs: Rehearsed) -> list[Pair]:
+    """The cases of two drawn runs, as the rows of real ones give them."""
+    pairs = []
+    for place, cluster in enumerate(runs.clusters):
+        key = CaseKey("suite", str(place), None, "target")
+        before = outcome(runs.before[place], runs.passed_before[place], cluster)
+        pairs.append(Pair(key, key, before, outcome(runs.after[place], runs.passed_after[place], cluster)))
+    return pairs
+
+
+def outcome(score: float, rate: float, cluster: int) -> CaseOutcome:
+    """One case of one run."""
+    status = "passed" if score >= 0.8 else "failed"
+    return CaseOutcome(status, score, 1, 0.8, 0, 0, 0, cluster=str(cluster), rate=rate)
 
 
 if __name__ == "__main__":

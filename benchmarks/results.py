@@ -22,17 +22,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from agentv.model.assertion import DEFAULTS, AssertionEntry
-from agentv.model.grade import Grade
-from agentv.model.message import Message
-from agentv.model.response import Failure, TokenUsage
-from agentv.model.span import Span
-from agentv.model.suite import Case, Suite, TargetSpec
-from agentv.model.trial import Score, Trial, TrialResult
-from agentv.store.encoding import to_document, to_json
-from agentv.store.reading import read_rows
-from agentv.store.rows import Places, row_of
-from agentv.store.summary import Planned, summarize
+from agentv.model.run.grade import Grade
+from agentv.model.run.trial import Score, Trial, TrialResult
+from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
+from agentv.model.suite.suite import Case, Suite, TargetSpec
+from agentv.model.values.message import Message
+from agentv.model.values.response import Failure, TokenUsage
+from agentv.model.values.span import Span
+from agentv.store.files.encoding import to_document, to_json
+from agentv.store.rows.reading import read_rows
+from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.totals.summary import Planned, summarize
 
 AGENTV = str(Path(sysconfig.get_path("scripts")) / "agentv")
 RUN_ID = "20261121T140322Z-7f3a"
@@ -98,7 +98,7 @@ def make(root: Path, number: int) -> Path:
     run = root / ".agentv" / "results" / RUN_ID
     run.mkdir(parents=True)
     (root / ".git").mkdir(exist_ok=True)
-    places = Places(str(root))
+    places = RelativePaths(str(root))
     with (run / "index.jsonl").open("wb", buffering=1 << 20) as file:
         for result in results(number, str(root)):
             file.write(to_json(row_of(result, places)) + b"\n")

@@ -21,20 +21,30 @@ from typing import Any, get_args, get_type_hints
 
 import click
 
-from agentv.app.explain import explanation
-from agentv.app.schema import schema_text
-from agentv.app.wiring import registries
+from agentv.app.authored.explain import explanation
+from agentv.app.authored.schema import schema_text
+from agentv.app.registries import registries
+from agentv.authoring.exams.meta import AuthoredMeta
+from agentv.authoring.exams.schema import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
+from agentv.authoring.exams.trigger_queries import AuthoredTriggering
+from agentv.authoring.fields.decode import OptionsSchema, shape_of
+from agentv.authoring.fields.json_kinds import doc_of
+from agentv.authoring.fields.pacing import AuthoredRate, AuthoredRetry
+from agentv.authoring.fields.schema import AuthoredSettings, AuthoredTarget
+from agentv.authoring.source.spellings import (
+    ASSERTION_TYPES,
+    CASE,
+    DEFAULT_TEST,
+    RUN,
+    SETTINGS,
+    SUITE,
+    TARGET,
+    TURN,
+    Spellings,
+)
 from agentv.cli.main import COMMANDS, cli
 from agentv.codes import FILES, RUNS
-from agentv.reports.explanations import render_markdown
-from agentv.spec.decode import Shape, shape_of
-from agentv.spec.exam_schema import AuthoredExam, AuthoredExamCase, AuthoredExamDefaults, AuthoredExamJudge
-from agentv.spec.json_kinds import doc_of
-from agentv.spec.meta import AuthoredMeta
-from agentv.spec.pacing import AuthoredRate, AuthoredRetry
-from agentv.spec.schema import AuthoredSettings, AuthoredTarget
-from agentv.spec.spellings import ASSERTION_TYPES, CASE, DEFAULT_TEST, RUN, SETTINGS, SUITE, TARGET, TURN, Spellings
-from agentv.spec.trigger_queries import AuthoredTriggering
+from agentv.reports.diagnostics.explanations import render_markdown
 
 PAGES = Path(__file__).parent / "reference"
 BLOCK = re.compile(r"<!-- generated: (?P<name>[^>]+?) -->\n.*?<!-- end -->", re.DOTALL)
@@ -70,7 +80,7 @@ def options_of(cls: type) -> list[Option]:
     ]
 
 
-def older_of(shape: Shape, name: str, key: str) -> list[str]:
+def older_of(shape: OptionsSchema, name: str, key: str) -> list[str]:
     """The older spellings of an option."""
     declared = [other for other, rule in shape.rules.items() if rule.name == name and rule.older]
     return [*declared, *(other for other, new in SETTINGS.items() if new == key and other not in declared)]

@@ -21,14 +21,14 @@ import pytest
 import yaml
 
 from agentv import sdk
-from agentv.app.wiring import registries
+from agentv.app.registries import registries
+from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import LoadError, UsageError
-from agentv.model.assertion import AssertionEntry
-from agentv.model.message import prompt_text
-from agentv.model.suite import Case
-from agentv.model.trial import TrialResult
-from agentv.reports.diagnostics import render_diagnostics
-from agentv.spec.load import LoadRequest, load
+from agentv.model.run.trial import TrialResult
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.suite import Case
+from agentv.model.values.message import prompt_text
+from agentv.reports.diagnostics.diagnostics import render_diagnostics
 from doubles.git_remotes import Hosts
 
 CASES = Path(__file__).parent / "cases"

@@ -34,8 +34,8 @@ NOT_IN_FOLDERS = {
         ["status-too-low", "unknown-file"], "`agentv prompt doctor` and `check` say it; see tests/unit/app/prompts"
     ),
     "missing-extra": "the libraries of all extras are there where this runs; tests/unit/assertions take them away",
-    "no-equivalent": "`convert` tells it, of another tool's file; see tests/unit/spec/test_promptfoo.py",
-    "stale-repository": "it needs the copy that an earlier run left; see tests/unit/spec/test_git_files.py",
+    "no-equivalent": "`convert` tells it, of another tool's file; see tests/unit/authoring/convert/promptfoo/test_configuration.py",
+    "stale-repository": "it needs the copy that an earlier run left; see tests/unit/authoring/source/test_git_files.py",
 }
 """Codes that no folder can show → why."""
 
@@ -55,6 +55,7 @@ NOT_IN_TEMPLATES = {
             "checks-nothing",
             "criteria-not-judged",
             "dependency-cycle",
+            "missing-cluster",
             "missing-input",
             "nearly-a-column",
             "no-tests",
@@ -76,7 +77,7 @@ NOT_IN_TEMPLATES = {
             "unknown-placeholder",
             "unknown-provider",
         ],
-        "a template holds no target",
+        "a template  has no targets",
     ),
     **dict.fromkeys(["bad-prompt", "input-not-shown"], "a template has no prompts"),
     **dict.fromkeys(["bad-prompt-file", "unused-input", "unused-judge"], "a template is no exam"),

@@ -5,45 +5,46 @@ The public names are loaded when they are first used, so that `import agentv` co
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from agentv.version import __version__
 
 if TYPE_CHECKING:
-    from agentv.assertions.authoring import define_assertion, define_script_grader
+    from agentv.assertions.user_code.authoring import define_assertion, define_script_grader
     from agentv.errors import AgentvError, Diagnostic, ExitStatus, LoadError, StoreError, UsageError
-    from agentv.model.context import AssertionContext
-    from agentv.model.grade import Check, Grade
-    from agentv.model.message import Message
-    from agentv.model.response import TargetResponse, TokenUsage
-    from agentv.model.scored import AssertionScore
-    from agentv.model.summary import Summary
-    from agentv.model.trial import TrialResult
+    from agentv.model.run.context import AssertionContext
+    from agentv.model.run.grade import Check, Grade
+    from agentv.model.run.scored import AssertionScore
+    from agentv.model.run.summary import Summary
+    from agentv.model.run.trial import TrialResult
+    from agentv.model.values.message import Message
+    from agentv.model.values.response import TargetResponse, TokenUsage
     from agentv.sdk import Case, Evaluation, Suite, Turn, evaluate, evaluate_async
 
 _PLACES = {
     "AgentvError": "agentv.errors",
-    "AssertionContext": "agentv.model.context",
-    "AssertionScore": "agentv.model.scored",
+    "AssertionContext": "agentv.model.run.context",
+    "AssertionScore": "agentv.model.run.scored",
     "Case": "agentv.sdk",
-    "Check": "agentv.model.grade",
+    "Check": "agentv.model.run.grade",
     "Diagnostic": "agentv.errors",
     "Evaluation": "agentv.sdk",
     "ExitStatus": "agentv.errors",
-    "Grade": "agentv.model.grade",
+    "Grade": "agentv.model.run.grade",
     "LoadError": "agentv.errors",
-    "Message": "agentv.model.message",
+    "Message": "agentv.model.values.message",
     "StoreError": "agentv.errors",
     "Suite": "agentv.sdk",
-    "Summary": "agentv.model.summary",
-    "TargetResponse": "agentv.model.response",
-    "TokenUsage": "agentv.model.response",
-    "TrialResult": "agentv.model.trial",
+    "Summary": "agentv.model.run.summary",
+    "TargetResponse": "agentv.model.values.response",
+    "TokenUsage": "agentv.model.values.response",
+    "TrialResult": "agentv.model.run.trial",
     "Turn": "agentv.sdk",
     "UsageError": "agentv.errors",
-    "define_assertion": "agentv.assertions.authoring",
-    "define_script_grader": "agentv.assertions.authoring",
+    "define_assertion": "agentv.assertions.user_code.authoring",
+    "define_script_grader": "agentv.assertions.user_code.authoring",
     "evaluate": "agentv.sdk",
     "evaluate_async": "agentv.sdk",
 }
@@ -85,3 +86,9 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if "__mp_main__" in sys.modules:  # multiprocessing is about to send this process functions of users' modules
+    from agentv.user_code.functions.user_modules import find_user_modules
+
+    find_user_modules()

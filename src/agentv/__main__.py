@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 
@@ -13,23 +14,26 @@ def main() -> None:
 
         print(f"agentv {__version__}")  # noqa: T201  # before click is imported: a version must not cost 30 ms
         return
-    from agentv.cli.main import run
-
-    _leave(run(sys.argv[1:]))
+    _run(sys.argv[1:])
 
 
 def eva() -> None:
     """The command `eva`: the same as `agentv prompt`."""
-    from agentv.cli.main import run
-
-    _leave(run(["prompt", *sys.argv[1:]]))
+    _run(["prompt", *sys.argv[1:]])
 
 
-def _leave(status: int) -> None:
-    """Exit as Python does, but for a last search for cycles: it takes 0.4 s where the SDK of a model was loaded."""
-    gc.disable()
-    gc.freeze()
-    sys.exit(status)
+def _run(arguments: list[str]) -> None:
+    """Run a command behind a process that runs no code of users, and whose exit status counts."""
+    # a run makes millions of objects and next to no cycles: looking for them at Python's pace took a third of the time
+    gc.set_threshold(100_000, 50, 100)
+    from agentv.user_code.processes.supervisor import supervise
+
+    def work() -> int:
+        from agentv.cli.main import run
+
+        return run(arguments)
+
+    os._exit(supervise(work))  # nothing of the process in front has to be cleaned up
 
 
 if __name__ == "__main__":

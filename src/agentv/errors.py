@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Literal
 
-from agentv.model.span import Span
+from agentv.model.values.span import Span
 
 
 class ExitStatus(IntEnum):
@@ -43,6 +43,7 @@ class Diagnostic:
         hint: the likely fix, shown behind the caret.
         notes: further lines, such as every path tried.
         rename: (as written, canonical) where `validate --fix` may write the one for the other.
+        private: nothing of the file that it is about may be shown.
     """
 
     code: str
@@ -52,6 +53,7 @@ class Diagnostic:
     hint: str | None = None
     notes: tuple[str, ...] = ()
     rename: tuple[str, str] | None = None
+    private: bool = False
 
     @property
     def order(self) -> tuple[str, int, int, str, str]:

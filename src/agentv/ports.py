@@ -1,4 +1,4 @@
-"""What the rooms ask of each other: Protocols only, so that no room imports its sibling."""
+"""Ports between packages: Protocols, so that no package imports a sibling."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
-from agentv.model.values import EMPTY, Json, JsonObject
+from agentv.model.values.values import EMPTY, Json, JsonObject
 
 if TYPE_CHECKING:
-    from agentv.model.assertion import AssertionEntry, Transform
-    from agentv.model.choice import Choice
-    from agentv.model.context import AssertionContext
-    from agentv.model.grade import Grade
-    from agentv.model.message import Message
-    from agentv.model.response import Embeddings, Failure, TargetResponse
-    from agentv.model.rubric import Rubric, Verdict
-    from agentv.model.suite import TargetSpec
-    from agentv.model.trial import Score, TrialResult
+    from agentv.model.run.choice import Choice
+    from agentv.model.run.context import AssertionContext
+    from agentv.model.run.grade import Grade
+    from agentv.model.run.rubric import Rubric, Verdict
+    from agentv.model.run.trial import Score, TrialResult
+    from agentv.model.suite.assertion import AssertionEntry, Transform
+    from agentv.model.suite.suite import TargetSpec
+    from agentv.model.values.message import Message
+    from agentv.model.values.response import Embeddings, Failure, TargetResponse
 
 T = TypeVar("T")
 
@@ -37,6 +37,7 @@ class TargetRequest:
         temperature: what a judge's rubric asks for; None: the target's own setting.
         suite: whose case it is, with a hash of the environment that it sets: two suites may say the same of themselves.
         nonces: texts in the messages that are new for each call, such as a judge's markers.
+        root: absolute path of the repository, which the paths of attached files count from in its key.
         schema: JSON Schema that the answer must obey, in the strict form that model APIs take: every object closed,
             every property required. Targets that cannot promise it pass it over.
     """
@@ -57,6 +58,7 @@ class TargetRequest:
     schema: JsonObject | None = None
     suite: str = ""
     nonces: tuple[str, ...] = ()
+    root: str = ""
 
 
 class Target(Protocol):
@@ -230,7 +232,7 @@ class Call:
     request: TargetRequest
 
 
-class Shelf(Protocol):
+class AnswerArchive(Protocol):
     """Where answers are kept for later runs."""
 
     def kept(self, call: Call) -> TargetResponse | None:
@@ -242,7 +244,7 @@ class Shelf(Protocol):
         ...
 
 
-class Keeper(Protocol):
+class AnswerLookup(Protocol):
     """Where the calls of a trial look for their answers: a store, or the way to one on another machine."""
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
@@ -265,8 +267,8 @@ class Store(Protocol):
         """The answer that was kept before this run began; None where there is none."""
         ...
 
-    def finish(self, result: TrialResult) -> None:
-        """Keep the row of a finished trial."""
+    def finish(self, result: TrialResult) -> TrialResult:
+        """Keep the row of a finished trial; the trial without secrets, as it may be shown."""
         ...
 
     def finished(self) -> Iterable[str]:

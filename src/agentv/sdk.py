@@ -10,17 +10,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from agentv.app.evaluate import Outcome
-from agentv.app.evaluate import evaluate_async as run_async
-from agentv.app.preparation import Prepared, prepare
+from agentv.app.planning.preparation import Prepared, prepare
+from agentv.app.running.evaluate import evaluate_async as run_async
+from agentv.app.running.outcome import Outcome
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import callable_target
 from agentv.errors import Diagnostic, ExitStatus
-from agentv.model.events import Event, TrialFinished, TrialKept
-from agentv.model.suite import TargetSpec
-from agentv.model.summary import Summary
-from agentv.model.trial import TrialResult
-from agentv.model.values import Json
+from agentv.model.run.events import Event, TrialFinished, TrialKept
+from agentv.model.run.summary import Summary
+from agentv.model.run.trial import TrialResult
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.values import Json
 
 Authored: TypeAlias = "str | Mapping[str, Any]"
 """An entry of `assert:`: a sentence, or a mapping in any form of SPEC section 7."""
@@ -89,6 +89,7 @@ class Suite:
     tags: Sequence[str] = ()
     run: Mapping[str, Any] | None = None
     env: Mapping[str, str] | None = None
+    cluster: str | None = None
 
     def authored(self) -> dict[str, Any]:
         """What an eval file with the same meaning would hold."""
@@ -103,7 +104,7 @@ class Evaluation:
     Attributes:
         summary: its totals, computed from the rows on disk.
         results: one a finished trial, in the order in which they finished; those of a resumed run come first. A
-            trial that was held back, because of what became of another, has one too, with the status `skipped`.
+            trial that was skipped, because of what became of another, has one too, with the status `skipped`.
         status: what `agentv eval` would have exited with.
         directory: where the rows, the journal and the summary are.
         diagnostics: warnings of the files.
@@ -139,12 +140,12 @@ def evaluate(
 
     Args:
         source: an eval file, a directory or several of them; a Suite; or what an eval file would hold.
-        target: whom to ask; wins over what the source names. A function gets the parameters that it names, out of
+        target: target to evaluate, instead of what the source names. A function gets the parameters that it names, of
             prompt, messages, vars, metadata and case_id.
         judge: who grades rubrics.
-        options: as the flags of `agentv eval`: workers, repeat, until, alpha, threshold, timeout_s, max_errors,
-            budget_usd, budget_tokens, filter, tags, exclude_tags, sample, seed, limit, variables, env_file, out,
-            exports, resume, executor, strict.
+        options: as the flags of `agentv eval`: workers, repeat, until, alpha, cluster, threshold, timeout_s,
+            max_errors, budget_usd, budget_tokens, filter, tags, exclude_tags, sample, seed, limit, variables, env_file,
+            out, exports, resume, executor, strict.
 
     Returns:
         The results; a failed or errored case raises nothing.
@@ -155,6 +156,7 @@ def evaluate(
         StoreError: the results cannot be written.
         RuntimeError: called where an event loop runs; await `evaluate_async` there.
     """
+    _refuse_inside_a_loop()
     return asyncio.run(_evaluated(_settings(source, _given(target), _given(judge), options)))
 
 
@@ -172,6 +174,14 @@ async def evaluate_async(
     """
     here = partial(_given, on_our_loop=True)
     return await _evaluated(_settings(source, here(target), here(judge), options))
+
+
+def _refuse_inside_a_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise RuntimeError("an event loop runs here, as in every notebook: write `await agentv.evaluate_async(…)`")
 
 
 async def _evaluated(settings: EvalSettings) -> Evaluation:

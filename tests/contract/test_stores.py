@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentv.model.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
-from agentv.model.response import Attempt, CallFailure, TargetResponse, TokenUsage
-from agentv.store.directory import RunDirectory
-from agentv.store.journal import Journal
+from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.values.response import Attempt, CallFailure, TargetResponse, TokenUsage
+from agentv.store.files.directory import RunDirectory
+from agentv.store.journal.journal import Journal
 from doubles.stores import MemoryStore, call
 from doubles.trials import ROOT, finished, trial
 

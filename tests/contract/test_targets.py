@@ -12,26 +12,26 @@ from pathlib import Path
 
 import pytest
 
-from agentv.foreign.threads import DaemonThreads
-from agentv.model.response import Failure, TargetResponse
+from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import TargetRequest
 from agentv.registry.fields import Command, FunctionRef
 from agentv.registry.types import ProviderSettings
-from agentv.targets.anthropic import Anthropic
-from agentv.targets.azure import Azure
+from agentv.targets.anthropic.target import Anthropic
 from agentv.targets.catalogue import PROVIDERS, registry
-from agentv.targets.cli import Cli
+from agentv.targets.cli.target import Cli
 from agentv.targets.echo import Echo
-from agentv.targets.gemini import Gemini
-from agentv.targets.http import Http
-from agentv.targets.litellm import LiteLLM
+from agentv.targets.gemini.target import Gemini
+from agentv.targets.http.target import Http
+from agentv.targets.litellm.target import LiteLLM
 from agentv.targets.mock import Mock
-from agentv.targets.ollama import Ollama
-from agentv.targets.openai import OpenAI
-from agentv.targets.openrouter import OpenRouter
+from agentv.targets.openai_compatible.azure import Azure
+from agentv.targets.openai_compatible.ollama import Ollama
+from agentv.targets.openai_compatible.openai import OpenAI
+from agentv.targets.openai_compatible.openrouter import OpenRouter
 from agentv.targets.python import Python
-from agentv.targets.replay import Replay
+from agentv.targets.replay.target import Replay
 from agentv.testing import Hang, ModelCall, ModelServer, Status, Step
+from agentv.user_code.functions.threads import DaemonThreads
 from doubles.asking import answers, asked, request, spec_of
 from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
 from doubles.processes_alive import all_gone, ids_in

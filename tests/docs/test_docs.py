@@ -29,18 +29,21 @@ import click
 import pytest
 from jsonschema import Draft202012Validator
 
-from agentv.app.schema import schema_text
-from agentv.app.validate import validate
+from agentv.app.authored.schema import schema_text
+from agentv.app.authored.validate import validate
+from agentv.authoring.source.nodes import plain
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
 from agentv.cli.main import COMMANDS, cli
 from agentv.codes import CODES
-from agentv.model.summary import Summary
-from agentv.spec.nodes import plain
-from agentv.spec.report import Report
-from agentv.spec.yaml import read_yaml
-from agentv.store.rows import Row, ScoreRow
+from agentv.model.run.summary import Summary
+from agentv.store.rows.rows import Row, ScoreRow
 
 ROOT = Path(__file__).parents[2]
-PAGES = [*sorted(ROOT.glob("docs/**/*.md")), *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md"))]
+PAGES = [
+    *sorted(ROOT.glob("docs/**/*.md")),
+    *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")),
+]
 FENCE = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 NOT_RUN = {"text", "sh"}
 
@@ -68,7 +71,7 @@ def blocks_of(page: Path) -> Iterator[Block]:
 def environment(home: Path) -> dict[str, str]:
     """What commands of a page see: the installed program, and nothing of whoever runs the tests."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {"PATH": path, "HOME": str(home), "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {"PATH": path, "HOME": f"{home}-user", "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def commands_of(block: Block) -> Iterator[tuple[str, str]]:
@@ -192,7 +195,7 @@ def test_a_page_is_true(page: Path, tmp_path: Path) -> None:
         run_block(block, tmp_path)
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         if not target.startswith("http"):

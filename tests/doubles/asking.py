@@ -8,12 +8,12 @@ import os
 from dataclasses import fields
 from typing import Any
 
-from agentv.foreign.threads import DaemonThreads
-from agentv.model.message import Message
-from agentv.model.response import Failure, TargetResponse
-from agentv.model.suite import Retry, TargetSpec
+from agentv.model.suite.suite import Retry, TargetSpec
+from agentv.model.values.message import Message
+from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import TargetRequest
 from agentv.registry.types import ProviderSettings
+from agentv.user_code.functions.threads import DaemonThreads
 
 
 def request(prompt: str = "hello", case_id: str = "case", **others: Any) -> TargetRequest:

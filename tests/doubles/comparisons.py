@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agentv.model.comparison import (
+from agentv.model.run.comparison import (
     CaseKey,
     CaseOutcome,
     CheckChange,
@@ -14,6 +14,7 @@ from agentv.model.comparison import (
     Judgement,
     LeftOut,
     Level,
+    Measured,
     MovedCase,
     Moves,
     Pair,
@@ -24,22 +25,26 @@ from agentv.model.comparison import (
 BASE = RunLabel("20261121T140322Z-7f3a", "/repo/.agentv/results/20261121T140322Z-7f3a", ("gpt",), 44)
 CANDIDATE = RunLabel("20261122T090000Z-11ab", "/repo/.agentv/results/20261122T090000Z-11ab", ("claude",), 45)
 MOVES = Moves(wins=3, losses=9, ties=26, win_interval=(0.0889, 0.5323), fixed=1, broken=6, flips_p=0.125)
+LOWER = Measured("mean score", -0.12, (-0.19, -0.05), 0.0021, 0.0021, "worse", 0.95)
 WORSE = Judgement(
     pairs=38,
     clusters=38,
-    before=Level(0.87, 35),
-    after=Level(0.75, 30),
+    before=Level(0.87, 35, 35 / 38),
+    after=Level(0.75, 30, 30 / 38),
     moves=MOVES,
-    delta=-0.12,
-    interval=(-0.19, -0.05),
-    gain=-0.923,
-    room=12,
-    p=0.0021,
-    p_of_claim=0.0021,
+    score=LOWER,
+    rate=None,
     verdict="worse",
+    shown_by=("mean score",),
     detectable=0.1,
 )
-UNSURE = replace(WORSE, delta=-0.03, interval=(-0.1, 0.04), p=0.41, p_of_claim=0.41, verdict="cannot tell", needed=430)
+UNSURE = replace(
+    WORSE,
+    score=Measured("mean score", -0.03, (-0.1, 0.04), 0.41, 0.41, "cannot tell", 0.95),
+    verdict="cannot tell",
+    shown_by=(),
+    needed=430,
+)
 
 
 def key(case_id, *, suite="refunds", prompt=None, target="claude") -> CaseKey:
@@ -48,7 +53,10 @@ def key(case_id, *, suite="refunds", prompt=None, target="claude") -> CaseKey:
 
 def pair(case_id, before, after, **given) -> Pair:
     new = key(case_id, **given)
-    sides = (CaseOutcome("passed" if score >= 0.8 else "failed", score, 1, 0.8, "s", 1, 1) for score in (before, after))
+    sides = (
+        CaseOutcome("passed" if score >= 0.8 else "failed", score, 1, 0.8, 1, 1, 1, rate=float(score >= 0.8))
+        for score in (before, after)
+    )
     return Pair(new._replace(target="gpt"), new, *sides)
 
 

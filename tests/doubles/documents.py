@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agentv.model.message import DocumentBlock
+from agentv.model.values.message import DocumentBlock
 
 PDF = b"%PDF-1.7 rest"
 PDF_BASE64 = "JVBERi0xLjcgcmVzdA=="

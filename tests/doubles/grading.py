@@ -8,11 +8,11 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agentv.foreign.threads import DaemonThreads
-from agentv.model.context import AssertionContext
-from agentv.model.grade import Grade
-from agentv.model.message import Message
-from agentv.model.response import Failure, TargetResponse, TokenUsage
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.model.values.message import Message
+from agentv.model.values.response import Failure, TargetResponse, TokenUsage
+from agentv.user_code.functions.threads import DaemonThreads
 
 
 @dataclass

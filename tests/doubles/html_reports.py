@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agentv.model.grade import Check
-from agentv.model.message import Message, ToolCall
-from agentv.model.response import Attempt, TargetResponse, TokenUsage
+from agentv.model.run.grade import Check
+from agentv.model.values.message import Message, ToolCall
+from agentv.model.values.response import Attempt, TargetResponse, TokenUsage
 from agentv.reports.html import HtmlReport
 from doubles.trials import ROOT, finished, graded, scored, trial
 from doubles.views import RESULTS

@@ -7,14 +7,17 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from agentv.model.context import AssertionContext
-from agentv.model.message import Message
-from agentv.model.response import Failure, TargetResponse
-from agentv.model.rubric import Rubric, Verdict
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.rubric import Rubric, Verdict
+from agentv.model.values.message import Message
+from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import TargetRequest
 
 _FENCED = re.compile(r"<answer-([0-9a-f]{16})>\n(.*)\n</answer-\1>", re.DOTALL)
-_CONFIRM = re.compile(r'"confirm": "([0-9a-f]{16})"')
+OWN_WORDS = {"reason": "So it seems to me.", "overall_reasoning": "So it seems to me."}
+"""A reason that no answer of a test holds, under the keys of all modes."""
+
+_CONFIRM = re.compile(r'(?:"confirm": "|CONFIRM=)([0-9a-f]{16})')
 
 
 def answered(output: str | None, prompt: str = "What is 15 + 27?", **known) -> AssertionContext:
@@ -68,19 +71,31 @@ class Replying:
         pass
 
 
-def honest(verdict: dict | str) -> Callable[[TargetRequest], str]:
-    """What a judge replies that has made up its mind, and says so again when it is asked to confirm.
+def word_of(request: TargetRequest) -> str:
+    """The word that a request asks for in the verdict."""
+    said = "\n".join(message.text for message in request.messages if message.role != "assistant")
+    return _CONFIRM.findall(said)[-1]
 
-    A verdict on a scale is a text, and nobody asks for it twice.
+
+def honest(verdict: dict | str) -> Callable[[TargetRequest], str]:
+    """What a judge replies that has made up its mind, and says so with the word that it is asked for.
+
+    Asked again, it gives its reasons in words of its own, as it is told to.
     """
 
     def reply(request: TargetRequest) -> str:
         if isinstance(verdict, str):
-            return verdict
-        asked = _CONFIRM.search(request.messages[-1].text)
-        return json.dumps(verdict | {"confirm": asked[1]} if asked else verdict)
+            return verdict.replace(" REASON=", f" CONFIRM={word_of(request)} REASON=")
+        own = OWN_WORDS if len(request.messages) > 2 else {}
+        return json.dumps(verdict | own | {"confirm": word_of(request)})
 
     return reply
+
+
+def heedless(verdict: dict | str) -> Callable[[TargetRequest], str]:
+    """What a judge replies that never repeats a word."""
+    said = verdict if isinstance(verdict, str) else json.dumps(verdict)
+    return lambda _request: said
 
 
 @dataclass

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentv.engine.transform import value_of
-from agentv.foreign.threads import DaemonThreads
 from agentv.judge.target import TargetJudge
-from agentv.model.context import AssertionContext
-from agentv.model.grade import Grade
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
 from agentv.ports import TargetRequest
+from agentv.user_code.functions.threads import DaemonThreads
 from doubles.judges import Saying, answered
 
 

@@ -6,14 +6,14 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
-from agentv.app.wiring import registries
-from agentv.model.response import TargetResponse
-from agentv.registry.fields import Doc, FromEnvironment, Older, Secret, Text
+from agentv.app.registries import registries
+from agentv.authoring.fields.request import Registries
+from agentv.model.values.response import TargetResponse
+from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider, ProviderSettings
-from agentv.spec.request import Registries
 from agentv.targets.catalogue import PROVIDERS
-from agentv.targets.model_calls import outside
+from agentv.targets.http.model_calls import outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Keyed(ProviderSettings):
 
     model: Annotated[Text, Doc("the model")]
     api_key: Annotated[
-        Text | None, Secret(), FromEnvironment(("KEYED_API_KEY", "KEYED_KEY")), Older(("key",)), Doc("the key")
+        Text | None, Secret(), FromEnvironment(("KEYED_API_KEY", "KEYED_KEY")), Alias(("key",)), Doc("the key")
     ] = None
     base_url: Annotated[Text | None, FromEnvironment(("KEYED_BASE_URL",), required=False), Doc("where")] = None
 

@@ -15,8 +15,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from agentv.app import evaluate  # noqa: F401  # read before the first fork
-from agentv.app.wiring import registries
+from agentv.app.registries import registries
+from agentv.app.running import evaluate  # noqa: F401  # read before the first fork
 from agentv.cli.main import run
 
 ARGUMENTS = ["eval", "a.eval.yaml", "--workers", "4", "--no-progress"]

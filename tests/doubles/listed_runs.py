@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agentv.model.runs import ListedRun
-from agentv.model.summary import Counts, Summary
+from agentv.model.run.runs import ListedRun
+from agentv.model.run.summary import Counts, Summary
 
 SUMMARY = Summary(
     run_id="r",

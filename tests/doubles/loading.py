@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from agentv.app.wiring import registries
+from agentv.app.registries import registries
+from agentv.authoring.assertions.entries import AssertionReader
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.loading.load import LoadRequest, load
+from agentv.authoring.source.files import DiskReader, Places
+from agentv.authoring.source.nodes import Node
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import Diagnostic, LoadError
-from agentv.model.suite import Case, Suite
-from agentv.model.values import EMPTY
-from agentv.spec.assertions import AssertionReader
-from agentv.spec.files import DiskReader, Places
-from agentv.spec.load import LoadRequest, load
-from agentv.spec.nodes import Node
-from agentv.spec.reading import Reading
-from agentv.spec.report import Report
-from agentv.spec.yaml import read_yaml
+from agentv.model.suite.suite import Case, Suite
+from agentv.model.values.values import EMPTY
 from agentv.templating import Scope
 
 

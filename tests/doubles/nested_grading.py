@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentv.engine.grading import grade_entries
-from agentv.model.assertion import AssertionEntry, AssertionSettings
-from agentv.model.context import AssertionContext
-from agentv.model.grade import Grade
-from agentv.model.message import Message
-from agentv.model.trial import Score
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.model.run.trial import Score
+from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
+from agentv.model.values.message import Message
 from doubles.embedding import CountingEmbedder
 
 

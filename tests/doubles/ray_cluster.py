@@ -62,9 +62,12 @@ def main() -> None:
     def say(text: str) -> None:
         print(text, file=told, flush=True)
 
+    place = tempfile.mkdtemp(prefix="agentv-ray-")  # the paths of its sockets must be short
+    Path(place, "ray").mkdir()  # where Ray notes the address of the last cluster, and does not make the directory
+    os.environ["RAY_TMPDIR"] = place
+
     from ray.cluster_utils import Cluster
 
-    place = tempfile.mkdtemp(prefix="agentv-ray-")  # the paths of its sockets must be short
     size = {"num_cpus": CPUS, "object_store_memory": STORE}
     head = {**size, "include_dashboard": False, "temp_dir": place, "_system_config": SOON}
     cluster = Cluster(initialize_head=True, head_node_args=head)

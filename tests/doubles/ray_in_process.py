@@ -1,15 +1,23 @@
-"""Ray as `agentv.app.cluster` uses it, in this process: actors are objects, and a test says when one dies."""
+"""Ray as `agentv.app.ray` uses it, in this process: actors are objects, and a test says when one dies."""
 
 from __future__ import annotations
 
 import asyncio
 import pickle
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextvars import ContextVar
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+from agentv.app.ray.messages import Readiness
+
 Kills = Callable[[int, Any], bool]
 """Whether an actor, by its number from 0, dies when it sends a parcel, which then does not arrive."""
+
+
+NODE: ContextVar[str] = ContextVar("node")
+"""The node that users' coroutines run on."""
 
 
 class RayError(Exception):
@@ -30,9 +38,13 @@ class RayInProcess:
     Args:
         kills: which parcels an actor does not survive.
         starts: how many actors can be started; None: any number.
+        nodes: among so many they are distributed in turn.
     """
 
-    def __init__(self, kills: Kills = lambda _number, _parcel: False, starts: int | None = None) -> None:
+    def __init__(
+        self, kills: Kills = lambda _number, _parcel: False, starts: int | None = None, nodes: int = 1
+    ) -> None:
+        self.nodes = nodes
         self.exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
         self.actors: list[Actor] = []
         self.kills = kills
@@ -65,6 +77,7 @@ class Actor:
     def __init__(self, ray: RayInProcess, number: int, behind: Any) -> None:
         self.number = number
         self.behind = behind
+        self.node = f"node-{number % ray.nodes}"
         self.died = asyncio.Event()
         self.ray = ray
 
@@ -88,10 +101,13 @@ class Method:
     async def _value(self, *arguments: object) -> Any:
         if self._actor.died.is_set():
             raise RayError(f"actor {self._actor.number} died")
-        return await self._unless_dead(getattr(self._actor.behind, self._name)(*arguments))
+        NODE.set(self._actor.node)
+        found = await self._unless_dead(getattr(self._actor.behind, self._name)(*arguments))
+        return replace(found, node_id=self._actor.node) if isinstance(found, Readiness) else found
 
     async def _stream(self, *arguments: object) -> AsyncIterator[Awaitable[bytes]]:
         actor = self._actor
+        NODE.set(actor.node)
         sent = actor.behind.run(*arguments)
         while True:
             try:

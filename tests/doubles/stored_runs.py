@@ -6,20 +6,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from agentv.model.trial import TrialResult
-from agentv.model.values import EMPTY, Json
-from agentv.store.encoding import to_document, to_json
-from agentv.store.rows import Places, row_of
+from agentv.model.run.trial import TrialResult
+from agentv.model.values.values import EMPTY, Json
+from agentv.store.files.encoding import to_document, to_json
+from agentv.store.journal.answers import HEADER, row_seal
+from agentv.store.rows.reading import key_of_row
+from agentv.store.rows.rows import RelativePaths, row_of
 from doubles.trials import ROOT, finished, trial
 
 
 def write_run(path: Path, results: Iterable[TrialResult], record: Mapping[str, Json] = EMPTY) -> str:
     """The directory of a run, as a person would name it; its id is the directory's name."""
     path.mkdir(parents=True)
-    (path / "journal.jsonl").touch()
     (path / "run.json").write_bytes(to_document({"schema_version": 1, "run_id": path.name, **record}))
-    (path / "index.jsonl").write_bytes(b"".join(to_json(row_of(one, Places(ROOT))) + b"\n" for one in results))
+    write_rows(path, [to_json(row_of(one, RelativePaths(ROOT))) for one in results])
     return str(path)
+
+
+def write_rows(path: Path, rows: Iterable[bytes]) -> None:
+    """The rows of a run, and a journal that vouches for them, in the place of those that it has."""
+    lines = list(rows)
+    (path / "index.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
+    seals = (row_seal(key_of_row(line) or "", line) for line in lines)
+    (path / "journal.jsonl").write_bytes(b"".join((HEADER, *seals)))
+
+
+def vouch(path: Path) -> None:
+    """Have the journal of a run vouch for its rows as they stand by now."""
+    write_rows(path, (path / "index.jsonl").read_bytes().splitlines())
 
 
 def scoring(scores: Mapping[str, float], *, sha256: str = "c" * 64, **given: object) -> Sequence[TrialResult]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agentv.model.message import Message
-from agentv.model.response import TargetResponse
-from agentv.model.trial import TrialResult
+from agentv.model.run.trial import TrialResult
+from agentv.model.values.message import Message
+from agentv.model.values.response import TargetResponse
 from agentv.ports import Call, TargetRequest
 
 
@@ -32,9 +32,10 @@ class MemoryStore:
         self.recalled.update(self.answers)
         return len(self.recalled)
 
-    def finish(self, result: TrialResult) -> None:
+    def finish(self, result: TrialResult) -> TrialResult:
         if result.status != "skipped":
             self.results.append(result)
+        return result
 
     def finished(self):
         return (one.trial.key for one in self.results if not getattr(one.error, "stops", False))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentv.model.assertion import DEFAULTS, AssertionEntry, AssertionSettings
-from agentv.model.grade import Check, Grade
-from agentv.model.message import Message
-from agentv.model.response import Failure
-from agentv.model.span import Span
-from agentv.model.suite import Case, Suite, TargetSpec
-from agentv.model.trial import Score, Trial, TrialResult
+from agentv.model.run.grade import Check, Grade
+from agentv.model.run.trial import Score, Trial, TrialResult
+from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings
+from agentv.model.suite.suite import Case, Suite, TargetSpec
+from agentv.model.values.message import Message
+from agentv.model.values.response import Failure
+from agentv.model.values.span import Span
 
 ROOT = "/repo"
 FILE = "/repo/evals/refund.eval.yaml"
@@ -63,6 +63,7 @@ def trial(
         prompt_id=given.pop("prompt_id", None),
         sha256="c" * 64,
         span=Span(FILE, line, 5, line, 9),
+        **{name: given.pop(name) for name in ("conversation_id", "cluster_key", "cluster") if name in given},
     )
     given.setdefault("key", f"{suite}/{case_id}@{target}#{sample}")
     return Trial(Suite(suite, (case,), path=FILE), case, TargetSpec(target, "echo", None), 0.8, 300.0, sample, **given)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from agentv.model.grade import Check
-from agentv.model.response import Failure, TokenUsage
-from agentv.model.summary import Counts, Summary
-from agentv.reports.view import RunView
+from agentv.model.run.grade import Check
+from agentv.model.run.summary import Counts, Summary
+from agentv.model.values.response import Failure, TokenUsage
+from agentv.reports.run.view import RunView
 from doubles.trials import errored_score, finished, graded, scored, trial
 
 RESULTS = [
@@ -69,6 +69,11 @@ SUMMARY = Summary(
     trials=Counts(11, 2, 4, 2, 3),
     pass_rate=1 / 3,
     pass_rate_interval=(0.0968, 0.7000),
+    pass_rate_bounds=(0.25, 0.5),
+    judged=6,
+    interval_clusters=6,
+    clustered_by=("case",),
+    mean_score_interval=(0.31, 0.88),
     mean_score=0.63333,
     cost_usd=0.0123,
     judge_cost_usd=0.004,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agentv.model.values import EMPTY
+from agentv.model.values.values import EMPTY
 
 _OURS = re.compile(r"^AGENTV_|_API_KEY$|_BASE_URL$|_ENDPOINT$|_API_TOKEN$")
 """Variables of whoever runs the tests: no real key is ever used, and no real model asked."""

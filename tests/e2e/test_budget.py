@@ -149,8 +149,8 @@ def test_who_says_no_price_is_named_and_who_says_only_tokens_is_asked_once(proje
     assert ended.status == 3
     assert "so that a budget in dollars cannot be kept; one in tokens can (--budget-tokens)" in ended.stderr
     assert len(project.rows("other")) == 1
-    assert "Go on with a budget in tokens:" in ended.stderr
-    going_on = ended.stderr.split("Go on with a budget in tokens:\n  agentv ", 1)[1].split("\n")[0]
+    assert "Resume with a budget in tokens:" in ended.stderr
+    going_on = ended.stderr.split("Resume with a budget in tokens:\n  agentv ", 1)[1].split("\n")[0]
     ended = project.run(*going_on.replace("MORE", "1000").split())
     assert (ended.status, len(project.rows("other"))) == (0, 20), ended.stderr
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 
 import pytest
 
-from agentv.app.shelves import Shelves
+from agentv.app.planning.answer_sources import Shelves
 from agentv.errors import StoreError
-from agentv.model.redaction import Redactor
-from agentv.store.cassette import Cassette
-from agentv.store.cassette_file import check_place
+from agentv.model.secrets.redaction import Redactor
+from agentv.store.cassettes.cassette import Cassette
+from agentv.store.cassettes.cassette_file import check_place
 from agentv.testing import ModelServer
+from e2e.command import Project
 
 AGENT = """
 import json, os
@@ -86,7 +88,7 @@ def test_a_good_cassette_is_not_lost_to_a_target_that_is_down(recorded, edit, wh
         recorded.write(name, text)
     ended = recorded.run("eval", "a.eval.yaml", "--record", "fixtures/run.jsonl")
     assert ended.status == 3
-    assert f"error: fixtures/run.jsonl stays as it was, since {why}: record it anew" in ended.stderr
+    assert f"error: fixtures/run.jsonl stays as it was, since {why}: record it again" in ended.stderr
     assert lines(recorded) == before
 
 
@@ -97,7 +99,7 @@ def test_a_recording_of_nothing_takes_no_cassettes_place(tmp_path):
     before = path.read_bytes()
     told, failed = recording.ended(interrupted=False, cut=False, errored=0)
     assert failed
-    assert told == f"{path} stays as it was, since no call was made: record it anew once all are answered"
+    assert told == f"{path} stays as it was, since no call was made: record it again once every call has an answer"
     assert path.read_bytes() == before
 
 
@@ -241,7 +243,7 @@ def test_a_call_that_stands_twice_is_refused(recorded):
     file.write_text(file.read_text() + red.replace("It is red", "It is dark red") + "\n")
     ended = recorded.run("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl")
     assert ended.status == 2
-    assert "fixtures/run.jsonl:5: the call of line 2 stands here once more" in ended.stderr
+    assert "fixtures/run.jsonl:5: the call of line 2 appears here again" in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -344,3 +346,39 @@ tests:
     assert len(calls) == 3
     ended = project.run("eval", "a.eval.yaml", "--replay", "run.jsonl", env={"OPENAI_BASE_URL": env["OPENAI_BASE_URL"]})
     assert ended.status == 0, ended.stderr
+
+
+ATTACHED = """
+targets: ["python:agent.py:answer", {name: sh, provider: cli, command: [sh, ./agent.sh], cwd: tools}]
+tests:
+  - id: a
+    input:
+      - role: user
+        content:
+          - {type: text, value: look}
+          - {type: file, value: notes.md}
+          - {type: file, value: /notes.md}
+    assert: [{contains: look}]
+"""
+
+
+def test_a_copy_of_the_repository_asks_the_same(project, tmp_path_factory):
+    project.write("agent.py", AGENT)
+    project.write("tools/agent.sh", "echo sh >> ../asked.txt\ncat\n")
+    project.write("notes.md", "one")
+    project.write("a.eval.yaml", ATTACHED)
+    assert project.run("eval", "a.eval.yaml", "--record", "run.jsonl", "--cache").status == 0
+    assert asked(project) == ["sh", "target a"]
+    assert str(project.path) not in (project.path / "run.jsonl").read_text()
+    copy = Project(tmp_path_factory.mktemp("copy") / "project")
+    shutil.copytree(project.path, copy.path)
+    (copy.path / "asked.txt").unlink()
+    for more in (("--replay", "run.jsonl"), ("--cache",)):
+        ended = copy.run("eval", "a.eval.yaml", *more)
+        assert (ended.status, asked(copy)) == (0, []), ended.stderr
+    copy.write("notes.md", "two")
+    ended = copy.run("eval", "a.eval.yaml", "--replay", "run.jsonl", "-o", "edited")
+    assert ended.status == 3
+    assert {row["error"]["code"] for row in copy.rows("edited")} == {"not-recorded"}
+    assert copy.run("eval", "a.eval.yaml", "--cache").status == 0
+    assert asked(copy) == ["sh", "target a"]

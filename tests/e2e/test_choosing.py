@@ -72,7 +72,7 @@ def test_a_seed_that_nobody_gave_is_said_recorded_and_taken_up_again(many):
     assert first.status == 0, first.stderr
     rows = many.rows("run")
     seed = json.loads((many.path / "run" / "run.json").read_text())["settings"]["seed"]
-    assert f"sample: 5 of 200 cases; the same ones again with --seed {seed}" in first.stderr
+    assert f"sample: 5 of 200 cases; repeat with --seed {seed}" in first.stderr
     assert (len(rows), len(chosen(rows))) == (10, 5)
 
     again = many.run("eval", "a.jsonl", "--sample", "5", "--seed", str(seed), "--out", "again", "-q")
@@ -89,7 +89,7 @@ def test_a_seed_that_nobody_gave_is_said_recorded_and_taken_up_again(many):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--seed", "3"], "a seed needs a sample"),
+        (["--seed", "3"], "--seed requires --sample"),
         (["--sample", "0"], "0 is not in the range"),
         (["--sample", "3", "--seed", "x"], "'x' is not a valid integer"),
         (["--sample", "3", "--filter", "d*"], "--filter 'd*' --sample 3 selects no case"),

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from doubles.stored_runs import vouch
 from e2e.command import Project
 
 SUITE = """
@@ -45,7 +46,7 @@ def test_a_candidate_that_is_shown_to_be_worse_fails(compared):
     assert ended.status == 1
     assert "worse: the mean score is 1.000 lower" in ended.stdout
     assert "    before: Yes, within 30 days.\n    after: No.\n" in ended.stdout
-    assert ended.stderr == "warning: 1 case errored in one of the runs, and left out: shop: broken\n"
+    assert ended.stderr == "warning: 1 case errored in one of the runs: shop: broken\n"
 
 
 def test_a_better_candidate_and_the_run_itself_pass(compared):
@@ -60,6 +61,10 @@ def test_one_case_that_broke_is_no_regression_unless_any_is(compared):
     compared.write("once/index.jsonl", "\n".join([json.dumps(row), *lines[1:]]) + "\n")
     for name in ("run.json", "journal.jsonl"):
         compared.write(f"once/{name}", (compared.path / "good" / name).read_bytes())
+    refused = compared.run("compare", "good", "once")
+    assert refused.status == 2
+    assert "once/index.jsonl:1: this row is not as it was written" in refused.stderr
+    vouch(compared.path / "once")
     assert compared.run("compare", "good", "once").status == 0
     ended = compared.run("compare", "good", "once", "--fail-on", "any", "--limit", "0")
     assert (ended.status, "fails: 1 case passed in the base and does not in the candidate" in ended.stderr) == (1, True)
@@ -74,6 +79,7 @@ def test_any_case_that_passed_must_pass_and_not_vanish_or_break(compared):
             compared.write(f"{run}/{name}", (compared.path / "good" / name).read_bytes())
     compared.write("gone/index.jsonl", "\n".join(lines[1:]) + "\n")
     compared.write("broke/index.jsonl", "\n".join([json.dumps(row), *lines[1:]]) + "\n")
+    vouch(compared.path / "broke")
     for run, told in (("gone", "(missing)"), ("broke", "(errored)")):
         assert compared.run("compare", "good", run).status == 0
         ended = compared.run("compare", "good", run, "--fail-on", "any")
@@ -105,4 +111,4 @@ def test_runs_that_cannot_be_compared_are_refused(compared):
 def test_where_nothing_was_judged_in_both_there_is_no_verdict_and_no_success(compared):
     compared.run("eval", "evals", "-t", "python:agent.py:bad", "--filter", "broken", "--out", "errored", "-q")
     ended = compared.run("compare", "good", "errored")
-    assert (ended.status, "nothing was compared" in ended.stdout) == (3, True)
+    assert (ended.status, "nothing to compare" in ended.stdout) == (3, True)

@@ -171,7 +171,7 @@ def test_chosen_cases_bring_with_them_what_they_need(project):
     project.write("a.eval.yaml", CHAIN)
     ended = project.run("eval", "a.eval.yaml", "--filter", "mail")
     assert ended.status == 0, ended.stderr
-    assert "note: 2 cases more, since chosen ones need them: login, profile" in ended.stderr
+    assert "note: 2 cases added as dependencies: login, profile" in ended.stderr
     assert "3 cases: 3 passed" in ended.stderr
     assert [case for case, _ in asked(project)] == ["login", "profile", "mail"]
 

@@ -37,7 +37,7 @@ def test_a_run_does_not_load_the_long_texts(project):
 import sys
 from agentv.cli.main import run
 run(["eval", "a.eval.yaml"])
-print({"agentv.app.explain", "agentv.codes", "agentv.reports.sarif"} & sys.modules.keys())
+print({"agentv.app.authored.explain", "agentv.codes", "agentv.reports.export.sarif"} & sys.modules.keys())
 """
     project.write("program.py", program)
     ended = subprocess.run([sys.executable, "program.py"], cwd=project.path, capture_output=True, text=True, check=True)

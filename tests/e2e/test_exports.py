@@ -49,7 +49,7 @@ def test_several_exports_beside_the_directory(suite):
         ("none/a.csv", "there is no directory none"),
         ("a.htm", "did you mean '.html'?"),
         ("directory.md", "it is a directory"),
-        ("cases.jsonl", "a file that this run reads"),
+        ("cases.jsonl", "an input of this run"),
         (".agentv/results/old/index.jsonl", "belongs to the run itself"),
     ],
 )
@@ -89,7 +89,7 @@ def test_an_interrupted_run_is_exported_as_far_as_it_came_and_its_resume_as_a_wh
     report = (project.path / "report.xml").read_text()
     assert f"{60 - kept} trials not run" in report
     assert cases_in(project.path / "report.xml") == kept + 1
-    going_on = stderr.rsplit("Go on with:\n  agentv ", 1)[1].split("\n")[0].split()
+    going_on = stderr.rsplit("Resume with:\n  agentv ", 1)[1].split("\n")[0].split()
     assert going_on[-5:] == ["-o", "report.xml", "-o", "rows.jsonl", "--resume=out"]
 
     assert project.run(*going_on).status == 0
@@ -121,9 +121,9 @@ def test_a_page_of_a_run_and_of_what_changed_since_another(suite):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "no report is asked for"),
-        (("--md", "a", "--junit", "a"), "two reports are asked for in one file"),
-        (("--md", "a", "--against", "last"), "--against is shown in a page alone"),
+        ((), "no report given"),
+        (("--md", "a", "--junit", "a"), "two reports for one file"),
+        (("--md", "a", "--against", "last"), "--against requires --html"),
         (("out", "--html", "a", "--against", "empty"), "nothing to report: the run empty"),
         (("other", "--md", "a"), "no run 'other'"),
         (("out", "--md", "none/a.md"), "there is no directory none"),

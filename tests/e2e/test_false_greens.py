@@ -107,6 +107,7 @@ def test_one_bad_line_of_many_stops_all(project):
         ("eval", "a.eval.yaml", "--resume"),
         ("eval", "a.eval.yaml", "--resume=20200101T000000Z-0000"),
         ("eval", "a.eval.yaml", "--out", "report.htm"),
+        ("eval", "a.eval.yaml", "--out", "report.pdf"),
         ("eval", "a.eval.yaml", "--no-such-flag"),
         ("eval", "a.eval.yaml", "--workers", "0"),
         ("eval", "a.eval.yaml", "--threshold", "nan"),

@@ -51,7 +51,7 @@ def test_two_formats_are_refused(project):
     for command in ("validate", "eval"):
         ended = project.run(command, "a.eval.yaml", "--json", "--format", "github")
         assert (ended.status, ended.stdout) == (2, "")
-        assert "ask for two formats" in ended.stderr
+        assert "conflict; use one of them" in ended.stderr
 
 
 def test_eval_annotates_what_failed_and_nothing_of_an_answer_is_a_command(project):

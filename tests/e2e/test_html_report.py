@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from agentv.model.grade import Check
-from agentv.model.message import Message
-from agentv.model.summary import Counts, Group
+from agentv.model.run.grade import Check
+from agentv.model.run.summary import Counts, Group
+from agentv.model.values.message import Message
 from agentv.reports.html import HtmlReport, page, render
-from agentv.reports.text import percent
-from agentv.stats.proportion import wilson_interval
+from agentv.reports.text.escaping import percent
+from agentv.stats.intervals.design_effect import estimated_rate
+from agentv.stats.intervals.proportion import wilson_interval
 from doubles.html_reports import HOSTILE, RECORD, early, everything, hostile_trial, report, samples
 from doubles.trials import ROOT, finished, graded, scored, trial
 from doubles.views import SUMMARY
@@ -23,6 +24,11 @@ from doubles.views import SUMMARY
 DESKTOP = {"width": 1400, "height": 900}
 PHONE = {"width": 390, "height": 844}
 SCRIPTS = Path(page.__file__).parent / "browser"
+
+
+def scripts(*names):
+    """The sources of these files of the page."""
+    return "\n".join((SCRIPTS / f"{name}.js").read_text(encoding="utf-8") for name in names)
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +94,7 @@ def test_the_overview_says_what_the_run_came_to_and_how_sure_that_is(opened):
     assert tab.inner_text("h1") == "4 of 9 cases failed, 2 errored, 1 not run"
     assert tab.inner_text(".big") == "33.3\xa0% passed"
     assert tab.locator(".verdict svg.outcomes").count() == 0  # the numbers below it say the same
-    assert tab.get_attribute(".verdict svg.interval", "aria-label") == (
-        "33.3\xa0%, 95 % interval 9.7\xa0% to 70.0\xa0%"
-    )
+    assert tab.get_attribute(".verdict svg.interval", "aria-label") == ("33.3\xa0%, 95 % CI 9.7\xa0% to 70.0\xa0%")
     assert tab.locator(".tile strong").all_inner_texts() == ["2", "4", "2", "1"]
     assert "at least" not in tab.inner_text(".pairs")
     assert "$0.0163 ($0.0040 of it judges)" in tab.inner_text(".pairs")
@@ -118,14 +122,17 @@ def test_a_case_on_several_targets_and_in_several_samples_counts_once_in_interva
         )
 
     results = [one(case, target, sample) for case in range(10) for target in ("gpt", "claude") for sample in (1, 2)]
-    low, high = (percent(end).replace("%", " %") for end in wilson_interval(8, 10))
+    estimate = estimated_rate([(4, 4)] * 8 + [(4, 0)] * 2)
+    low, high = (percent(end).replace("%", " %") for end in estimate.interval)
     tab = opened(results)
     shown = tab.inner_text("article").replace("\xa0", " ")
-    assert f"between {low} and {high}, each case counted once: 10" in shown
-    assert (
-        tab.locator("table .small", has_text=f"{low} to {high}".replace(" %", "\xa0%")).count() == 3
-    )  # targets, check
-    summary = replace(SUMMARY, by_target={name: Group(Counts(10, 8, 2), 0.8, None, (0.25, 0.75), 5) for name in "ab"})
+    assert f"of 40 judged samples passed (95 % CI {low} to {high}, 10 cases)" in shown
+    told = tab.locator("table .small", has_text=f"{low} to {high}".replace(" %", "\xa0%"))
+    assert told.count() == 1  # of the check
+    ends = estimated_rate([(2, 2)] * 8 + [(2, 0)] * 2).interval
+    of_target = " to ".join(percent(end).replace("%", "\xa0%") for end in ends)
+    assert tab.locator("table .small", has_text=of_target).count() == 2
+    summary = replace(SUMMARY, by_target={name: Group(Counts(10, 8, 2), 0.8, None, (0.25, 0.75)) for name in "ab"})
     assert opened(results, summary=summary).locator(".small", has_text="25.0\xa0% to 75.0\xa0%").count() == 2
 
 
@@ -138,12 +145,31 @@ def test_a_run_without_trials_says_so(opened):
 @pytest.mark.parametrize(("passed", "judged"), [(0, 3), (1, 7), (29, 40), (999, 1000), (5, 5)])
 def test_intervals_are_those_of_the_statistics(browser, passed, judged):
     tab = browser.new_page()
-    source = (SCRIPTS / "numbers.js").read_text(encoding="utf-8")
-    low, high = tab.evaluate(f"() => {{ {source}; return wilson({passed}, {judged}) }}")
+    source = scripts("numbers", "rates")
+    low, high = tab.evaluate(f"() => {{ {source}; return intervalAt({passed / judged}, {judged}) }}")
     assert (low, high) == pytest.approx(wilson_interval(passed, judged), abs=1e-12)
     said = tab.evaluate(f"() => {{ {source}; return percent({passed / judged}) }}")
     assert said.replace("\xa0", "") == percent(passed / judged)
     tab.close()
+
+
+def test_rates_by_clusters_are_those_of_the_statistics(browser):
+    chance = random.Random(8)
+    drawn = []
+    for _ in range(60):
+        sizes = [chance.randint(1, chance.choice((1, 2, 12))) for _ in range(chance.choice((1, 2, 5, 30, 600)))]
+        own = chance.random()
+        drawn.append([[size, sum(chance.random() < own for _ in range(size))] for size in sizes])
+    drawn += [[[4, 4]] * 9, [[4, 0]] * 9, [[10, 10]] * 7 + [[10, 0]] * 3, [[3, 1]]]
+    tab = browser.new_page()
+    found = tab.evaluate(f"(drawn) => {{ {scripts('numbers', 'rates')}; return drawn.map(estimatedRate) }}", drawn)
+    tab.close()
+    for sums, told in zip(drawn, found, strict=True):
+        expected = estimated_rate(map(tuple, sums))
+        assert told["rate"] == pytest.approx(expected.mean)
+        assert (told["judged"], told["clusters"]) == (expected.observations, expected.clusters)
+        interval = expected.interval
+        assert told["interval"] == (None if interval is None else pytest.approx(list(interval), abs=1e-9))
 
 
 def test_the_page_of_a_case_shows_all_that_is_known(opened):
@@ -219,7 +245,7 @@ def test_samples_that_ended_early_show_bounds_that_hold_although_they_did(opened
     shown = tab.inner_text(".samples").replace("\xa0", " ")
     assert "anytime-valid bounds of the rate: " in shown
     assert "each wrong with a chance of 5.0 % at most" in shown
-    assert "it goes by the share that passed, which is no proof" in shown
+    assert "it uses the share that passed, which is no proof" in shown
     low, high = wilson_interval(9, 12)
     assert percent(low).replace("%", " %") not in shown
     assert percent(high).replace("%", " %") not in shown
@@ -259,7 +285,7 @@ def test_cases_are_chosen_by_status_suite_tag_and_assertion(opened):
     tab = opened(suite_of(12))
     tab.click(".chip[data-status=failed]")
     assert ids(tab) == ["case-0", "case-3", "case-6", "case-9"]
-    assert tab.inner_text(".told").startswith("4 of 12 cases · 0.0")
+    assert tab.inner_text(".told") == "4 of 12 cases"  # chosen by how they ended: a rate of them says nothing
     tab.select_option("select[data-name=suite]", "suite-1")
     assert ids(tab) == ["case-3", "case-9"]
     tab.reload()

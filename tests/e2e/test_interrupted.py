@@ -125,7 +125,7 @@ def test_a_resume_says_that_its_journal_is_damaged(project):
     journal.write_text(journal.read_text().replace("hello", "jello", 1))
     resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
     assert resumed.status == 0
-    assert "journal.jsonl: 1 answer passed over" in resumed.stderr + resumed.stdout
+    assert "journal.jsonl: 1 answer skipped" in resumed.stderr + resumed.stdout
 
 
 def test_a_resume_after_an_edit_counts_what_the_file_says_now(project):
@@ -208,7 +208,7 @@ def test_an_answer_without_a_row_is_graded_and_not_paid_for_twice(project):
     index.write_text("".join(index.read_text().splitlines(keepends=True)[:7]))
     resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
     assert resumed.status == 0, resumed.stderr
-    assert "going on: 7 trials stand, 3 are graded anew from the answers that were kept, 0 are asked" in resumed.stderr
+    assert "resuming: 7 trials complete, 3 to grade again from stored answers, 0 to run" in resumed.stderr
     assert asked(project) == 10
     same = ("test_id", "status", "score", "output", "key", "case_sha256")
     assert sorted([row[key] for key in same] for row in project.rows("out")) == sorted(
@@ -224,7 +224,7 @@ def test_a_row_that_somebody_turned_into_a_pass_is_not_believed(project):
     index.write_text(index.read_text().replace('"status":"failed","score":0.0', '"status":"passed","score":1.0'))
     resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
     assert resumed.status == 1, resumed.stderr
-    assert "1 row is not as it was written: it is set aside in rejected.jsonl" in resumed.stderr
+    assert "1 row is not as it was written: moved to rejected.jsonl" in resumed.stderr
     assert summary(project)["cases"] == {"total": 10, "passed": 9, "failed": 1, "errored": 0, "skipped": 0}
     assert asked(project) == 10
 
@@ -237,7 +237,7 @@ def test_edited_assertions_are_graded_without_asking_again_and_an_edited_input_i
     project.write("a.eval.yaml", edited.replace("input: hello 4", "input: hello four"))
     resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
     assert resumed.status == 1, resumed.stderr
-    assert "going on: 8 trials stand, 1 is graded anew from the answers that were kept, 1 is asked" in resumed.stderr
+    assert "resuming: 8 trials complete, 1 to grade again from stored answers, 1 to run" in resumed.stderr
     assert asked(project) == 11
     assert summary(project)["cases"] == {"total": 10, "passed": 9, "failed": 1, "errored": 0, "skipped": 0}
 
@@ -271,5 +271,5 @@ def test_a_trial_stands_as_long_as_all_that_determines_it_does(project, name, te
     project.write(name, text)
     resumed = project.run("eval", "a.eval.yaml", "--out", "out", "--resume")
     assert resumed.status == 0, resumed.stderr
-    assert f"going on: {stands} trial{'' if stands else 's'} stand{'s' if stands else ''}" in resumed.stderr
+    assert f"resuming: {stands} trial{'' if stands == 1 else 's'} complete" in resumed.stderr
     assert asked(project) == (2 if name.endswith((".png", ".yaml")) else 1)

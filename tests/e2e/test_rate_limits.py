@@ -98,7 +98,7 @@ def test_a_refused_key_is_one_error_and_not_a_thousand(project, server):
     [row] = project.rows("out")
     assert row["error"]["message"] == "HTTP 401 Unauthorized: no 401"
     said = ended.stdout + ended.stderr
-    assert said.count("stopped asking 'http'") == 1
+    assert said.count("stopped calling 'http'") == 1
     assert "NOT RUN 999 trials: 'http' is stopped: HTTP 401 Unauthorized: no 401" in said
     assert len(said.splitlines()) < 10
 
@@ -128,7 +128,7 @@ def test_a_judge_that_refuses_everything_costs_no_further_answer(project, server
     suite(project, "python:agent.py:answer", cases=40, more=judge, check="llm-rubric: is polite")
     ended = ran(project, "--workers", "4")
     assert ended.status == 3
-    assert (ended.stdout + ended.stderr).count("stopped asking 'j'") == 1
+    assert (ended.stdout + ended.stderr).count("stopped calling 'j'") == 1
     assert len((project.path / "asked").read_text()) <= 4
     cases = summary(project)["cases"]
     assert (cases["errored"], cases["skipped"]) == (1, 39)

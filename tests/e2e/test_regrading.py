@@ -86,7 +86,7 @@ def test_a_trial_without_an_answer_is_errored_and_never_asked(ran):
     ended = ran.run("eval", "a.eval.yaml", "--regrade", "-o", "new")
     assert ended.status == 3, ended.stderr
     assert "grading 1 answer of 20" in ended.stderr
-    assert "1 trial will be errored for want of one" in ended.stderr
+    assert "1 trial without a stored answer will be errored" in ended.stderr
     assert "no-kept-answer" in ended.stderr
     assert asked(ran) == []
 
@@ -103,8 +103,8 @@ def test_where_no_answer_fits_nothing_runs_and_nothing_is_left(ran):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--regrade=20200101T000000Z-0000"], "there is nothing to regrade: no run '20200101T000000Z-0000'"),
-        (["--regrade", "--rerun=failed"], "--regrade asks no target, and --rerun asks anew"),
+        (["--regrade=20200101T000000Z-0000"], "cannot regrade: no run '20200101T000000Z-0000'"),
+        (["--regrade", "--rerun=failed"], "--regrade calls no target, and --rerun does"),
     ],
 )
 def test_what_cannot_be_regraded_is_refused(ran, words, told):
@@ -118,5 +118,5 @@ def test_a_key_of_the_target_need_not_be_set(project):
     project.write("agent.py", AGENT)
     project.write("a.eval.yaml", suite)
     ended = project.run("eval", "a.eval.yaml", "--regrade")
-    assert "nothing to regrade" in ended.stderr
+    assert "cannot regrade" in ended.stderr
     assert "OPENAI_API_KEY" in project.run("eval", "a.eval.yaml").stderr

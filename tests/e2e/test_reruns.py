@@ -54,7 +54,7 @@ def test_what_ended_so_is_done_anew_and_its_old_row_is_history(ran, what, one):
     ended = ran.run("eval", "a.eval.yaml", "--out", "out", f"--rerun={what}")
     assert ended.status == 3, ended.stderr  # nothing is mended, so it ends as it did
     assert asked(ran) == [one]
-    assert "going on: 2 trials stand, 1 is asked" in ended.stderr
+    assert "resuming: 2 trials complete, 1 to run" in ended.stderr
     assert history(ran) == [one]
     assert statuses(ran) == {"good": "passed", "fails": "failed", "breaks": "errored"}
 
@@ -78,7 +78,7 @@ def test_where_nothing_ended_so_nothing_is_asked(ran):
     (ran.path / "asked.txt").unlink()
     ended = ran.run("eval", "a.eval.yaml", "--out", "out", "--rerun", "failed")
     assert (ended.status, asked(ran)) == (0, [])
-    assert "going on: 3 trials stand, 0 are asked" in ended.stderr
+    assert "resuming: 3 trials complete, 0 to run" in ended.stderr
 
 
 def test_the_last_run_is_done_anew_where_none_is_named(ran):
@@ -93,7 +93,7 @@ def test_without_a_run_there_is_nothing_to_do_anew(project):
     project.write("a.eval.yaml", SUITE)
     ended = project.run("eval", "a.eval.yaml", "--rerun", "failed")
     assert ended.status == 2
-    assert "holds no run" in ended.stderr
+    assert "has no runs" in ended.stderr
 
 
 def test_other_words_are_refused(ran):
@@ -123,4 +123,4 @@ def test_a_run_stops_at_the_first_that_does_not_pass(project, first, status):
     ended = project.run("eval", "a.eval.yaml", "--workers", "1", "--fail-fast", "--out", "out")
     assert ended.status == status, ended.stderr
     assert asked(project) == sorted(["good", first])
-    assert "a trial did not pass: no more are started" in ended.stderr
+    assert "a trial did not pass: starting no more" in ended.stderr

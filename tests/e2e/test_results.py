@@ -41,7 +41,7 @@ def test_without_runs_there_is_nothing_to_list(project):
 
 def test_a_run_is_deleted_only_where_somebody_says_so(ran):
     refused = ran.run("results", "delete", "last")
-    assert (refused.status, "nobody is there to be asked: delete 1 run" in refused.stderr) == (2, True)
+    assert (refused.status, "there is no terminal to confirm on: delete 1 run" in refused.stderr) == (2, True)
     assert len(json.loads(ran.run("results", "list", "--json").stdout)) == 1
     assert ran.run("results", "delete", "last", "--yes").stdout == "deleted 1 run\n"
     assert ran.run("results", "list", "--json").stdout == "[]\n"
@@ -87,7 +87,7 @@ def test_trials_of_a_run_are_shown_and_chosen(ran):
     assert ("refund on" in failed, "shipping on" in failed) == (False, True)
     one = ran.run("results", "show", "--limit", "1").stdout
     assert "1 of 2 trials shown (1 passed, 1 failed, 0 errored); --limit N shows more" in one
-    assert "no trial of this run is like that" in ran.run("results", "show", "--errored").stdout
+    assert "no matching trials in this run" in ran.run("results", "show", "--errored").stdout
 
 
 def test_as_json_the_chosen_rows_are_those_of_the_file(ran):
@@ -109,10 +109,10 @@ def test_chosen_trials_are_exported(ran):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["show", "20200101T000000Z-0000"], "there is nothing to show: no run"),
+        (["show", "20200101T000000Z-0000"], "cannot show: no run"),
         (["show", "--case", "refunds"], "matches --case 'refunds'"),
-        (["export", "last"], "no file is named to export to"),
-        (["export", "last", "-o", "x.docx"], "its suffix names no format"),
+        (["export", "last"], "no output file"),
+        (["export", "last", "-o", "x.docx"], "unknown suffix"),
         (["export", "last", "--tag", "a", "-o", "x.csv"], "matches --tag 'a'"),
     ],
 )

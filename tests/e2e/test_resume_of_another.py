@@ -26,7 +26,7 @@ def test_a_run_does_not_go_on_with_a_part_of_its_suites(project):
     (project.path / "evals" / "two.eval.yaml").unlink()
     ended = project.run("eval", "evals", "--out", "r", "--resume")
     assert ended.status == 2
-    assert "put evals/two.eval.yaml back to go on, or begin a new run" in ended.stderr
+    assert "put evals/two.eval.yaml back to resume, or start a new run" in ended.stderr
 
 
 def test_a_suite_that_is_new_to_a_run_is_told(project):

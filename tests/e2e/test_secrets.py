@@ -30,6 +30,9 @@ MODELS = {
 }
 """Provider → the address of the server that it asks, and how its variables begin."""
 
+BEARER = frozenset({"openai", "ollama", "openrouter"})
+"""Providers whose key stands in the header that a user in the address is sent in: both are refused when loaded."""
+
 NO_KEYS = frozenset({"echo", "mock", "replay", "python", "cli", "local"})
 """Providers that ask nobody over a network."""
 
@@ -49,7 +52,7 @@ BOOK = """targets:
   - {{name: of-dotenv, provider: "{provider}tells", base_url: "{url}", api_key: "${{{{ DOTENV_KEY }}}}"}}
   - {{name: of-suite, provider: "{provider}tells", base_url: "{url}", api_key: "${{{{ SUITE_KEY }}}}"}}
   - {{name: refused, provider: "{provider}refused", base_url: "{url}", api_key: {written}}}
-  - {{name: unreachable, provider: "{provider}m", base_url: "http://ann:{password}@127.0.0.1:9/v1"}}
+  - {{name: unreachable, provider: "{provider}m", base_url: "http://{user}127.0.0.1:9/v1"}}
 """
 
 
@@ -89,7 +92,8 @@ def asking(project: Project, server: ModelServer, request: pytest.FixtureRequest
     header = f', headers: {{X-Team-Api-Key: "{FROM_HEADER}"}}' if provider != "anthropic" else ""
     beginning = "litellm:openai" if provider == "litellm" else provider
     mark = "/" if provider == "litellm" else ":"
-    facts = {"provider": f"{beginning}{mark}", "url": getattr(server, address), "password": PASSWORD}
+    user = "" if provider in BEARER else f"ann:{PASSWORD}@"
+    facts = {"provider": f"{beginning}{mark}", "url": getattr(server, address), "user": user}
     project.write(".agentv/targets.yaml", BOOK.format(**facts, written=FROM_FILE, header=header))
     project.write("a.eval.yaml", SUITE.format(**facts, from_suite=FROM_SUITE))
     project.write(".env", f"DOTENV_KEY={FROM_DOTENV}\n")

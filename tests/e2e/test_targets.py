@@ -71,7 +71,7 @@ def test_a_call_to_each_and_what_to_do_where_it_fails(project, server):
         "canned": "untried",
     }
     assert found["haiku"]["check"]["duration_ms"] > 0
-    assert "look at TEAM_KEY" in found["sonnet"]["check"]["fix"]
+    assert "check TEAM_KEY" in found["sonnet"]["check"]["fix"]
     assert server.calls[-1].body["max_tokens"] <= 16
     assert "sk-ant" not in ended.stdout + ended.stderr
 

@@ -50,7 +50,7 @@ def test_no_more_is_asked_than_decides_and_the_last_row_says_why(suite):
     ended = ran(suite, "--repeat", "30", "--until", "decided")
     assert ended.status == 1, ended.stderr
     assert asked(suite) == {"always": 16, "never": 3}
-    assert "decided 2 of 2 cases with 19 of 60 samples, each wrongly with a chance of 5.0% at most" in ended.stderr
+    assert "decided 2 of 2 cases with 19 of 60 samples; of all 2 cases at most 5.0% are expected" in ended.stderr
     rows = suite.rows("out")
     assert all((row["repeat"], row["alpha"]) == (30, 0.05) for row in rows)
     told = {row["test_id"]: (row["sample"], row["stopped"]) for row in rows if "stopped" in row}
@@ -62,6 +62,7 @@ def test_no_more_is_asked_than_decides_and_the_last_row_says_why(suite):
     assert found["trials"] == {"total": 19, "passed": 16, "failed": 3, "errored": 0, "skipped": 0}
     (listed,) = found["early_stops"].pop("by_case")
     counted = {"alpha": 0.05, "decided": 2, "undecided": 0, "samples": 19, "spared": 41, "omitted": 0}
+    counted |= {"cases": 2, "confirmed": 2, "by_gate": 0}
     assert found["early_stops"] == counted
     assert (listed["test_id"], listed["status"], listed["stopped"]) == ("never", "failed", told["never"][1])
     assert (found["mean_score"], "samples" in found, "mean score" in ended.stderr) == (None, False, False)
@@ -72,14 +73,14 @@ def test_no_more_is_asked_than_decides_and_the_last_row_says_why(suite):
 def test_a_larger_alpha_decides_sooner_and_a_run_keeps_it(suite):
     ran(suite, "--repeat", "30", "--until", "decided", "--alpha", "0.2")
     assert asked(suite) == {"always": 9, "never": 2}
-    assert "going on: 11 trials stand" in ran(suite, "--resume").stderr
+    assert "resuming: 11 trials complete" in ran(suite, "--resume").stderr
     assert asked(suite).total() == 11
 
 
 def test_a_killed_run_goes_on_with_the_samples_that_it_has(suite):
     suite.write("stop", "")
     suite.write("a.eval.yaml", SUITE.replace("target", "run: {repeat: {max: 30, until: decided}, workers: 1}\ntarget"))
-    assert ran(suite).status == -9
+    assert ran(suite).status == 3  # the process of the run was killed
     before = asked(suite)
     assert before == {"always": 16, "never": 1}
     (suite.path / "stop").unlink()
@@ -90,7 +91,7 @@ def test_a_killed_run_goes_on_with_the_samples_that_it_has(suite):
     assert [row["sample"] for row in suite.rows("out") if row["test_id"] == "never"] == [1, 2, 3]
     assert summary(suite)["early_stops"]["spared"] == 41
     ended = ran(suite, "--resume")
-    assert "going on: 19 trials stand, up to 0 are asked" in ended.stderr
+    assert "resuming: 19 trials complete, up to 0 to run" in ended.stderr
     assert (ended.status, asked(suite)["never"]) == (1, 4)
 
 
@@ -114,7 +115,7 @@ def test_a_budget_and_a_decision_go_together(suite):
     ("words", "more", "said"),
     [
         (("--until", "decided"), "", "--until decided needs several samples of a case"),
-        (("--alpha", "0.1"), "", "--alpha says how surely samples decide a case"),
+        (("--alpha", "0.1"), "", "--alpha requires --until decided"),
         (("--until", "decided", "--repeat", "9", "--alpha", "0.7"), "", "--alpha"),
         (("--until", "certain", "--repeat", "9"), "", "certain"),
         (("--until", "decided", "--repeat", "9"), "run: {aggregate: pass_any}\n", "says aggregate: pass_any"),
@@ -134,11 +135,44 @@ def test_conversations_go_on_sample_by_sample(suite):
     suite.write("a.eval.yaml", talk)
     ended = ran(suite, "--until", "decided", "--repeat", "9")
     assert ended.status == 2
-    assert "'never' of the suite 'a' goes on with a conversation, sample by sample" in ended.stderr
+    assert "'never' of the suite 'a' continues a conversation, sample by sample" in ended.stderr
 
 
 def test_failed_samples_alone_are_not_made_anew(suite):
     ran(suite, "--until", "decided", "--repeat", "9")
     ended = ran(suite, "--until", "decided", "--repeat", "9", "--rerun=failed")
     assert ended.status == 2
-    assert "--rerun=failed makes only failed samples anew" in ended.stderr
+    assert "--rerun=failed repeats only failed samples" in ended.stderr
+
+
+@pytest.mark.parametrize("flags", [("--fail-fast",), ("--max-errors", "1")])
+def test_a_run_that_was_cut_by_how_its_trials_ended_has_no_interval(project, flags):
+    project.write("agent.py", "def answer(case_id):\n    return {'c5': 'no', 'c6': ''}.get(case_id, 'yes')\n")
+    cases = "".join(f"  - {{id: c{number}, input: a}}\n" for number in range(12))
+    project.write("a.eval.yaml", f"target: python:agent.py:answer\nassert: [{{contains: yes}}]\ntests:\n{cases}")
+    cut = project.run("eval", "a.eval.yaml", "--out", "out", "--workers", "1", *flags)
+    found = json.loads((project.path / "out" / "summary.json").read_text())
+    assert found["cut"] == flags[0].removeprefix("--"), cut.stderr
+    assert (found["pass_rate_interval"], found["by_suite"]["a"]["pass_rate_interval"]) == (None, None)
+    assert f"no confidence interval: the run was cut by {flags[0]}" in cut.stderr
+    assert "95% CI" not in cut.stderr
+    whole = project.run("eval", "a.eval.yaml", "--out", "out", "--workers", "1", "--resume")
+    found = json.loads((project.path / "out" / "summary.json").read_text())
+    assert ("cut" in found, found["cases"]["skipped"], "95% CI" in whole.stderr) == (False, 0, True)
+
+
+def test_the_rate_of_a_run_whose_samples_end_early_does_not_lean(project):
+    # three of four samples pass, of every case; the share of cases that meet 0.8 is no estimate of that
+    project.write(
+        "agent.py",
+        "import random\n\ndice = random.Random(3)\n\ndef answer(prompt):\n"
+        "    return 'yes' if dice.random() < 0.75 else 'no'\n",
+    )
+    cases = "".join(f"  - {{id: c{number}, input: a}}\n" for number in range(40))
+    project.write("a.eval.yaml", f"target: python:agent.py:answer\nassert: [{{contains: yes}}]\ntests:\n{cases}")
+    project.run("eval", "a.eval.yaml", "--out", "out", "--repeat", "10", "--until", "decided", "--workers", "1")
+    found = json.loads((project.path / "out" / "summary.json").read_text())
+    low, high = found["pass_rate_interval"]
+    assert low < 0.75 < high
+    assert high - low < 0.15
+    assert found["cases"]["passed"] / 40 < low

@@ -21,7 +21,7 @@ from random import Random
 import atheris
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-with atheris.instrument_imports(include=["agentv.spec", "agentv.templating"]):
+with atheris.instrument_imports(include=["agentv.authoring", "agentv.templating"]):
     from doubles.loading import repository
     from doubles.mutants import check_told, mutated, projects
 

@@ -30,7 +30,7 @@ PLACES = {
     "_diagnostic": 0,
     "foreign_code": 0,
     "Unavailable": 0,
-    "Fault": 2,
+    "Issue": 2,
     "attempt": 2,
 }
 """What is called with a code → at which place it stands."""
@@ -48,8 +48,9 @@ def constants() -> dict[str, str]:
         target.id: node.value.value
         for _, tree in trees()
         for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        for target in node.targets
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if isinstance(target, ast.Name)
     }
 

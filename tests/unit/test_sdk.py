@@ -114,6 +114,15 @@ def test_inside_a_running_loop():
     assert done.directory.name == "here"
 
 
+@pytest.mark.filterwarnings("error")
+def test_the_other_one_inside_a_running_loop_names_the_one_that_works():
+    async def main():
+        evaluate({"target": "echo", "tests": [one()]})
+
+    with pytest.raises(RuntimeError, match=r"await agentv\.evaluate_async"):
+        asyncio.run(main())
+
+
 def test_a_path_and_options(tmp_path):
     (tmp_path / "a.eval.yaml").write_text(
         "target: echo\ntests:\n"
@@ -240,7 +249,7 @@ def test_an_empty_tag_is_no_tag(given):
 
 def test_every_suite_has_an_environment_of_its_own_for_judges_and_javascript():
     from agentv.app.wiring import Connections
-    from agentv.model.suite import Suite as LoadedSuite
+    from agentv.model.suite.suite import Suite as LoadedSuite
 
     suites = [LoadedSuite(name, (), env={"A": value}) for name, value in (("a", "1"), ("b", "2"), ("c", "1"))]
     connections = Connections()
@@ -317,3 +326,14 @@ def test_prompts_and_expanding_lists_of_a_suite_made_in_python(tmp_path):
     (left,) = {result.trial.case.id for result in found.results}
     assert left in {"a[t=x]", "a[t=y]"}
     assert [result.trial.case.prompt_id for result in found.results] == ["prompt-1", "chat"]
+
+
+def test_cases_of_one_cluster_are_counted_as_such():
+    cases = [
+        Case(id=f"c{number}", input="hello", assertions=[{"contains": "hello"}], vars={"customer": number % 3})
+        for number in range(6)
+    ]
+    suite = Suite(name="s", tests=cases, target="echo", cluster="customer")
+    summary = evaluate(suite).summary
+    assert (summary.interval_clusters, summary.clustered_by) == (3, ("customer",))
+    assert evaluate(suite, cluster="{{ customer }}").summary.interval_clusters == 3

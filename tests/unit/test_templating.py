@@ -76,7 +76,7 @@ def test_a_method_is_one_where_no_key_is_called_so():
     "text", ["{{ order.items }}", "x {{ order.items }}", "{{ range }}", "x {{ range }}", "{{ env }}", "x {{ env }}"]
 )
 def test_what_is_no_value_is_refused(text):
-    with pytest.raises(RenderError, match="stands for no value") as caught:
+    with pytest.raises(RenderError, match="is not a value") as caught:
         rendered(text, order={})
     assert caught.value.code == "bad-template"
 
@@ -87,6 +87,7 @@ def test_what_is_no_value_is_refused(text):
         ("{{ nobody }}", "undefined-variable", "nobody"),
         ("x {{ nobody }}", "undefined-variable", "nobody"),
         ("x {{ nobody.a }}", "undefined-variable", "nobody"),
+        ("{{ nobody }}{{ not }}", "bad-template", None),
         ("{{ x.nobody }}", "undefined-variable", "nobody"),
         ("{% if nobody %}a{% endif %}", "undefined-variable", "nobody"),
         ("{{ env.NOBODY }}", "unset-environment", "NOBODY"),

@@ -1,1 +1,1 @@
-"""Use cases: one a module. Only here are the rooms joined."""
+"""Use cases, one a module or package. Only here are siblings joined."""

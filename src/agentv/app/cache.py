@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+from agentv.app.results.place import CACHE, place_holding
 from agentv.app.wiring import SystemClock
-from agentv.model.redaction import Redactor
-from agentv.spec.files import repository_root
-from agentv.store.cache import AnswerCache, CacheStats, cache_file
+from agentv.model.secrets.redaction import Redactor
+from agentv.store.cassettes.cache import AnswerCache, CacheStats, cache_file
 
 
 def stats() -> tuple[Path, CacheStats | None]:
@@ -41,7 +41,7 @@ def clear(older_than_days: float | None) -> int:
 
 
 def _file() -> Path:
-    return cache_file(Path(repository_root(str(Path.cwd()))))
+    return cache_file(place_holding(CACHE))
 
 
 def _opened(path: Path) -> AnswerCache:

@@ -9,18 +9,19 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from agentv.app.wiring import Connections
-from agentv.engine.limits import in_time
-from agentv.foreign.guard import attempt
-from agentv.foreign.patience import Limit
-from agentv.foreign.processes import kill_all
-from agentv.model.configured import CheckOutcome
-from agentv.model.message import Message
-from agentv.model.redaction import Redactor
-from agentv.model.response import CallFailure, Failure, TargetResponse
-from agentv.model.suite import Retry, TargetSpec
+from agentv.authoring.source.masking import environment_secrets
+from agentv.authoring.targets.variables import how_to_set
+from agentv.engine.calls.deadlines import in_time
+from agentv.model.secrets.redaction import Redactor
+from agentv.model.suite.configured import CheckOutcome
+from agentv.model.suite.suite import Retry, TargetSpec
+from agentv.model.values.message import Message
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.ports import Target, TargetRequest
-from agentv.spec.variables import how_to_set
-from agentv.targets.model_calls import carries_key
+from agentv.targets.http.model_calls import carries_key
+from agentv.user_code.functions.deadline import Deadline
+from agentv.user_code.functions.guard import attempt
+from agentv.user_code.processes.processes import kill_all
 
 QUESTION = "Reply with OK."
 FEWEST_TOKENS = 16
@@ -65,7 +66,7 @@ async def _check(connections: Connections, called: Called, env: Mapping[str, str
     took = (time.monotonic() - began) * 1000
     if isinstance(answer, TargetResponse) or answer.code == "empty-output" or _CUT_SHORT in answer.message:
         return CheckOutcome("ok", took)
-    message = Redactor(spec.secrets).redact(answer.message)
+    message = Redactor({*spec.secrets, *environment_secrets({**env, **spec.env})}).redact(answer.message)
     return CheckOutcome("failed", took, answer.code, message, _fix(answer, called))
 
 
@@ -78,7 +79,7 @@ async def _asked(
     given = attempt(target.answer, request, "target-raised", what)
     if isinstance(given, TargetResponse | Failure):
         return given
-    return await in_time(given, Limit(timeout_s), code="target-raised", what=what, missing="answer")
+    return await in_time(given, Deadline(timeout_s), code="target-raised", what=what, missing="answer")
 
 
 def frugal(spec: TargetSpec) -> TargetSpec:
@@ -102,7 +103,7 @@ def _of_keys(called: Called) -> str:
     """What to do where a server does not let one in: with a key, without one, or with what cannot be known here."""
     settings: Any = called.spec.settings
     if not hasattr(settings, "api_key"):
-        return "it lets nobody in without the right 'headers'"
+        return "it requires other 'headers'"
     if called.key or settings.api_key:
         where = called.key or "the target's api_key"
     elif carries_key(getattr(settings, "headers", ())):
@@ -112,15 +113,15 @@ def _of_keys(called: Called) -> str:
     else:
         variable = next((one for one in called.spec.variables if one.setting == "api_key"), None)
         return f"no key was sent: {how_to_set(variable) if variable else 'set one'}, or give the target 'api_key'"
-    return f"the key was refused: look at {where}, and at whose server 'base_url' is"
+    return f"the key was refused: check {where}, and whose server 'base_url' is"
 
 
 _FIXES_OF_STATUS: Mapping[int, str] = {
-    404: "there is no such model or path: look at 'model' and 'base_url'",
+    404: "no such model or path: check 'model' and 'base_url'",
     429: "the rate limit is reached, or the account has no credit",
 }
 _FIXES: Mapping[str, str] = {
     "connection": "is the server running, and is 'base_url' right?",
     "unset-environment": "set it in the environment or in a .env file",
-    "timeout": "give it longer with --timeout SECONDS",
+    "timeout": "allow more time with --timeout SECONDS",
 }

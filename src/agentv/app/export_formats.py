@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from agentv.app.results.stored import StoredRun
 from agentv.errors import UsageError
-from agentv.model.summary import Summary
-from agentv.model.trial import TrialResult
+from agentv.model.run.summary import Summary
+from agentv.model.run.trial import TrialResult
 
 if TYPE_CHECKING:
     from agentv.reports.html import HtmlReport
@@ -52,9 +52,9 @@ class Exported:
 
     def rows(self) -> Iterator[str]:
         """The rows of the chosen trials as they lie on disk, so that keys which only others know stay in them."""
-        from agentv.store.current import replaced_lines
-        from agentv.store.lines import lines_at, read_lines
-        from agentv.store.results import read_results
+        from agentv.store.files.lines import lines_at, read_lines
+        from agentv.store.rows.current import replaced_lines
+        from agentv.store.rows.results import read_results
 
         if self.run.places is not None:
             yield from _checked(self.run, lines_at(self.run.index, self.run.places))
@@ -70,7 +70,7 @@ class Exported:
 
 
 def _checked(run: StoredRun, lines: Iterable[tuple[int, bytes]]) -> Iterator[str]:
-    from agentv.store.reading import is_torn, key_of_row, not_a_row
+    from agentv.store.rows.reading import is_torn, key_of_row, not_a_row
 
     for number, line in lines:
         if key_of_row(line) is not None:
@@ -92,24 +92,27 @@ def _jsonl(exported: Exported) -> Iterator[str]:
 
 
 def _json(exported: Exported) -> Iterator[str]:
-    from agentv.reports.json_document import render_document
+    from agentv.reports.export.json_document import render_document
 
     return render_document(exported.run.record, exported.totals().as_json(), exported.rows())
 
 
 def _csv(exported: Exported) -> Iterator[str]:
-    from agentv.reports.csv_rows import render_csv
+    from agentv.reports.export.csv_rows import render_csv
 
     return render_csv(exported.results(), root=exported.run.root)
 
 
 def _junit(exported: Exported) -> Iterator[str]:
-    from agentv.reports.junit import JUnitRun, render_junit
+    from agentv.reports.export.junit import JUnitRun, render_junit
 
     run = exported.run
     told = JUnitRun(run.run_id, run.root)
-    if exported.whole and (totals := exported.totals()).trials.skipped:
-        told = replace(told, not_run=totals.trials.skipped, why=_why_not_run(run, totals), suite=_only_suite(run))
+    if exported.whole:
+        totals = exported.totals()
+        told = replace(told, summary=totals)
+        if totals.trials.skipped:
+            told = replace(told, not_run=totals.trials.skipped, why=_why_not_run(run, totals), suite=_only_suite(run))
     return render_junit(exported.results(), told)
 
 
@@ -134,9 +137,9 @@ def _only_suite(run: StoredRun) -> tuple[str, str] | None:
 
 
 def _markdown(exported: Exported) -> Iterator[str]:
-    from agentv.reports.markdown import render_markdown
-    from agentv.reports.paths import shown_from
-    from agentv.reports.view import RunView
+    from agentv.reports.export.markdown import render_markdown
+    from agentv.reports.run.view import RunView
+    from agentv.reports.text.paths import shown_from
 
     run, view = exported.run, RunView(0)
     for result in exported.results():

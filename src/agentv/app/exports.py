@@ -8,10 +8,10 @@ from pathlib import Path
 
 from agentv.app.export_formats import EXPORTS, Choice, Exported, Renderer, everything
 from agentv.app.results.stored import StoredRun
+from agentv.authoring.source.files import is_directory
 from agentv.errors import StoreError, UsageError
-from agentv.spec.files import is_directory
-from agentv.store.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY
-from agentv.store.whole_file import check_place, write_whole
+from agentv.store.files.directory import HISTORY, INDEX, JOURNAL, REJECTED, RUN, SUMMARY
+from agentv.store.files.whole_file import check_place, write_whole
 
 _OWN = frozenset({RUN, INDEX, JOURNAL, SUMMARY, HISTORY, REJECTED})
 """What a run keeps in its directory: an export must not take the place of it."""
@@ -97,7 +97,7 @@ def check_exports(paths: Sequence[str], run: str | None, read: Container[str]) -
     for path in paths:
         check_export(Path(path), None if run is None else Path(run))
         if os.path.realpath(path) in read:
-            raise UsageError(f"{path} is a file that this run reads", "give the export another name")
+            raise UsageError(f"{path} is an input of this run", "give the export another name")
 
 
 def check_export(path: Path, run: Path | None, *, suffix: str | None = None) -> None:
@@ -127,4 +127,4 @@ def _renderer(suffix: str, path: Path | str = "it") -> Renderer:
     found = EXPORTS.get(suffix.lower())
     if found is not None:
         return found
-    raise UsageError(f"cannot export to {path}: its suffix names no format", f"known are {', '.join(EXPORTS)}")
+    raise UsageError(f"cannot export to {path}: unknown suffix", f"known are {', '.join(EXPORTS)}")

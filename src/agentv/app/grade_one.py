@@ -8,22 +8,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agentv.app.wiring import LazyJavaScript, SystemClock, registries
-from agentv.assertions.result import Settled, wire_of
-from agentv.assertions.wire import context_from_json
+from agentv.app.registries import registries
+from agentv.app.wiring import LazyJavaScript, SystemClock
+from agentv.assertions.user_code.result import Settled, wire_of
+from agentv.assertions.user_code.wire import context_from_json
+from agentv.authoring.loading.load import load_assertion
+from agentv.authoring.source.masking import environment_secrets, secrets_in
 from agentv.engine.grading import grade_entries
 from agentv.engine.transform import value_of
 from agentv.errors import LoadError
-from agentv.foreign.processes import kill_all
-from agentv.foreign.threads import DaemonThreads
-from agentv.model.assertion import AssertionEntry, Transform
-from agentv.model.context import AssertionContext
-from agentv.model.grade import Grade
-from agentv.model.response import Failure
-from agentv.model.trial import Score
-from agentv.model.values import Json
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.model.run.trial import Score
+from agentv.model.secrets.redaction import Redactor
+from agentv.model.suite.assertion import AssertionEntry, Transform
+from agentv.model.values.response import Failure
+from agentv.model.values.values import Json
 from agentv.ports import Clock, Embedder, Executor, JavaScriptHost, Judge
-from agentv.spec.load import load_assertion
+from agentv.user_code.functions.threads import DaemonThreads
+from agentv.user_code.processes.processes import kill_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +64,16 @@ class LoneServices:
 
 
 def grade_one(name: str, options: Mapping[str, Json], context: AssertionContext, directory: Path) -> Grade:
-    """The grade that the assertion type `name`, as seen from a directory, gives one answer.
+    """The grade that the assertion type `name`, as seen from a directory, gives one answer; without secrets.
 
     Raises:
         LoadError: there is no such type, or the options are wrong.
     """
     entry, diagnostics = load_assertion(name, options, str(directory), registries(), dict(context.env))
+    redactor = Redactor({*environment_secrets(context.env), *secrets_in(options)})
     if entry is None:
-        raise LoadError(diagnostics)
-    return asyncio.run(_graded(entry, context))
+        raise LoadError(tuple(map(redactor.redact_diagnostic, diagnostics)))
+    return redactor.redact_grade(asyncio.run(_graded(entry, context)))
 
 
 def verdict_json(grade: Grade) -> dict[str, Json]:

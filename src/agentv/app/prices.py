@@ -1,4 +1,4 @@
-"""What a trial is likely to cost: the mean of those that earlier runs have rows of."""
+"""Expected cost of a trial: the mean over the rows of earlier runs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from itertools import islice
 from pathlib import Path
 
 from agentv.errors import StoreError
-from agentv.store.directory import INDEX
-from agentv.store.reading import read_rows
+from agentv.store.files.directory import INDEX
+from agentv.store.rows.reading import read_rows
 
 RUNS = 5
 """Earlier runs that are looked at, the last ones."""

@@ -10,19 +10,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from agentv.model.assertion import DEFAULTS, AssertionEntry
-from agentv.model.context import AssertionContext
-from agentv.model.grade import Grade
-from agentv.model.trial import Trial
+from agentv.authoring.code.fingerprints import fingerprint
+from agentv.authoring.source.files import without_home
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.model.run.trial import Trial
+from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
 from agentv.registry.fields import PromptCode
-from agentv.spec.files import without_home
-from agentv.spec.fingerprints import fingerprint
-from agentv.store.cassette import Cassette
-from agentv.store.recorded_grades import Grading
+
+if TYPE_CHECKING:
+    from agentv.store.cassettes.cassette import Cassette
 
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
@@ -64,7 +65,7 @@ class RecordedCode:
         judge = trial.judge_called(getattr(assertion, "judge", None)) if _asks_judge(assertion) else None
         facts = (
             (suite.name, suite.env_sha256, trial.case.id, trial.case.prompt_id, trial.target.name, trial.sample),
-            fingerprint(replace(entry, settings=DEFAULTS)),
+            fingerprint(replace(entry, settings=DEFAULTS), suite.graders),
             (judge.name, judge.fingerprint) if judge is not None else None,
             _seen(context),
         )
@@ -94,6 +95,11 @@ def _seen(context: AssertionContext) -> dict[str, Any]:
     return {**seen, "trace": {**trace, "metrics": metrics}, "answered": context.answered}
 
 
+def code_of(assertion: object) -> object | None:
+    """The assertion whose code may run for an entry; None where a cassette stands for it."""
+    return assertion.code if isinstance(assertion, _Recorded) else assertion
+
+
 class _Recorded:
     """An assertion whose grade is looked for in a cassette."""
 
@@ -104,12 +110,19 @@ class _Recorded:
         self._trial = trial
         self._code = code
 
+    @property
+    def code(self) -> object | None:
+        """The assertion itself, where it may run."""
+        return self._entry.assertion if self._code.asks else None
+
     def label(self) -> str:
         """As the assertion itself."""
         return self._entry.assertion.label()
 
     async def grade(self, context: AssertionContext) -> Grade:
         """The grade that is recorded, and costs nothing again; else the code's own, recorded unless it errored."""
+        from agentv.store.cassettes.recorded_grades import Grading  # only of a run with a cassette
+
         entry, trial, cassette = self._entry, self._trial, self._code.cassette
         grading = Grading(
             self._code.key(entry, trial, context),

@@ -1,4 +1,4 @@
-"""What a command was asked: flags over environment variables, in one frozen object (SPEC sections 2 and 12)."""
+"""Settings of a command: flags override environment variables; one frozen object (SPEC sections 2 and 12)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from agentv.errors import UsageError
-from agentv.model.suite import Case, TargetSpec, Until
-from agentv.model.values import Json
+from agentv.model.suite.suite import Case, TargetSpec, Until
+from agentv.model.values.values import Json
 
 EXECUTORS = ("local", "ray")
 """Where trials can run."""
@@ -32,16 +32,21 @@ class EvalSettings:
         sample, seed: so many of those, drawn at random; without a seed one is chosen, and recorded.
         limit: at most so many of those, of each suite.
         resume: a run's id, directory or `last`; None: a new run.
-        rerun: of that run, trials that ended so are done anew.
+        rerun: of that run, trials that ended so are done again.
         regrade: grade the answers of this run, and ask no target.
         record: the cassette to record.
         record_code: grades that code of the user's gives are recorded too, so that a replay runs none of it.
         replay, replay_mode: the cassette to take answers from; `new`: what it lacks is asked, and recorded.
         cache: use answers of earlier runs, and keep those of this one for later.
         executor: where trials run: in this process, or on the machines of a Ray cluster.
-        budget_usd, budget_tokens: what the run may spend; so much in all, where it goes on with an earlier one.
+        budget_usd, budget_tokens: what the run may spend; so much in all, where it resumes an earlier one.
         until, alpha: `decided`: samples of a case end where its pass rate is decided, wrongly with a chance of alpha.
+        against, margin: the run ends where its comparison with this run is decided; a loss up to the margin does not
+            matter.
+        cluster: a key of `metadata` or `vars`, or a template, whose equal values make cases dependent.
         fail_fast: stop after the first trial that fails or errs.
+        allow_outside: files outside the repository are read too.
+        trust_data: rows of data files may name code and read the environment.
         asks: False: nothing will be called, so that keys may be missing.
         process_env: the environment of the process.
     """
@@ -56,7 +61,10 @@ class EvalSettings:
     repeat: int | None = None
     until: Until | None = None
     alpha: float | None = None
+    against: str | None = None
+    margin: float | None = None
     threshold: float | None = None
+    cluster: str | None = None
     timeout_s: float | None = None
     max_errors: int | None = None
     budget_usd: float | None = None
@@ -82,6 +90,8 @@ class EvalSettings:
     executor: Literal["local", "ray"] = "local"
     fail_fast: bool = False
     strict: bool = False
+    allow_outside: bool = False
+    trust_data: bool = False
     asks: bool = True
     process_env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
 
@@ -133,18 +143,25 @@ def check_settings(settings: EvalSettings) -> None:
         raise UsageError(f"executor must be one of {', '.join(EXECUTORS)}, found {settings.executor!r}")
     for flag, tags in {"--tag": settings.tags, "--exclude-tag": settings.exclude_tags}.items():
         if not all(tag.strip() for tag in tags):
-            raise UsageError(f"{flag} is given an empty tag", "name a tag, or leave the flag out")
+            raise UsageError(f"{flag} is given an empty tag", "name a tag, or omit the flag")
     _check_reuse(settings)
-    if settings.seed is not None and settings.sample is None:
-        raise UsageError("a seed needs a sample", "say how many cases with --sample N")
-    if settings.seed is not None and not isinstance(settings.seed, int):
-        raise UsageError(f"seed must be a whole number, found {settings.seed!r}")
+    _check_seed(settings)
     _check_ends(settings)
+    if settings.cluster is not None and not settings.cluster.strip():
+        raise UsageError("--cluster is given an empty key", "name a key of metadata or vars, or omit the flag")
     threshold, timeout_s = settings.threshold, settings.timeout_s
     if threshold is not None and not 0 <= threshold <= 1:
         raise UsageError(f"threshold must lie between 0 and 1, found {threshold!r}")
     if timeout_s is not None and not 0 < timeout_s < math.inf:
         raise UsageError(f"timeout_s must be a number of seconds above 0, found {timeout_s!r}")
+
+
+def _check_seed(settings: EvalSettings) -> None:
+    """Refuse a seed that draws nothing."""
+    if settings.seed is not None and settings.sample is None and settings.against is None:
+        raise UsageError("--seed requires --sample", "add --sample N")
+    if settings.seed is not None and not isinstance(settings.seed, int):
+        raise UsageError(f"seed must be a whole number, found {settings.seed!r}")
 
 
 def _check_ends(settings: EvalSettings) -> None:
@@ -153,34 +170,59 @@ def _check_ends(settings: EvalSettings) -> None:
         raise UsageError(f"until must be 'decided', found {settings.until!r}")
     if settings.alpha is not None and not 0 < settings.alpha <= 0.5:
         raise UsageError(f"alpha must be a chance above 0 and up to 0.5, found {settings.alpha!r}")
+    _check_against(settings)
     if settings.budget_usd is not None and not 0 < settings.budget_usd < math.inf:
         raise UsageError(f"budget_usd must be a number of US dollars above 0, found {settings.budget_usd!r}")
+
+
+def _check_against(settings: EvalSettings) -> None:
+    """Refuse a comparison with an earlier run that cannot be made.
+
+    Raises:
+        UsageError: the run is not named, does not end when decided, or would draw cases by what they came to.
+    """
+    if settings.against is None:
+        if settings.margin is not None:
+            raise UsageError("--margin is the loss that does not matter", "give it with --against RUN --until decided")
+        return
+    if settings.margin is not None and not 0 < settings.margin < 1:
+        raise UsageError(f"margin must be a share above 0 and below 1, found {settings.margin!r}")
+    if settings.until is None:
+        hint = "add --until decided; to compare two finished runs: agentv compare BASE CANDIDATE"
+        raise UsageError("--against draws cases until the comparison is decided", hint)
+    if settings.rerun == "failed":
+        what = "--rerun=failed runs only failed cases again, and --against compares cases drawn at random"
+        raise UsageError(what, "start a new run")
+    if settings.regrade is not None or settings.limit is not None:
+        flag = "--regrade" if settings.regrade is not None else "--limit"
+        hint = "use --sample N" if settings.limit is not None else "compare the runs with agentv compare"
+        raise UsageError(f"{flag} and --against: cases are drawn at random, and answers must be new", hint)
 
 
 def _check_reuse(settings: EvalSettings) -> None:
     """Refuse ways to take up earlier answers that contradict each other."""
     for flag, file in {"--record": settings.record, "--replay": settings.replay}.items():
         if file is not None and not file.strip():
-            raise UsageError(f"{flag} is given an empty name", "name the file of a cassette, or leave the flag out")
+            raise UsageError(f"{flag} is given an empty name", "name a cassette file, or omit the flag")
     if settings.regrade is not None and settings.rerun is not None:
-        raise UsageError("--regrade asks no target, and --rerun asks anew", "use one of them")
+        raise UsageError("--regrade calls no target, and --rerun does", "use one of them")
     if settings.record is not None and settings.replay is not None:
         hint = "--replay FILE --replay-mode new adds what a cassette lacks"
-        raise UsageError("--record makes a cassette, and --replay takes one that is there", hint)
+        raise UsageError("--record and --replay conflict", hint)
     if settings.record is not None and settings.goes_on_with is not None:
         flag = "--resume" if settings.resume is not None else "--rerun"
-        hint = "record anew; where all runs are given --cache, no call is paid for twice"
-        raise UsageError(f"--record makes a cassette of a whole run, and {flag} asks a part of one", hint)
+        hint = "record again; with --cache on all runs, you pay for no call twice"
+        raise UsageError(f"--record needs a whole run, and {flag} runs a part of one", hint)
     if settings.regrade is not None and (settings.record or settings.replay):
-        raise UsageError("--regrade takes its answers from a run, so that there is no cassette to record or replay")
+        raise UsageError("--regrade uses the answers of a run, so it cannot record or replay a cassette")
     if settings.cache and (settings.regrade or settings.replay or settings.rerun):
         other = "--regrade" if settings.regrade else "--replay" if settings.replay else "--rerun"
-        raise UsageError(f"--cache and {other} say differently where answers come from", "use one of them")
+        raise UsageError(f"--cache and {other} conflict: both say where answers come from", "use one of them")
     if settings.record_code and settings.record is None and settings.replay_mode != "new":
         hint = "--record FILE, or --replay FILE --replay-mode new"
-        raise UsageError("--record-code says what a cassette holds, and none is recorded", hint)
+        raise UsageError("--record-code requires a recording", hint)
     if settings.replay_mode == "new" and settings.replay is None:
-        raise UsageError("--replay-mode says how a cassette is replayed", "name it with --replay FILE")
+        raise UsageError("--replay-mode requires --replay", "add --replay FILE")
 
 
 def outs_of(outs: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
@@ -191,9 +233,7 @@ def outs_of(outs: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
     """
     if not outs:
         return None, ()
-    from agentv.app.exports import is_export
-
-    exports = tuple(out for out in outs if is_export(out))
+    exports = tuple(out for out in outs if _is_export(out))
     directories = [out for out in outs if out not in exports]
     if len(directories) > 1:
         raise UsageError(f"two run directories: {directories[0]} and {directories[1]}")
@@ -202,15 +242,33 @@ def outs_of(outs: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
     return (directories[0] if directories else None), tuple(dict.fromkeys(exports))
 
 
+def _is_export(out: str) -> bool:
+    if not Path(out).suffix:
+        return False
+    from agentv.app.exports import is_export  # which loads what reads stored runs
+
+    return is_export(out)
+
+
+_OTHER_FORMATS = frozenset(
+    """
+    .pdf .txt .text .yaml .yml .tsv .xls .xlsx .ods .doc .docx .odt .rtf .tex .rst .adoc .log .png .svg .jpg .sarif
+    .parquet .sqlite .db .zip .gz .tgz .toml .ndjson .tap
+    """.split()  # noqa: SIM905  # a list of words is read as such
+)
+"""Suffixes of files, of which no run directory is meant."""
+
+
 def _check_suffix(directory: str) -> None:
-    """Refuse `report.htm`, of which a directory would be made."""
+    """Refuse `report.htm` and `report.pdf`, of which a directory would be made."""
     suffix = Path(directory).suffix.lower()
     if len(suffix) < len(".xml") or directory.endswith("/") or Path(directory).is_dir():  # `out.d` is no slip
         return
     from agentv.app.export_formats import EXPORTS
-    from agentv.spec.nearest import nearest
+    from agentv.authoring.source.nearest import nearest
 
     meant = nearest(suffix, EXPORTS)
-    if meant is not None:
-        hint = f"did you mean '{meant}'? To name a run directory so, end it with a '/'"
+    if meant is not None or suffix in _OTHER_FORMATS:
+        known = f"did you mean '{meant}'?" if meant is not None else f"there are {', '.join(EXPORTS)}."
+        hint = f"{known} To name a run directory so, end it with a '/'"
         raise UsageError(f"--out {directory}: there is no export with the suffix '{suffix}'", hint)

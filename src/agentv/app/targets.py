@@ -7,16 +7,16 @@ from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 
 from agentv.app.checking import Called, check_all
-from agentv.app.wiring import registries
+from agentv.app.registries import registries
+from agentv.authoring.fields.decode import shape_of
+from agentv.authoring.fields.request import LoadRequest
+from agentv.authoring.loading.inventory import Entry, Inventory, inventory
+from agentv.authoring.targets.variables import how_to_set
 from agentv.errors import Diagnostic, LoadError
-from agentv.model.configured import CheckOutcome, KeyFact, ListedProvider, ListedTarget, TargetsListing
-from agentv.model.suite import TargetSpec, Variable
+from agentv.model.suite.configured import CheckOutcome, KeyFact, ListedProvider, ListedTarget, TargetsListing
+from agentv.model.suite.suite import TargetSpec, Variable
 from agentv.registry.fields import FromEnvironment
 from agentv.registry.types import Provider
-from agentv.spec.decode import shape_of
-from agentv.spec.inventory import Entry, Inventory, inventory
-from agentv.spec.request import LoadRequest
-from agentv.spec.variables import how_to_set
 
 EXAMPLES: Mapping[str, str] = {
     "openai": "gpt-5-mini",

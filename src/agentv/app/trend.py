@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from agentv.app.results.finding import runs_in
+from agentv.app.results.place import RESULTS, place_holding
+from agentv.authoring.source.files import shown
+from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import StoreError, UsageError
-from agentv.spec.files import repository_root, shown
-from agentv.spec.nearest import did_you_mean
-from agentv.stats.proportion import pooled_interval
-from agentv.stats.series import Change, Context, Measure, Point, Trend, error_of_mean, error_of_rate
-from agentv.store.asked import Asked, read_asked
-from agentv.store.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
+from agentv.stats.intervals.proportion import interval_at
+from agentv.stats.series.series import Change, Context, Measure, Paired, Point, Trend, error_of_mean, error_of_rate
+from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
+from agentv.store.journal.run_inputs import Held, SuiteInputs, read_asked
+from agentv.store.journal.vouched import check_rows
 
 
 def trend(suite: str | None, last: int, measure: Measure) -> Trend:
@@ -33,14 +35,14 @@ def trend(suite: str | None, last: int, measure: Measure) -> Trend:
         UsageError: there is no run of the suite, or it must be named.
         StoreError: the files of a run cannot be read.
     """
-    results = results_directory(Path(repository_root(str(Path.cwd()))))
+    results = results_directory(place_holding(RESULTS))
     runs = _Runs(results)
     name = suite if suite is not None else _only_suite(runs, results)
     found = list(islice(runs.points(name, measure), last))
     if not found:
         raise _nothing(runs, name, results)
     context = Context(runs.passed_over, runs.not_new, runs.ended_early, tuple(reversed(runs.changes)))
-    return Trend.of(name, measure, list(reversed(found)), context)
+    return Trend.of(name, measure, list(reversed(found)), context, runs.paired(len(found), measure))
 
 
 class _Runs:
@@ -55,11 +57,30 @@ class _Runs:
 
     def __init__(self, results: Path) -> None:
         self._paths = runs_in(results)[::-1]
+        self._held: Held = {}
         self._begin()
 
     def _begin(self) -> None:
         self.passed_over = self.not_new = self.ended_early = 0
         self.changes: list[Change] = []
+        self._told: list[SuiteInputs] = []
+
+    def paired(self, count: int, measure: Measure) -> Paired:
+        """The cases of the newest runs that were told, each against itself.
+
+        A case that was edited, or is judged by another threshold, is another one; for its score the threshold is none.
+        """
+        by_rate = measure == "pass rate"
+        clusters: dict[Hashable, Hashable] = {}
+        runs: list[dict[Hashable, float]] = []
+        for asked in reversed(self._told[:count]):
+            values: dict[Hashable, float] = {}
+            for name, found in asked.judged.items():
+                key = name if by_rate else (*name[:-1], None)
+                values[key] = found.rate if by_rate else found.mean
+                clusters[key] = found.cluster
+            runs.append(values)
+        return Paired(runs, clusters)
 
     def suites(self) -> set[str]:
         """The names of all suites."""
@@ -73,7 +94,10 @@ class _Runs:
             group = _groups(summary).get(suite)
             if group is None:
                 continue
-            run = _Run.of(path, suite)
+            if summary.get("cut") is not None:  # the cases that ran are no random part of all
+                self.passed_over += 1
+                continue
+            run = _Run.of(path, suite, self._held)
             if run.is_not_new:
                 self.not_new += 1
             elif run.asked.ends_early and measure == "mean score":
@@ -83,8 +107,9 @@ class _Runs:
             else:
                 if newer is not None and (change := newer.change_from(run)) != Change(newer.run_id):
                     self.changes.append(change)
-                yield point
+                self._told.append(run.asked)
                 newer = run
+                yield point
 
     def _summaries(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         for path in self._paths:
@@ -109,14 +134,15 @@ class _Run:
     """
 
     run_id: str
-    asked: Asked
+    asked: SuiteInputs
     is_not_new: bool
     targets: tuple[object, ...]
 
     @classmethod
-    def of(cls, path: Path, suite: str) -> _Run:
+    def of(cls, path: Path, suite: str, held: Held) -> _Run:
         """Of a run's directory."""
-        record, asked = read_document(path / RUN), read_asked(path / INDEX).get(suite, Asked())
+        check_rows(path)
+        record, asked = read_document(path / RUN), read_asked(path / INDEX, held).get(suite, SuiteInputs())
         settings = record.get("settings")
         said = settings if isinstance(settings, Mapping) else {}
         copies = said.get("regrade") or said.get("replay") or (said.get("cache") and asked.hashes and asked.is_reused)
@@ -131,7 +157,15 @@ class _Run:
         both = then.keys() & now.keys()
         edited = sum(then[case] != now[case] for case in both)
         other = self.targets != before.targets
-        return Change(self.run_id, edited, len(now) - len(both), len(then) - len(both), other)
+        rules = tuple(_rule_changes(before.asked.rules, self.asked.rules))
+        return Change(self.run_id, edited, len(now) - len(both), len(then) - len(both), other, rules)
+
+
+def _rule_changes(before: Mapping[str, set[str]], after: Mapping[str, set[str]]) -> Iterator[str]:
+    for name, now in after.items():
+        then = before.get(name, now)
+        if then != now:
+            yield f"{name} {'/'.join(sorted(then))} → {'/'.join(sorted(now))}"
 
 
 def _targets(record: Mapping[str, Any], suite: str) -> object:
@@ -144,19 +178,28 @@ def _point(run: _Run, group: Mapping[str, Any], measure: Measure) -> Point | Non
     """None where nothing was judged."""
     try:
         cases = group["cases"]
-        passed, judged, total = cases["passed"], cases["passed"] + cases["failed"], cases["total"]
+        judged, total = cases["passed"] + cases["failed"], cases["total"]
         value = group["pass_rate" if measure == "pass rate" else "mean_score"]
-        if value is None or not judged:
+        if value is None:
             return None
         means = run.asked.means
         if measure == "mean score" and means:
             return Point(run.run_id, float(value), None, judged, total, error_of_mean(means))
-        error = error_of_rate(float(value), min(judged, len(means) or judged))
-        once = min(judged, group.get("interval_cases") or judged)
-        interval = pooled_interval(passed, judged, once) if measure == "pass rate" else None
-        return Point(run.run_id, float(value), interval, judged, total, error)
+        alone = group.get("judged") or judged
+        clusters = min(alone, len(means) or alone, group.get("interval_clusters") or alone)
+        told = group.get("pass_rate_interval", interval_at(float(value), judged) if judged else None)
+        interval = _interval(told) if measure == "pass rate" else None
+        return Point(run.run_id, float(value), interval, judged, total, error_of_rate(float(value), clusters))
     except (KeyError, TypeError, ValueError) as failure:
         raise StoreError(f"{run.run_id}: its {SUMMARY} is not one of agentv's: {failure}") from failure
+
+
+def _interval(found: Any) -> tuple[float, float] | None:
+    """The interval that the run's own report shows; None where it has none."""
+    if found is None:
+        return None
+    low, high = found
+    return float(low), float(high)
 
 
 def _only_suite(runs: _Runs, results: Path) -> str:

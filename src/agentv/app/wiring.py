@@ -1,4 +1,4 @@
-"""The composition root: the only place that joins siblings."""
+"""The composition root: beside `app/registries`, the only place that joins siblings."""
 
 from __future__ import annotations
 
@@ -6,79 +6,36 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from agentv.assertions.catalogue import registry as assertion_registry
-from agentv.engine.embeddings import KeptEmbedder, Remembering
-from agentv.engine.kept import KeptTarget, Unanswered
-from agentv.engine.services import World
-from agentv.engine.traffic import Traffic
-from agentv.foreign.threads import DaemonThreads
-from agentv.model.redaction import Redactor
-from agentv.model.repository import Checkout, RepositoryFile, Unavailable
-from agentv.model.response import Failure
-from agentv.model.suite import DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
-from agentv.model.values import JsonObject
-from agentv.ports import Embedder, Judge, Keeper, Target
-from agentv.registry.types import Checkouts, CustomTypes, Discovered
-from agentv.spec.files import nearest_in_agentv
-from agentv.spec.suite import Registries
-from agentv.targets.catalogue import registry as target_registry
+from agentv.app.changed_files import ImportedCode, SuiteFiles, directories_of_targets, unchanged
+from agentv.engine.calls.call_throttle import CallThrottle
+from agentv.engine.calls.embeddings import EmbeddingCache, KeptEmbedder
+from agentv.engine.calls.recorded_call import KeptTarget, Unanswered
+from agentv.engine.grading import Check
+from agentv.engine.services import RunContext
+from agentv.model.secrets.redaction import Redactor
+from agentv.model.suite.suite import DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
+from agentv.model.values.response import Failure
+from agentv.model.values.values import JsonObject
+from agentv.ports import AnswerLookup, Embedder, Judge, Target
+from agentv.user_code.functions.threads import DaemonThreads
 
 if TYPE_CHECKING:
     from agentv.assertions.javascript.host import JavaScriptHost
-    from agentv.engine.purse import Purse
-    from agentv.foreign.repositories import Repositories
+    from agentv.engine.calls.budget_limiter import BudgetLimiter
 
 
 class SystemClock:
     """The real time."""
 
-    def monotonic(self) -> float:
-        """Seconds from some fixed point."""
-        return time.monotonic()
+    monotonic = staticmethod(time.monotonic)
+    """Seconds from some fixed point; asked eight times a trial."""
 
     def utc(self) -> datetime:
         """The date and time now, in UTC."""
         return datetime.now(UTC)
-
-
-def registries() -> Registries:
-    """All that names in authored files can mean."""
-    return Registries(assertion_registry(), target_registry(), _custom_types(), _checkouts())
-
-
-def _custom_types() -> CustomTypes:
-    found: dict[tuple[str, str], Discovered] = {}
-
-    def discover(directory: str, root: str) -> Discovered:
-        if (directory, root) not in found:
-            found[directory, root] = _discovered(directory, root)
-        return found[directory, root]
-
-    return discover
-
-
-def _discovered(directory: str, root: str) -> Discovered:
-    folder, tried = nearest_in_agentv(directory, root, "assertions")
-    if folder is None:
-        return Discovered({}, tuple(tried))
-    from agentv.assertions.custom import discover  # only a project with assertions of its own pays for this
-
-    return discover(directory, root)
-
-
-def _checkouts() -> Checkouts:
-    kept: list[Repositories] = []
-
-    def checkout(wanted: RepositoryFile, env: Mapping[str, str]) -> Checkout | Unavailable:
-        if not kept:
-            from agentv.foreign.repositories import Repositories  # only a project that names such files pays for this
-
-            kept.append(Repositories())
-        return kept[0].checkout(wanted, env)
-
-    return checkout
 
 
 class LazyJavaScript:
@@ -111,7 +68,7 @@ class Answers:
             None: they are made.
     """
 
-    store: Keeper
+    store: AnswerLookup
     no_target: Unanswered | None = None
     no_judge: Unanswered | None = None
 
@@ -121,25 +78,27 @@ class Connections:
 
     Args:
         workers: calls that one endpoint gets at once, at most.
-        purse: what the calls may spend; None: there is no budget.
+        budget_limiter: what the calls may spend; None: there is no budget.
     """
 
-    def __init__(self, workers: int = DEFAULT_WORKERS, purse: Purse | None = None) -> None:
+    def __init__(self, workers: int = DEFAULT_WORKERS, budget_limiter: BudgetLimiter | None = None) -> None:
         self.executor = DaemonThreads()
-        self.traffic = Traffic(workers, purse=purse)
+        self.throttle = CallThrottle(workers, budget_limiter=budget_limiter)
         self._javascript: dict[int, LazyJavaScript] = {}
         self._targets: dict[int, Target] = {}
         self._judges: dict[tuple[int, int], Judge] = {}
-        self._embedders: dict[int, Remembering] = {}
+        self._embedders: dict[int, EmbeddingCache] = {}
+        self._checks: dict[int, SuiteFiles | None] = {}
         self._kept: list[object] = []  # alive, so that their ids stay their own
+        self.imported = ImportedCode()
 
     def target(self, spec: TargetSpec) -> Target:
-        """The connected target of a spec, asked through the run's traffic."""
+        """The connected target of a spec, called through the run's throttle."""
         found = self._targets.get(id(spec))
         if found is None:
             self._kept.append(spec)
-            connected = spec.settings.connect(spec, self.executor)
-            found = self._targets[id(spec)] = self.traffic.through(spec, connected)
+            connected = unchanged(spec.settings.connect(spec, self.executor), spec, self.imported, code_only=True)
+            found = self._targets[id(spec)] = self.throttle.through(spec, connected)
         return found
 
     def javascript(self, suite: Suite) -> LazyJavaScript:
@@ -160,7 +119,8 @@ class Connections:
 
             self._kept += (spec, suite)
             env = {**suite.env, **spec.env}
-            asked = KeptTarget(self.target(spec), spec, answers.store, answers.no_judge)
+            checked = unchanged(self.target(spec), spec, self.imported, code_only=False)
+            asked = KeptTarget(checked, spec, answers.store, answers.no_judge)
             found = TargetJudge(asked, spec.name, timeout_s=spec.timeout_s or JUDGE_TIMEOUT_S, env=env)
             self._judges[key] = found
         return found
@@ -177,10 +137,10 @@ class Connections:
             if not isinstance(target, Embedder):
                 raise LookupError(f"'{spec.name}' does not embed")
             kept = KeptEmbedder(target, spec, answers.store, answers.no_judge)
-            found = self._embedders[id(spec)] = Remembering(kept)
+            found = self._embedders[id(spec)] = EmbeddingCache(kept)
         return found
 
-    def world(self, answers: Answers) -> World:
+    def world(self, answers: Answers) -> RunContext:
         """What the engine reaches."""
 
         def judge(spec: TargetSpec, suite: Suite) -> Judge:
@@ -190,7 +150,25 @@ class Connections:
             return self.embedder(spec, answers)
 
         ports = (self.target, judge, self.executor, self.javascript, answers.store, SystemClock())
-        return World(*ports, traffic=self.traffic, embedder=embedder, unanswered=answers.no_target)
+        return RunContext(
+            *ports, throttle=self.throttle, embedder=embedder, unanswered=answers.no_target, check=self._check
+        )
+
+    def _check(self, suite: Suite) -> Check | None:
+        """What says whether the entries of a suite may grade still; None where no file and no program bears on them."""
+        key = id(suite)
+        if key not in self._checks:
+            self._kept.append(suite)
+            files = suite.graders
+            if files is None or not (files.digests or files.starts):
+                self._checks[key] = None
+            else:
+                self._checks[key] = SuiteFiles(files, self.imported, directories_of_targets(suite))
+        return self._checks[key]
+
+    def notes(self) -> tuple[str, ...]:
+        """What people should know of the files that graded."""
+        return tuple(dict.fromkeys(note for one in self._checks.values() if one is not None for note in one.notes()))
 
     async def close(self) -> None:
         """Let go of every connection, process and thread."""
@@ -212,4 +190,10 @@ def callable_target(function: Callable[..., Any], *, on_our_loop: bool = False) 
 
 def redactor_for(suites: tuple[Suite, ...]) -> Redactor:
     """What takes the secrets of the suites out of all that is written."""
-    return Redactor(secret for suite in suites for secret in suite.secrets)
+    return _redactor(frozenset(secret for suite in suites for secret in suite.secrets))
+
+
+@lru_cache(maxsize=4)
+def _redactor(secrets: frozenset[str]) -> Redactor:
+    """One for all that a run writes: to learn the forms of fifty secrets takes some milliseconds."""
+    return Redactor(secrets)

@@ -1,10 +1,10 @@
-"""What a check shows of an answer: short pieces, however long the answer is."""
+"""Short excerpts of an answer as evidence of a check."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from agentv.model.grade import Grade
+from agentv.model.run.grade import Grade
 
 LIMIT = 200
 """Characters of evidence, the mark of a cut included."""

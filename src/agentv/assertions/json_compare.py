@@ -1,4 +1,4 @@
-"""Whether two JSON values say the same, and where they differ."""
+"""Comparison of two JSON values, with the places where they differ."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from agentv.assertions.evidence import excerpt
-from agentv.model.values import Json
+from agentv.model.values.values import Json
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 

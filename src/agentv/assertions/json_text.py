@@ -8,12 +8,27 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from json import JSONDecodeError, JSONDecoder
 
-from agentv.model.values import Json
+from agentv.model.values.json_memory import MOST_MEMORY, needs_more, takes_too_much
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import Json
 
 Span = tuple[int, int]
 
 DEEPEST = 1000
 """Objects and arrays inside each other that a search follows; Python's own reader stops about there."""
+
+STEPS = 500_000
+"""Values that a search may pass over, and tokens of JSON that is broken that it may read: a second or two."""
+
+_TRIES = 20
+"""Objects and arrays that a search first gives to Python's reader, which is quicker, even where others are broken."""
+
+
+_TOO_MUCH = f"values that take more than {MOST_MEMORY // 1_000_000} MB of memory"
+
+
+class UnsearchableError(Exception):
+    """A text holds more brackets or values than are read, so nobody can tell what is in it; the message says what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +50,14 @@ def _finite(digits: str) -> float:
 
 
 _DECODER = JSONDecoder(parse_constant=_refused, parse_float=_finite)
-_OPENING = re.compile(r"[\[{]")
+_OPENING = lazy_pattern(r"""\[(?=[ \t\n\r]*+[]\[{"0-9tfn-])|\{(?=[ \t\n\r]*+["}])""")
+"""A bracket that may begin JSON, by what follows it."""
+
+_NESTED = lazy_pattern(
+    rf"""(?: \[[ \t\n\r]*+ | \{{[ \t\n\r]*+ "[^"\\\x00-\x1f\[\]{{}}]*+" [ \t\n\r]*+:[ \t\n\r]*+ ){{{DEEPEST}}}""",
+    re.VERBOSE,
+)
+"""As many brackets one inside the other as are followed, none of them in a text."""
 
 
 def parse(text: str) -> Json | NotJson:
@@ -43,7 +65,12 @@ def parse(text: str) -> Json | NotJson:
 
     NaN, Infinity, numbers that do not fit and nesting that no reader follows are refused, as RFC 8259 (section 9)
     lets a reader do.
+
+    Raises:
+        UnsearchableError: the values take too much memory.
     """
+    if takes_too_much(text):
+        raise UnsearchableError(_TOO_MUCH)
     try:
         value: Json = _DECODER.decode(text)
     except JSONDecodeError as error:
@@ -59,9 +86,18 @@ def containers(text: str) -> Iterator[Json]:
     """Every outermost JSON object and array in a text, wherever it stands: in prose, in a fenced block, alone.
 
     The time is linear in the length of the text, whatever it holds.
+
+    Raises:
+        UnsearchableError: before the first value or behind one; what was yielded till then is right.
     """
-    at = 0
+    at = passed = 0
+    wide = needs_more(text.replace('"', ""))  # as if nothing stood in strings: most texts are small even so
     while (opening := _OPENING.search(text, at)) is not None:
+        passed += 1
+        if passed > STEPS:
+            raise UnsearchableError(f"more than {STEPS:,} objects and arrays")
+        if wide and (passed > _TRIES or needs_more(text[opening.start() :])):
+            raise UnsearchableError(_TOO_MUCH)
         try:
             value, at = _DECODER.raw_decode(text, opening.start())
         except (ValueError, RecursionError):
@@ -81,6 +117,9 @@ def json_in(text: str, like: Json = None) -> Json | NotJson:
     Args:
         text: the answer.
         like: an object or an array where only one of that kind will do; None: either.
+
+    Raises:
+        UnsearchableError: as `parse` and `containers`.
     """
     whole = parse(text)
     if not isinstance(whole, NotJson):
@@ -91,7 +130,7 @@ def json_in(text: str, like: Json = None) -> Json | NotJson:
     return whole
 
 
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"""[ \t\n\r]*+(?:
           (?P<string>"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+")
         | (?P<scalar>true|false|null|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)
@@ -129,31 +168,70 @@ def _spans(text: str, at: int) -> Iterator[Span]:
     string. That is what keeps `[[[[…` linear.
     """
     seen = bytearray(len(text))
+    left, tries = STEPS, _TRIES
     while (opening := _OPENING.search(text, at)) is not None:
-        start = at = opening.start()
-        if not seen[start]:
-            for span in _closed_from(text, start, seen):
-                yield span
-                seen[span[0] : span[1]] = b"\x01" * (span[1] - span[0])
-        at += 1
+        start = opening.start()
+        at = start + 1
+        if seen[start]:
+            continue
+        if tries:
+            whole = _read_from(text, start)
+            if whole is not None:
+                yield start, whole
+                at = whole
+                continue
+            tries -= 1
+        if (behind := _too_deep(text, start)) > start:
+            at = behind
+            continue
+        closed, read = _closed_from(text, start, seen, left)
+        left -= read
+        if left < 0:
+            raise UnsearchableError(f"more than {STEPS:,} brackets and values of JSON that is broken")
+        for span in closed:
+            yield span
+            seen[span[0] : span[1]] = b"\x01" * (span[1] - span[0])
 
 
-def _closed_from(text: str, start: int, seen: bytearray) -> list[Span]:
-    """The outermost spans that close properly when reading from a bracket on, until it closes or JSON ends."""
+def _read_from(text: str, start: int) -> int | None:
+    """Where the value that begins with a bracket ends; None where it is none."""
+    try:
+        return _DECODER.raw_decode(text, start)[1]
+    except (ValueError, RecursionError):
+        return None
+
+
+def _too_deep(text: str, start: int) -> int:
+    """The first of nested brackets that does not hold more of them than are followed; `start` itself where it is that.
+
+    What stands before it is open beyond that depth, so that no reading which begins there closes.
+    """
+    run = _NESTED.match(text, start)
+    while run is not None and (beyond := _NESTED.match(text, run.end())) is not None:
+        start, run = run.end(), beyond
+    return start
+
+
+def _closed_from(text: str, start: int, seen: bytearray, most: int) -> tuple[list[Span], int]:
+    """The outermost spans that close properly when reading from a bracket on, until it closes or JSON ends.
+
+    And how many tokens were read; more than `most` where that is why the reading ended.
+    """
     open_at: list[int] = []
     closed: list[Span] = []
-    state, at = "value", start
-    while (token := _TOKEN.match(text, at)) is not None:
+    state, at, read = "value", start, 1
+    while read <= most and (token := _TOKEN.match(text, at)) is not None:
         at = token.end()
+        read += 1
         kind = token.lastgroup if token.lastgroup != "mark" else text[at - 1]
         following = _NEXT.get((state, kind or ""))
         if following is None:
             break
         if kind in ("[", "{"):
+            if len(open_at) == DEEPEST:
+                break  # and what begins here is read from here
             open_at.append(at - 1)
             seen[at - 1] = 1
-            if len(open_at) > DEEPEST:
-                break
         elif kind in ("]", "}"):
             if text[open_at[-1]] != _CLOSES[kind]:
                 break
@@ -163,7 +241,7 @@ def _closed_from(text: str, start: int, seen: bytearray) -> list[Span]:
         elif following == "next":
             following = "value" if text[open_at[-1]] == "[" else "key"
         state = following
-    return closed
+    return closed, read
 
 
 def _close(start: int, end: int, closed: list[Span]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from agentv.model.values.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     from regex import Match, Pattern
@@ -60,10 +61,10 @@ def search(pattern: Pattern[str], text: str, timeout_s: float = TIMEOUT_S) -> Ma
 _PROBES = ("", "x", "7", "\n", "Ab c.", "\u00e4 \u4e16")
 """Texts with nothing in common: a pattern that is found in all of them is found in any."""
 
-_REPEATED_GROUP = re.compile(r"\)(?:[*+]|\{\d*,)")
+_REPEATED_GROUP = lazy_pattern(r"\)(?:[*+]|\{\d*,)")
 """A group that may repeat: without one there is nothing that could grow exponentially."""
 
-_LETTER = re.compile(r"(?<!\\)[A-Za-z0-9 _.,:;=-]")
+_LETTER = lazy_pattern(r"(?<!\\)[A-Za-z0-9 _.,:;=-]")
 _STRETCH = 40
 _PROBE_S = 0.05
 _LETTERS = 6

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from agentv.model.context import AssertionContext
-from agentv.model.grade import Check, Grade
-from agentv.model.spending import spent_on
-from agentv.model.trial import Score
-from agentv.model.values import Json
-from agentv.model.verdict import ZERO_HINT, combined, counts, excludes_nothing, passes_gate
-from agentv.registry.fields import DeclaredAssertion, Doc, Entries, Fault, Fraction, Older
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Check, Grade
+from agentv.model.run.spending import spent_on
+from agentv.model.run.trial import Score
+from agentv.model.run.verdict import ZERO_HINT, combined, counts, excludes_nothing, passes_gate
+from agentv.model.values.values import Json
+from agentv.registry.fields import Alias, DeclaredAssertion, Doc, Entries, Fraction, Issue
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class AssertSet(DeclaredAssertion):
     """Several assertions that count as one: their weighted mean against a threshold."""
 
     assert_: Annotated[
-        Entries, Older(("assertions", "evaluators")), Doc("the assertions of the set; sets nest to any depth")
+        Entries, Alias(("assertions", "evaluators")), Doc("the assertions of the set; sets nest to any depth")
     ]
     threshold: Annotated[Fraction | None, Doc("pass mark of the set; without it the case's")] = None
 
@@ -32,16 +32,16 @@ class AssertSet(DeclaredAssertion):
         """How many assertions it holds."""
         return f"{len(self.assert_)} assertion{'s' if len(self.assert_) != 1 else ''}"
 
-    def faults(self) -> Iterable[Fault]:
+    def faults(self) -> Iterable[Issue]:
         """A set that checks nothing."""
         if not self.assert_:
-            yield Fault(("assert_",), "the set is empty, so it checks nothing", "missing-value")
+            yield Issue(("assert_",), "the set is empty, so it checks nothing", "missing-value")
         elif not any(entry.settings.weight or entry.settings.required is not False for entry in self.assert_):
             message = "every assertion of the set has weight 0 and none is required, so it checks nothing"
-            yield Fault(("assert_",), message)
+            yield Issue(("assert_",), message)
         if excludes_nothing(self.threshold, self.assert_):
             message = "with a threshold of 0 every answer passes this set"
-            yield Fault(("threshold",), message, "zero-threshold", ZERO_HINT, warning=True)
+            yield Issue(("threshold",), message, "zero-threshold", ZERO_HINT, warning=True)
 
     async def grade(self, context: AssertionContext) -> Grade:
         """Grade the set's assertions and combine them as a case's are. An errored one errs the set."""

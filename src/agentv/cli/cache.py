@@ -8,22 +8,22 @@ from pathlib import Path
 import click
 
 from agentv.errors import ExitStatus
-from agentv.reports.paths import shown_from
-from agentv.reports.text import one_line
-from agentv.reports.totals import plural
+from agentv.reports.run.totals import plural
+from agentv.reports.text.escaping import one_line
+from agentv.reports.text.paths import shown_from
 
 _MEGABYTE = 1_000_000
 
 
 @click.group("cache", epilog="Example: agentv cache clear --older-than 30")
 def command() -> None:
-    """The answers that `agentv eval --cache` keeps for later runs."""
+    """Manage the answers that `agentv eval --cache` stores for later runs."""
 
 
 @command.command("stats", epilog="Example: agentv cache stats --json")
-@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def show(*, as_json: bool) -> int:
-    """Say how many answers there are, of whom, and since when."""
+    """Show how many answers are stored, per target, and since when."""
     from agentv.app.cache import stats
 
     path, found = stats()
@@ -39,20 +39,20 @@ def show(*, as_json: bool) -> int:
         click.echo(json.dumps({**row, "first": found.first if found else None, "last": found.last if found else None}))
         return ExitStatus.PASSED
     if not found or not answers:
-        click.echo("no answers are kept; agentv eval --cache keeps them")
+        click.echo("no stored answers; `agentv eval --cache` stores them")
         return ExitStatus.PASSED
     click.echo(f"{where}: {plural(sum(answers.values()), 'answer')}, {found.size / _MEGABYTE:.1f} MB")
     for name, count in answers.items():
         click.echo(f"  {count:>9,}  {one_line(name)}")
-    click.echo(f"the first of {found.first}, the last of {found.last}")
+    click.echo(f"oldest: {found.first}, newest: {found.last}")
     return ExitStatus.PASSED
 
 
 @command.command("clear", epilog="Example: agentv cache clear --older-than 30")
-@click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Only answers that are older.")
+@click.option("--older-than", type=click.FloatRange(0), metavar="DAYS", help="Delete only answers older than this.")
 def forget(older_than: float | None) -> int:
-    """Forget the answers."""
+    """Delete stored answers."""
     from agentv.app.cache import clear
 
-    click.echo(f"forgot {plural(clear(older_than), 'answer')}")
+    click.echo(f"deleted {plural(clear(older_than), 'answer')}")
     return ExitStatus.PASSED

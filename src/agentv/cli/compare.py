@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from agentv.errors import ExitStatus
+from agentv.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
-    from agentv.model.comparison import Comparison, Matrix
+    from agentv.model.run.comparison import Comparison, Matrix, Requirement
+
+_AT_ONCE = 1000
+"""Pieces of a text."""
 
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
@@ -20,70 +24,99 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.argument("runs", nargs=-1, required=True, metavar="BASE CANDIDATE [MORE]...")
 @click.option(
     "--margin",
-    type=click.FloatRange(0, 1),
-    default=0.0,
+    type=_SHARE,
     metavar="X",
-    help="A difference of the mean score that does not matter (0).",
+    help="Largest difference that does not matter. With it, 'equivalent' and 'non-inferior' can be shown.",
 )
 @click.option(
     "--alpha",
     type=_SHARE,
     default=0.05,
     metavar="X",
-    help="How often a difference may be claimed where there is none (0.05).",
+    help="False-positive rate, shared by all tests that are made together (0.05).",
+)
+@click.option(
+    "--errored",
+    type=click.Choice(("bounds", "fail", "drop")),
+    default="bounds",
+    help=(
+        "How errored samples count. bounds: a verdict must hold whether they would have failed or passed. fail: as"
+        " failed. drop: leave out their cases (bounds)."
+    ),
+)
+@click.option(
+    "--require",
+    type=click.Choice(("better", "non-inferior", "not-worse")),
+    default="not-worse",
+    help="Exit with 1 unless the candidate is shown to be better, or non-inferior, or is not shown to be worse"
+    " (not-worse).",
 )
 @click.option(
     "--fail-on",
     type=click.Choice(("regression", "any")),
     default="regression",
-    help="Exit with 1 where it is shown to be worse (regression), or also where a case passed and now does not (any).",
+    help="With 'any', also exit with 1 if any case passed in the base and does not pass now.",
 )
-@click.option("--by", type=click.Choice(("suite", "tag")), help="Compare each suite, or the cases of each tag, too.")
-@click.option("--cluster", metavar="KEY", help="Cases with one value of this metadata hang together, and count as one.")
+@click.option("--by", type=click.Choice(("suite", "tag")), help="Also compare each suite, or the cases of each tag.")
+@click.option("--cluster", metavar="KEY", help="Metadata key whose equal values make cases dependent.")
 @click.option(
     "--target",
     "targets",
     multiple=True,
     metavar="NAME",
-    help="Only this target: once for all runs, or once for each of them.",
+    help="Compare only this target: once for all runs, or once for each run in order.",
 )
-@click.option("--edited", is_flag=True, help="Compare cases that were edited between the runs, too.")
-@click.option("--partial", is_flag=True, help="Take runs that are still being written.")
-@click.option(
-    "--limit", type=click.IntRange(0), default=20, metavar="N", help="How many of the cases that moved are shown (20)."
-)
-@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
-def command(*, runs: tuple[str, ...], as_json: bool, fail_on: Literal["regression", "any"], **chosen: Any) -> int:
-    """Say whether the candidate is better than the base, worse, or whether that cannot be told.
+@click.option("--edited", is_flag=True, help="Include cases that were edited between the runs.")
+@click.option("--partial", is_flag=True, help="Include unfinished runs.")
+@click.option("--limit", type=click.IntRange(0), default=20, metavar="N", help="Moved cases to show (20).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
+def command(
+    *,
+    runs: tuple[str, ...],
+    as_json: bool,
+    fail_on: Literal["regression", "any"],
+    require: Requirement,
+    margin: float | None,
+    **chosen: Any,
+) -> int:
+    """Compare a candidate run with a base run: better, worse, equivalent, non-inferior, or cannot tell.
 
-    A run is an id, a directory, or 'last'. Cases are matched by suite and id; those of only one of the runs, those that
-    were edited in between and those that errored are listed, and in no number. Of more than two runs each is compared
-    with each.
+    A run is an id, a directory, or 'last'. Cases are matched by suite and id. Cases that only one run holds and cases
+    that were edited in between are listed but not counted. More than two runs are compared each with each.
 
-    Exit status: 0 nothing is shown to be worse, 1 a candidate is worse than the base, 2 the runs cannot be compared,
-    3 no case that both hold was judged in both.
+    Exit status: 0 the requirement holds, which by default also means 'cannot tell'; 1 it does not; 2 the runs cannot be
+    compared; 3 no case was judged in both runs.
     """
-    from agentv.app.compare.comparing import Asked, compare
-    from agentv.model.comparison import Question
-    from agentv.reports.comparison_json import comparison_json
+    if require == "non-inferior" and margin is None:
+        raise UsageError("--require non-inferior needs a margin", "for example: --margin 0.02")
+    from agentv.app.compare.comparing import CompareRequest, compare
+    from agentv.model.run.comparison import Question
+    from agentv.reports.commands.comparison_json import comparison_json
 
-    asked = Asked(runs, chosen.pop("targets"), chosen.pop("partial"))
-    found = compare(asked, Question(**chosen))
+    asked = CompareRequest(runs, chosen.pop("targets"), chosen.pop("partial"))
+    found = compare(asked, Question(margin=margin or 0.0, **chosen))
     if as_json:
-        click.echo(comparison_json(found, here=str(Path.cwd())))
+        _echo(comparison_json(found, here=str(Path.cwd())))
     else:
         _print(found)
     _warn(found)
     if fail_on == "any":
         _name_lost(found.against_base)
-    return _status(found.against_base, fail_on)
+    return _status(found.against_base, fail_on, require)
+
+
+def _echo(pieces: Iterator[str]) -> None:
+    """Print a text that comes in pieces, many of them at once."""
+    while some := "".join(islice(pieces, _AT_ONCE)):
+        click.echo(some, nl=False)
+    click.echo()
 
 
 def _print(found: Comparison | Matrix) -> None:
     from agentv.cli.prompt.looks import width_and_color
-    from agentv.model.comparison import Matrix
-    from agentv.reports.comparison import render_comparison
-    from agentv.reports.comparison_matrix import render_matrix
+    from agentv.model.run.comparison import Matrix
+    from agentv.reports.commands.comparison import render_comparison
+    from agentv.reports.commands.comparison_matrix import render_matrix
 
     _, color = width_and_color()
     shown = render_matrix(found) if isinstance(found, Matrix) else render_comparison(found, color=color)
@@ -91,7 +124,7 @@ def _print(found: Comparison | Matrix) -> None:
 
 
 def _warn(found: Comparison | Matrix) -> None:
-    from agentv.reports.comparison import warnings
+    from agentv.reports.commands.comparison import warnings
 
     for one in found.against_base:
         for warning in warnings(one):
@@ -99,14 +132,16 @@ def _warn(found: Comparison | Matrix) -> None:
 
 
 def _name_lost(against: Sequence[Comparison]) -> None:
-    from agentv.reports.comparison import lost_line
+    from agentv.reports.commands.comparison import lost_line
 
     for one in against:
         if one.lost:
             click.echo(f"fails: {lost_line(one)}", err=True)
 
 
-def _status(against: Sequence[Comparison], fail_on: Literal["regression", "any"]) -> int:
+def _status(against: Sequence[Comparison], fail_on: Literal["regression", "any"], require: Requirement) -> int:
     if any(one.shown_worse or (fail_on == "any" and one.lost) for one in against):
+        return ExitStatus.FAILED
+    if not all(one.meets(require) for one in against if one.whole is not None):
         return ExitStatus.FAILED
     return ExitStatus.ERRORED if any(one.whole is None for one in against) else ExitStatus.PASSED

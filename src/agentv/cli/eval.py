@@ -9,9 +9,9 @@ import click
 
 from agentv.app.settings import EXECUTORS, EvalSettings, outs_of
 from agentv.cli.formats import chosen_format, format_options
-from agentv.cli.progress import follow
+from agentv.cli.progress import Looks, follow
 from agentv.errors import UsageError
-from agentv.model.values import Json
+from agentv.model.values.values import Json
 
 
 class Finite(click.FloatRange):
@@ -25,67 +25,116 @@ class Finite(click.FloatRange):
         """
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
-            self.fail(f"{value} is no finite number", param, ctx)
+            self.fail(f"{value} is not a finite number", param, ctx)
         return number
 
 
 @click.command("eval", epilog="Example: agentv eval evals/ --target 'cli:./my-agent {PROMPT}' --workers 20")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("-t", "--target", "targets", multiple=True, metavar="TARGET", help="Whom to ask.")
-@click.option("--judge", metavar="TARGET", help="Who grades rubrics.")
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("-t", "--target", "targets", multiple=True, metavar="TARGET", help="Target to evaluate.")
+@click.option("--judge", metavar="TARGET", help="Model that grades rubrics.")
 @click.option(
     "-o",
     "--out",
     "outs",
     multiple=True,
     metavar="DIR|FILE",
-    help="Where the results go; a FILE .jsonl, .json, .csv, .xml (JUnit), .html or .md gets them in that format too.",
+    help="Results directory, or a report FILE: .jsonl, .json, .csv, .xml (JUnit), .html or .md. Repeatable.",
 )
-@click.option("--filter", metavar="GLOB", help="Only cases whose id matches.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag.")
-@click.option("--exclude-tag", "exclude_tags", multiple=True, metavar="TAG", help="No case with this tag.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="At most N cases of each suite.")
-@click.option("--sample", type=click.IntRange(1), metavar="N", help="N cases of all, drawn at random.")
-@click.option("--seed", type=int, metavar="S", help="Draw the same sample as another run with this seed.")
-@click.option("--var", "variables", multiple=True, metavar="K=V", help="A variable that wins over every case's.")
-@click.option("--env-file", type=click.Path(exists=True, dir_okay=False), help="Read this .env instead of those above.")
-@click.option("-j", "--workers", type=click.IntRange(1), metavar="N", help="Trials that run at once.")
-@click.option("--repeat", type=click.IntRange(1), metavar="N", help="Samples of each case.")
-@click.option("--until", type=click.Choice(("decided",)), help="Sample a case only until its pass rate is decided.")
-@click.option("--alpha", type=Finite(0, 0.5, min_open=True), metavar="X", help="How often that may be wrong; 0.05.")
-@click.option("--threshold", type=Finite(0, 1), metavar="X", help="Pass mark of every case.")
-@click.option("--timeout", "timeout_s", type=Finite(0, min_open=True), metavar="S", help="For one attempt.")
-@click.option("--max-errors", type=click.IntRange(1), metavar="N", help="Stop after N errored trials.")
-@click.option("--budget-usd", type=Finite(0, min_open=True), metavar="USD", help="Spend no more than this.")
-@click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="Use no more tokens than this.")
-@click.option("--fail-fast", is_flag=True, help="Stop after the first trial that fails or errs.")
-@click.option("--resume", is_flag=False, flag_value="last", metavar="RUN", help="Go on with a run.")
-@click.option("--rerun", type=click.Choice(("failed", "errored")), help="Do these trials of the run anew.")
+@click.option("--filter", metavar="GLOB", help="Run only cases whose id matches.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Run only cases with this tag. Repeatable.")
 @click.option(
-    "--regrade", is_flag=False, flag_value="last", metavar="RUN", help="Grade the answers of a run; no target is asked."
+    "--exclude-tag", "exclude_tags", multiple=True, metavar="TAG", help="Skip cases with this tag. Repeatable."
 )
-@click.option("--cache/--no-cache", default=None, help="Use answers of earlier runs, and keep these for later.")
-@click.option("--record", metavar="FILE", help="Keep what targets, judges and embedders say in a cassette.")
-@click.option("--record-code", is_flag=True, help="Keep what scripts and other code of yours say there too.")
-@click.option("--replay", metavar="FILE", help="Take it from a cassette: nobody is asked.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Run at most N cases of each suite.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Run N cases, drawn at random from all suites.")
+@click.option("--seed", type=int, metavar="S", help="Random seed for --sample.")
+@click.option(
+    "--var",
+    "variables",
+    multiple=True,
+    metavar="K=V",
+    help="Set a variable; overrides the value in every case. Repeatable.",
+)
+@click.option(
+    "--env-file",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Read this file instead of the project's .env files.",
+)
+@click.option("-j", "--workers", type=click.IntRange(1), metavar="N", help="Number of trials to run concurrently.")
+@click.option("--repeat", type=click.IntRange(1), metavar="N", help="Number of samples for each case.")
+@click.option(
+    "--until",
+    type=click.Choice(("decided",)),
+    help="Stop sampling each case, or with --against drawing cases, once the outcome is decided.",
+)
+@click.option(
+    "--alpha", type=Finite(0, 0.5, min_open=True), metavar="X", help="Error rate for --until decided (default 0.05)."
+)
+@click.option(
+    "--against", metavar="RUN", help="Draw cases until the comparison with RUN is decided. Requires --until decided."
+)
+@click.option(
+    "--margin",
+    type=Finite(0, 1, min_open=True, max_open=True),
+    metavar="D",
+    help="Largest loss of the pass rate that --against ignores.",
+)
+@click.option("--threshold", type=Finite(0, 1), metavar="X", help="Minimum score for every case to pass.")
+@click.option("--cluster", metavar="KEY", help="Metadata key or variable; cases with the same value form a cluster.")
+@click.option(
+    "--timeout", "timeout_s", type=Finite(0, min_open=True), metavar="S", help="Time limit for one attempt, in seconds."
+)
+@click.option("--max-errors", type=click.IntRange(1), metavar="N", help="Stop after N errored trials.")
+@click.option("--budget-usd", type=Finite(0, min_open=True), metavar="USD", help="Stop before spending more than this.")
+@click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="Stop before using more tokens than this.")
+@click.option("--fail-fast", is_flag=True, help="Stop after the first failed or errored trial.")
+@click.option("--resume", is_flag=False, flag_value="last", metavar="RUN", help="Resume a run (default: the last).")
+@click.option(
+    "--rerun", type=click.Choice(("failed", "errored")), help="Run the failed or errored trials of the run again."
+)
+@click.option(
+    "--regrade",
+    is_flag=False,
+    flag_value="last",
+    metavar="RUN",
+    help="Grade the stored answers of a run again without calling its targets.",
+)
+@click.option("--cache/--no-cache", default=None, help="Reuse answers of earlier runs, and store new ones.")
+@click.option("--record", metavar="FILE", help="Record answers of targets, judges and embedders to a cassette.")
+@click.option("--record-code", is_flag=True, help="Also record grades of scripts, webhooks and custom assertions.")
+@click.option("--replay", metavar="FILE", help="Replay answers from a cassette; make no calls.")
 @click.option(
     "--replay-mode",
     type=click.Choice(("strict", "new")),
     default="strict",
-    help="What the cassette lacks: an error, or asked and added to it.",
+    help="If the cassette lacks an answer: fail (strict), or call and record it (new).",
 )
-@click.option("--executor", type=click.Choice(EXECUTORS), default="local", help="Run trials here, or on a Ray cluster.")
-@click.option("--list", "lists", is_flag=True, help="Only show what would run; nothing is called.")
-@format_options("The results as one JSON object on stdout; the same as --format json.")
-@click.option("-q", "--quiet", is_flag=True, help="Only the totals, and exams that did not go well.")
-@click.option("--no-progress", is_flag=True, help="No live progress.")
-@click.option("--strict", is_flag=True, help="Warnings of the files fail.")
+@click.option(
+    "--executor", type=click.Choice(EXECUTORS), default="local", help="Run trials on this machine or on a Ray cluster."
+)
+@click.option("--allow-outside", is_flag=True, help="Allow files outside the repository.")
+@click.option(
+    "--trust-data", is_flag=True, help="Allow rows of data files to run code and to read environment variables."
+)
+@click.option("--list", "lists", is_flag=True, help="List the trials without running them.")
+@format_options("Print the results to stdout as one JSON object. Same as --format json.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only totals and exams that did not pass.")
+@click.option("-v", "--verbose", is_flag=True, help="Print every trial as it finishes.")
+@click.option("--no-progress", is_flag=True, help="Do not show progress.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 def command(paths: tuple[str, ...], **options: Any) -> int:
-    """Run the cases of eval files and judge the answers.
+    """Run the cases of eval files and grade the answers.
 
-    Exit status: 0 every case passed, 1 some failed, 2 something is wrong and nothing ran, 3 some errored or were not
-    run, 130 interrupted.
+    Without a PATH, runs the files that match `eval_patterns` in .agentv/config.yaml, or else those in evals/.
+
+    Exit status: 0 all cases passed; 1 a case failed; 2 a file or the command is wrong and nothing ran; 3 a trial
+    errored or did not run; 130 interrupted.
     """
+    if not paths:
+        from agentv.cli.printing import paths_of_project
+
+        paths = paths_of_project(allow_outside=bool(options["allow_outside"]))
     return run(paths, options)
 
 
@@ -98,7 +147,8 @@ def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = Fal
         promotes: say of every exam whether its prompt may be promoted now.
     """
     form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))
-    looks = {"form": form, **{name: options.pop(name) for name in ("quiet", "no_progress")}}
+    shown = {name: options.pop(name) for name in ("quiet", "verbose", "no_progress")}
+    looks = Looks(form, promotes=promotes, **shown)
     out, exports = outs_of(options.pop("outs"))
     variables = dict(_variable(text) for text in options.pop("variables", ()))
     lists = options.pop("lists")
@@ -107,9 +157,9 @@ def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = Fal
         from agentv.cli.listing import show_listing
 
         if form not in ("text", "json"):
-            raise UsageError(f"--list is told as text or json, not as {form}")
-        return show_listing(settings, as_json=form == "json", quiet=looks["quiet"])
-    return follow(settings, **looks, promotes=promotes)
+            raise UsageError(f"--list prints text or json, not {form}")
+        return show_listing(settings, as_json=form == "json", quiet=looks.quiet)
+    return follow(settings, looks)
 
 
 def _variable(text: str) -> tuple[str, Json]:

@@ -1,4 +1,4 @@
-"""What a run says of the exams in it: the verdicts, where they are on record, and what they open."""
+"""Exam results at the end of a run: verdicts, where they are recorded, and the promotions they allow."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agentv.app.sitting import Sat
-from agentv.model.library import ExamReport
-from agentv.model.values import Json
-from agentv.reports.sittings import exam_json, exam_lines, painted
+from agentv.app.running.exam_attempt import Sat
+from agentv.model.suite.library import ExamReport
+from agentv.model.values.values import Json
+from agentv.reports.run.exam_attempts import exam_json, exam_lines, painted
 
 if TYPE_CHECKING:
-    from agentv.reports.triggering import Confusion
+    from agentv.reports.run.triggering import Confusion
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class Exams:
 
     def as_json(self) -> list[Json]:
         """An object for each, for programs."""
-        from agentv.reports.triggering import triggering_json
+        from agentv.reports.run.triggering import triggering_json
 
         told = ((report, confusion_of(sat)) for sat, report in self.found)
         return [exam_json(report, None if one is None else triggering_json(one), self.here) for report, one in told]
 
     def _lines(self) -> Iterator[str]:
-        from agentv.reports.triggering import triggering_lines
+        from agentv.reports.run.triggering import triggering_lines
 
         for sat, report in self.found:
             confusion = confusion_of(sat)
@@ -45,7 +45,7 @@ def confusion_of(sat: Sat) -> Confusion | None:
     """How the queries of an exam came out; None where it has none."""
     if not sat.exam.queries:
         return None
-    from agentv.app.triggering import confusion
+    from agentv.app.running.triggering import confusion
 
     return confusion(sat.suite, sat.verdicts)
 

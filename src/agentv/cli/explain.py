@@ -9,14 +9,14 @@ from agentv.errors import ExitStatus
 
 @click.command("explain", epilog="Example: agentv explain unknown-assertion")
 @click.argument("code", required=False)
-@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def command(code: str | None, *, as_json: bool) -> int:
-    """Say what a code means, with an example and the fix; without a code, list them all.
+    """Explain a code, with an example and the fix. Without a CODE, list all codes.
 
-    Exit status 2 if there is no such code.
+    Exit status: 2 if there is no such code.
     """
-    from agentv.app.explain import GROUPS, explanation
-    from agentv.reports.explanations import codes_json, explanation_json, render_codes, render_explanation
+    from agentv.app.authored.explain import GROUPS, explanation
+    from agentv.reports.diagnostics.explanations import codes_json, explanation_json, render_codes, render_explanation
 
     if code is None:
         click.echo(codes_json(GROUPS) if as_json else render_codes(GROUPS))

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
+from agentv.cli.actions_log import print_commands
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import Diagnostic, ExitStatus, UsageError
 
 if TYPE_CHECKING:
-    from agentv.app.evaluate import Outcome
-    from agentv.reports.view import RunView
+    from agentv.app.running.outcome import Outcome
+    from agentv.reports.run.view import RunView
 
 Format = Literal["text", "json", "github", "sarif"]
 FORMATS = ("text", "json", "github", "sarif")
@@ -28,7 +29,7 @@ def format_options(json_help: str) -> Callable[[_Command], _Command]:
     """The options `--format` and `--json` of a command."""
 
     def add(command: _Command) -> _Command:
-        meaning = "How what was found is told: for people, or on stdout for programs, GitHub Actions, code scanners."
+        meaning = "Output format. All formats but text go to stdout."
         chosen = click.option("--format", "format_name", type=click.Choice(FORMATS), help=meaning)
         return chosen(click.option("--json", "as_json", is_flag=True, help=json_help)(command))
 
@@ -42,7 +43,7 @@ def chosen_format(format_name: Format | None, *, as_json: bool) -> Format:
         UsageError: they ask for different things.
     """
     if as_json and format_name not in (None, "json"):
-        raise UsageError(f"--json and --format {format_name} ask for two formats; give one of them")
+        raise UsageError(f"--json and --format {format_name} conflict; use one of them")
     return "json" if as_json else format_name or "text"
 
 
@@ -51,37 +52,37 @@ def print_as(found: Sequence[Diagnostic], form: Format) -> None:
     if form == "text":
         print_diagnostics(found)
     elif form == "json":
-        from agentv.reports.diagnostics import diagnostics_json
+        from agentv.reports.diagnostics.diagnostics import diagnostics_json
 
         click.echo(diagnostics_json(found))
     elif form == "sarif":
         click.echo(_sarif(found))
     elif found:
-        from agentv.reports.github import render_github
+        from agentv.reports.export.github import render_github
 
-        click.echo(render_github(found, root=_root()))
+        print_commands(render_github(found, root=_root()))
 
 
 def print_run_as(form: Format, warnings: Sequence[Diagnostic], view: RunView, outcome: Outcome) -> None:
     """Write what is wrong with a run to stdout: the warnings of its files, and the trials that did not pass."""
-    from agentv.reports.annotations import omitted, run_diagnostics
+    from agentv.reports.run.annotations import omitted, run_diagnostics
 
     print_as([*warnings, *run_diagnostics(view)], form)
     if form == "github":
-        from agentv.reports.github import summary_command
-        from agentv.reports.paths import shown_from
-        from agentv.reports.totals import outcomes, plural
+        from agentv.reports.export.github import summary_command
+        from agentv.reports.run.totals import outcomes, plural
+        from agentv.reports.text.paths import shown_from
 
         cases, left = outcome.summary.cases, omitted(view)
         results = shown_from(str(outcome.directory), _root())
         more = f"; {plural(left, 'more trial')} that did not pass, in {results}" if left else ""
         text = f"{plural(cases.total, 'case')}: {outcomes(cases)}{more}"
-        click.echo(summary_command(text, title="agentv eval", failed=outcome.status != ExitStatus.PASSED))
+        print_commands(summary_command(text, title="agentv eval", failed=outcome.status != ExitStatus.PASSED))
 
 
 def _sarif(found: Sequence[Diagnostic]) -> str:
-    from agentv.app.explain import explanations
-    from agentv.reports.sarif import render_sarif
+    from agentv.app.authored.explain import explanations
+    from agentv.reports.export.sarif import render_sarif
     from agentv.version import __version__
 
     rules = explanations(one.code for one in found)
@@ -90,6 +91,6 @@ def _sarif(found: Sequence[Diagnostic]) -> str:
 
 def _root() -> str:
     """Of the repository that the command runs in: where GitHub's paths begin."""
-    from agentv.app.validate import root_of
+    from agentv.app.authored.validate import root_of
 
     return root_of(str(Path.cwd()))

@@ -12,17 +12,23 @@ import click
 
 from agentv.app.grade_one import context_from_json, grade_one, verdict_json
 from agentv.errors import ExitStatus, UsageError
+from agentv.user_code.functions.guard import apart_from_output
 
 
 @click.command("assert", epilog="Example: agentv assert min-words --output 'Hello there friend'")
 @click.argument("name")
-@click.option("--output", metavar="TEXT", help="The answer to grade.")
-@click.option("--input", "input_text", metavar="TEXT", help="What was asked.")
-@click.option("--file", "payload_file", type=click.Path(exists=True, dir_okay=False), help="The payload, as JSON.")
+@click.option("--output", metavar="TEXT", help="Answer to grade.")
+@click.option("--input", "input_text", metavar="TEXT", help="Input that the answer replies to.")
+@click.option(
+    "--file",
+    "payload_file",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Read the whole context from a JSON file.",
+)
 def command(name: str, output: str | None, input_text: str | None, payload_file: str | None) -> int:
-    """Run one assertion alone and print its result as JSON.
+    """Run a single assertion and print its result as JSON.
 
-    Exit status: 0 it passed, 1 it did not, 2 the call is wrong, 3 it could not judge.
+    Exit status: 0 passed; 1 failed; 2 the command is wrong; 3 the assertion could not grade the answer.
     """
     payload = _payload(payload_file)
     if output is not None:
@@ -36,7 +42,8 @@ def command(name: str, output: str | None, input_text: str | None, payload_file:
         context = replace(context_from_json(payload), env=dict(os.environ))
     except ValueError as error:
         raise UsageError(f"the payload is wrong: {error}") from error
-    grade = grade_one(name, options, context, Path.cwd())
+    with apart_from_output():
+        grade = grade_one(name, options, context, Path.cwd())
     if grade.error is not None:
         click.echo(f"error[{grade.error.code}]: {grade.error.message}", err=True)
         return ExitStatus.ERRORED

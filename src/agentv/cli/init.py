@@ -11,24 +11,28 @@ from agentv.errors import ExitStatus
 
 @click.command("init", epilog="Example: agentv init my-evals")
 @click.argument("directory", default=".", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--sdk", is_flag=True, help="Write @agentv/sdk into .agentv/node_modules, for bare runs of assertions.")
+@click.option(
+    "--sdk",
+    is_flag=True,
+    help="Install @agentv/sdk into .agentv/node_modules, so that assertion files also run on their own.",
+)
 def command(directory: Path, *, sdk: bool) -> int:
-    """Set up a project that runs at once, offline. What stands there already is never changed.
+    """Create a project that runs at once, offline. Never changes existing files.
 
-    With --sdk, `node FILE` and `bun run FILE` find @agentv/sdk without npm; nothing else is written then.
+    With --sdk, only installs @agentv/sdk, so that `node FILE` and `bun run FILE` find it without npm.
     """
     if sdk:
         from agentv.assertions.javascript.install import install_sdk
 
         click.echo(f"wrote {install_sdk(directory)}", err=True)
         return ExitStatus.PASSED
-    from agentv.app.init import start_project
-    from agentv.reports.text import safe
+    from agentv.app.authored.init import start_project
+    from agentv.reports.text.escaping import safe
 
     started = start_project(directory)
     for path in started.written:
         click.echo(f"wrote {safe(str(directory / path))}", err=True)
     for path in started.kept:
-        click.echo(f"kept {safe(str(directory / path))}, which stood there", err=True)
+        click.echo(f"kept {safe(str(directory / path))}, which already existed", err=True)
     click.echo(f"\nRun it: agentv eval {safe(str(directory / 'evals'))}", err=True)
     return ExitStatus.PASSED

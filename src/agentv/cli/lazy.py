@@ -39,7 +39,7 @@ class LazyCommands(click.Group):
             return found
         if cmd_name in self.not_yet:
             raise click.UsageError(f"'{cmd_name}' is known and not supported yet [not-yet]", ctx)
-        from agentv.spec.nearest import did_you_mean
+        from agentv.authoring.source.nearest import did_you_mean
 
         hint = did_you_mean(cmd_name, self.places)
         raise click.UsageError(f"no command '{cmd_name}'" + (f"; {hint}" if hint else ""), ctx)

@@ -11,12 +11,14 @@ from pathlib import Path
 
 import click
 
-from agentv.app.listing import Listing
-from agentv.app.preparation import prepare
+from agentv.app.planning.preparation import Prepared, prepare
+from agentv.app.running.listing import Listing
 from agentv.app.settings import EvalSettings
+from agentv.app.wiring import redactor_for
 from agentv.cli.printing import print_diagnostics, print_sample
+from agentv.cli.redacted_stream import redacted
 from agentv.errors import ExitStatus, UsageError
-from agentv.reports.listing import listed_json, listed_line, listed_totals
+from agentv.reports.commands.listing import listed_json, listed_line, listed_totals
 
 AT_ONCE = 500
 """Lines that are written together."""
@@ -25,8 +27,13 @@ AT_ONCE = 500
 def show_listing(settings: EvalSettings, *, as_json: bool, quiet: bool) -> int:
     """What the settings would run: the cases on stdout, what they come to on stderr, or all of it as JSON on stdout."""
     if sys.stdout is None:
-        raise UsageError("--list has nowhere to write to: stdout is closed")
+        raise UsageError("--list cannot write to stdout: it is closed")
     prepared = prepare(replace(settings, asks=False))
+    with redacted(redactor_for(prepared.suites)):
+        return _shown(prepared, as_json=as_json, quiet=quiet)
+
+
+def _shown(prepared: Prepared, *, as_json: bool, quiet: bool) -> int:
     print_diagnostics([found for found in prepared.diagnostics if found.severity == "warning"])
     print_sample(prepared)
     listing = Listing(prepared)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from contextlib import suppress
 
 import click
 
+from agentv.cli.actions_log import guarded
 from agentv.cli.lazy import LazyCommands
-from agentv.cli.printing import print_error
+from agentv.cli.printing import print_error, without_secrets
 from agentv.errors import AgentvError, ExitStatus
-from agentv.foreign.guard import attempt
-from agentv.model.response import Failure
-from agentv.reports.text import safe
+from agentv.model.values.response import Failure
+from agentv.reports.text.escaping import safe
+from agentv.user_code.functions.guard import attempt
+from agentv.user_code.processes.notes import GO_ON
+from agentv.user_code.processes.supervised import is_cut_off, resume_line
 from agentv.version import __version__
 
 COMMANDS = {
@@ -52,14 +54,20 @@ def cli() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run a command; its exit status. Not even a bug of ours comes out as a traceback, unless AGENTV_DEBUG asks."""
-    # a run makes millions of objects and next to no cycles: looking for them at Python's pace took a third of the time
-    gc.set_threshold(100_000, 50, 100)
+    with guarded(os.environ):
+        return _guarded_run(arguments)
+
+
+def _guarded_run(arguments: list[str]) -> int:
     if os.environ.get("AGENTV_DEBUG"):
         return _run(arguments)
     status = attempt(_run, arguments, "internal-error", "agentv")
     if isinstance(status, Failure):
-        click.echo(f"internal error: {safe(status.message)}", err=True)
+        if is_cut_off():  # and this process ends in a moment, which says why
+            return ExitStatus.ERRORED
+        click.echo(f"internal error: {safe(without_secrets(status.message))}", err=True)
         click.echo("This is a bug in agentv. What was saved is safe; AGENTV_DEBUG=1 shows where it broke.", err=True)
+        _tell_how_to_go_on()
         return ExitStatus.ERRORED
     return status
 
@@ -78,10 +86,18 @@ def _run(arguments: list[str]) -> int:
         return _interrupted()
     except AgentvError as error:
         print_error(error)
+        if error.status == ExitStatus.ERRORED:
+            _tell_how_to_go_on()
         return error.status
     except (OSError, SystemExit) as error:  # click exits where whoever read our output has gone
         return _unwritable(error if isinstance(error, OSError) else BrokenPipeError())
     return int(status or 0)
+
+
+def _tell_how_to_go_on() -> None:
+    line = resume_line()
+    if line is not None:
+        click.echo(f"{GO_ON}\n  {safe(line)}", err=True)
 
 
 def _unwritable(error: OSError) -> int:
@@ -92,6 +108,7 @@ def _unwritable(error: OSError) -> int:
         return ExitStatus.ERRORED
     with suppress(OSError, ValueError):
         click.echo(f"error: {safe(str(error))}", err=True)
+        _tell_how_to_go_on()
     return ExitStatus.ERRORED
 
 

@@ -8,15 +8,20 @@ from agentv.errors import ExitStatus
 
 
 @click.command("power", epilog="Example: agentv power --cases 200 --repeat 3 --detect 0.05")
-@click.option("--cases", type=int, metavar="N", help="How many cases both runs have.")
+@click.option("--cases", type=int, metavar="N", help="Cases in both runs.")
 @click.option("--repeat", type=click.IntRange(1, 10_000), metavar="R", help="Samples of each case in each run.")
-@click.option("--detect", type=float, metavar="D", help="The drop of the pass rate that matters, such as 0.05.")
-@click.option("--rate", type=float, metavar="SHARE", help="The pass rate that is expected; 0.8 unless told.")
 @click.option(
-    "--alike", type=click.FloatRange(0, 1), metavar="SHARE", help="Part of the variance between cases; 0.5 unless told."
+    "--detect", type=float, metavar="D", help="Drop of the pass rate, or mean score, to detect, such as 0.05."
+)
+@click.option("--rate", type=float, metavar="SHARE", help="Expected pass rate, or mean score (default 0.8).")
+@click.option(
+    "--alike", type=click.FloatRange(0, 1), metavar="SHARE", help="Share of the variance between cases (default 0.5)."
 )
 @click.option(
-    "--shared", type=click.FloatRange(0, 1), metavar="SHARE", help="Part of it that both runs share; 0.5 unless told."
+    "--shared",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Share of it that both runs have in common (default 0.5).",
 )
 @click.option(
     "--alpha",
@@ -24,7 +29,7 @@ from agentv.errors import ExitStatus
     default=0.05,
     show_default=True,
     metavar="SHARE",
-    help="How often chance may look like a difference.",
+    help="False-positive rate of the comparison.",
 )
 @click.option(
     "--power",
@@ -32,23 +37,28 @@ from agentv.errors import ExitStatus
     default=0.8,
     show_default=True,
     metavar="SHARE",
-    help="How often a true drop shall be seen.",
+    help="Probability of detecting a true drop.",
 )
-@click.option("--from", "earlier", metavar="RUN", help="Take cases, repeat, rate and noise from a run, or 'last'.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
+@click.option("--margin", type=float, metavar="D", help="Loss that does not matter; plan to show that it is no larger.")
+@click.option("--cluster-size", type=click.IntRange(1), metavar="N", help="Cases of one cluster, such as a customer.")
+@click.option("--icc", type=click.FloatRange(0, 1), metavar="SHARE", help="Correlation within a cluster (default 0.3).")
+@click.option("--deviation", type=float, metavar="SD", help="Plan scores with this standard deviation and mean --rate.")
+@click.option("--from", "earlier", metavar="RUN", help="Take cases, clusters, repeat, rate and noise from RUN.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def command(*, as_json: bool, **asked: object) -> int:
-    """Say what a planned comparison of two runs can show, and what it cannot.
+    """Plan how many cases a comparison of two runs needs.
 
-    Without --detect: a table of the least drops of the pass rate that `agentv compare` shows. With it: how often that
-    drop is shown, and how many cases it takes. A rise to a rate is shown as often as a drop from it.
+    With --detect: how often `agentv compare` would call a run with that drop worse, and about how many cases detect it
+    with 80% power. With --margin alone: how often it would show that an unchanged run is not worse by more than that.
+    Both come from the rule of `compare` itself over simulated runs. Without either: a table of the smallest drops that
+    are detected with 80% power. A rise to a rate is detected as often as a drop from it.
 
-    With --from, the pass rate and its noise are those of an earlier run, as far as it tells, and where the noise of its
-    scores comes from is told: the cases, the target's answers, or the judge's votes.
+    With --from, the pass rate, the scores, the clusters and their noise are those of an earlier run.
 
     Exit status 2 if it cannot be planned.
     """
-    from agentv.app.power import PlanAsked, plan
-    from agentv.reports.power import PilotShown, PlanShown, power_json, render_power
+    from agentv.app.power.power import PlanAsked, plan
+    from agentv.reports.commands.power import PilotShown, PlanShown, power_json, render_power
 
     planned = plan(PlanAsked(**asked))  # type: ignore[arg-type]  # click read them by the types above
     pilot = None

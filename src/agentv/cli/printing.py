@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from agentv.app.excerpts import source_of
+from agentv.app.planning.excerpts import source_of
 from agentv.errors import AgentvError, Diagnostic, LoadError, UsageError
-from agentv.reports.diagnostics import render_diagnostics
-from agentv.reports.text import safe
+from agentv.reports.diagnostics.diagnostics import render_diagnostics
+from agentv.reports.text.escaping import one_line, safe
 
 if TYPE_CHECKING:
-    from agentv.app.preparation import Prepared
+    from agentv.app.planning.preparation import Prepared
 
 
 def print_diagnostics(found: Sequence[Diagnostic]) -> None:
@@ -28,22 +29,38 @@ def print_error(error: AgentvError) -> None:
     if isinstance(error, LoadError):
         print_diagnostics(error.diagnostics)
         return
-    click.echo(f"error: {safe(str(error))}", err=True)
+    click.echo(f"error: {safe(without_secrets(str(error)))}", err=True)
     if isinstance(error, UsageError) and error.hint:
-        click.echo(f"  {safe(error.hint)}", err=True)
+        click.echo(f"  {safe(without_secrets(error.hint))}", err=True)
+
+
+def without_secrets(message: str) -> str:
+    """What went wrong, without the secrets of the environment: no suite may be there to know any."""
+    from agentv.authoring.source.masking import environment_secrets
+    from agentv.model.secrets.redaction import Redactor  # only where something went wrong
+
+    return Redactor(environment_secrets(os.environ)).redact(message)
+
+
+def paths_of_project(*, allow_outside: bool) -> tuple[str, ...]:
+    """The eval files of a command that names none; which ones is written to stderr."""
+    from agentv.app.planning.default_paths import default_paths  # most commands name theirs
+
+    found = default_paths(os.getcwd(), os.environ, allow_outside=allow_outside)  # noqa: PTH109  # text, as all paths are
+    for note in found.notes:
+        click.echo(f"note: {one_line(without_secrets(note))}", err=True)
+    return found.paths
 
 
 def print_sample(prepared: Prepared) -> None:
     """Write to stderr which sample was drawn, so that it can be drawn again."""
     sample = prepared.plan.settings.sample
     if sample is not None:
-        from agentv.reports.words import sample_line  # only a run has samples, and validate prints too
+        from agentv.reports.run.formatting import sample_line  # only a run has samples, and validate prints too
 
         click.echo(sample_line(sample.size, sample.of, sample.seed), err=True)
 
 
 def for_people() -> bool:
     """Whether stderr is a terminal in front of a person."""
-    import os
-
     return sys.stderr.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"

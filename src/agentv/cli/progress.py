@@ -1,4 +1,4 @@
-"""What a person, or a program, gets to see of a run."""
+"""Output of a run while it goes on, for people and for programs."""
 
 from __future__ import annotations
 
@@ -7,35 +7,42 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext, redirect_stdout
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from agentv.app.evaluate import GRACE_S, Outcome, evaluate
-from agentv.app.preparation import Prepared, prepare
+from agentv.app.planning.preparation import Prepared, prepare
+from agentv.app.running.evaluate import GRACE_S, evaluate
+from agentv.app.running.outcome import Outcome
 from agentv.app.settings import EvalSettings
+from agentv.app.wiring import redactor_for
 from agentv.cli.formats import ANNOTATED, Format, print_as, print_run_as
 from agentv.cli.printing import for_people, print_diagnostics, print_sample
+from agentv.cli.redacted_stream import redacted
 from agentv.errors import LoadError, UsageError
-from agentv.foreign.guard import unable_to_exit
-from agentv.model.budget import BudgetUse
-from agentv.model.events import (
+from agentv.model.run.budget import BudgetUse
+from agentv.model.run.events import (
     Event,
     RunInterrupted,
     RunRegrades,
     RunResumed,
     RunStarted,
+    TargetPaused,
     TargetStopped,
     TrialFinished,
     TrialKept,
 )
-from agentv.reports.paths import shown_from
-from agentv.reports.plain import progress_line, render_plain
-from agentv.reports.text import one_line
-from agentv.reports.totals import plural, totals
-from agentv.reports.view import RunView
+from agentv.model.run.trial import TrialResult
+from agentv.reports.run.plain import progress_line, render_plain
+from agentv.reports.run.totals import plural, totals
+from agentv.reports.run.view import RunView
+from agentv.reports.text.escaping import one_line
+from agentv.reports.text.paths import shown_from
+from agentv.user_code.functions.guard import apart_from_output
+from agentv.user_code.processes.supervised import note_resume
 
 if TYPE_CHECKING:
     from agentv.cli.exams import Exams
@@ -52,20 +59,40 @@ class Live(Protocol):
         ...
 
 
-def follow(settings: EvalSettings, *, form: Format, quiet: bool, no_progress: bool, promotes: bool = False) -> int:
-    """Run what the settings say and show it; the exit status.
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """How much of a run is shown.
 
-    Args:
-        settings: what to run.
-        form: how what was found is told.
+    Attributes:
+        form: how what was found is reported.
         quiet: only the totals, and the exams that did not go well.
+        verbose: every trial as it finishes.
         no_progress: nothing is drawn while it runs.
         promotes: say of every exam whether its prompt may be promoted now.
     """
-    here = str(Path.cwd())  # users' code may change it
+
+    form: Format
+    quiet: bool
+    verbose: bool
+    no_progress: bool
+    promotes: bool = False
+
+
+def follow(settings: EvalSettings, looks: Looks) -> int:
+    """Run what the settings say and show it; the exit status."""
+    form = looks.form
+    if looks.quiet and looks.verbose:
+        raise UsageError("--quiet and --verbose conflict", "use one of them")
     if form != "text" and sys.stdout is None:
-        raise UsageError(f"--format {form} has nowhere to write to: stdout is closed")
+        raise UsageError(f"--format {form} cannot write to stdout: it is closed")
     prepared = _prepared(settings, form)
+    with redacted(redactor_for(prepared.suites)):
+        return _followed(prepared, looks)
+
+
+def _followed(prepared: Prepared, looks: Looks) -> int:
+    form, quiet = looks.form, looks.quiet
+    here = str(Path.cwd())  # users' code may change it
     warnings = [found for found in prepared.diagnostics if found.severity == "warning"]
     if form not in ANNOTATED:
         print_diagnostics(warnings)
@@ -73,32 +100,28 @@ def follow(settings: EvalSettings, *, form: Format, quiet: bool, no_progress: bo
         click.echo(f"note: {one_line(note)}", err=True)
     print_sample(prepared)
     view = RunView(prepared.counts[1])
-    watched = for_people() and not quiet and not no_progress
-    progress = _live() if watched else nullcontext(_Lines(silent=quiet or no_progress))
-    with (
-        redirect_stdout(sys.stderr),
-        unable_to_exit(),
-        progress as live,
-    ):  # what users' code prints is for people; stdout is for programs
-        outcome = evaluate(prepared, _sink(view, live, quiet=quiet))
+    progress = _progress(looks)
+    with apart_from_output(), progress as live:
+        trials = _Trials(here) if looks.verbose else None
+        outcome = evaluate(prepared, _sink(view, live, trials, quiet=quiet), opened=_note_resume)
     if form in ANNOTATED:
         print_run_as(form, warnings, view, outcome)
-    exams = _exams(outcome, here, promotes=promotes, quiet=quiet and form != "json")
+    exams = _exams(outcome, here, promotes=looks.promotes, quiet=quiet and form != "json")
     _report(view, outcome, exams, here, as_json=form == "json", quiet=quiet or form in ANNOTATED)
     if exams is not None and form != "json":
         click.echo(exams.text(color=for_people() and "NO_COLOR" not in os.environ), err=True)
     if outcome.exports and not quiet:
         click.echo(f"exports: {', '.join(map(one_line, outcome.exports))}", err=True)
     if outcome.interrupted:
-        click.echo(f"interrupted; what finished is saved. Go on with:\n  {resuming(outcome, sys.argv)}", err=True)
+        click.echo(f"interrupted; finished trials are saved. Resume with:\n  {resuming(outcome, sys.argv)}", err=True)
     elif outcome.budget is not None and outcome.budget.used_up:
         other = "budget in tokens" if outcome.uncounted else "larger budget"
-        click.echo(f"what finished is saved. Go on with a {other}:\n  {resuming(outcome, sys.argv)}", err=True)
+        click.echo(f"finished trials are saved. Resume with a {other}:\n  {resuming(outcome, sys.argv)}", err=True)
     return outcome.status
 
 
 def _prepared(settings: EvalSettings, form: Format) -> Prepared:
-    """What is to be run; what is wrong with the files is told in the format that was asked for."""
+    """What is to be run; what is wrong with the files is reported in the format that was asked for."""
     try:
         return prepare(settings)
     except LoadError as error:
@@ -109,24 +132,33 @@ def _prepared(settings: EvalSettings, form: Format) -> Prepared:
 
 
 def resuming(outcome: Outcome, arguments: list[str]) -> str:
-    """The command line that goes on with a run that did not end. It records nothing: a cassette holds a whole run.
+    """The command line that resumes a run that did not end. It records nothing: a cassette holds a whole run.
 
     Where the budget is used up, a larger one is to be filled in, or one in tokens where the calls have no price.
     """
-    words = ["eva" if Path(arguments[0]).name == "eva" else "agentv"]
     more = ("--budget-tokens",) if outcome.uncounted else _larger(outcome.budget)
+    return _resume_line(outcome.run_id, outcome.directory, arguments, more)
+
+
+def _resume_line(run_id: str, directory: Path, arguments: list[str], more: tuple[str, ...] = ()) -> str:
+    words = ["eva" if Path(arguments[0]).name == "eva" else "agentv"]
     recorded = ("--record",) if any(word.partition("=")[0] == "--record" for word in arguments) else ()
     valued = (*recorded, *more)
     skip = False
-    for word, after in zip(arguments[1:], [*arguments[2:], ""], strict=True):
+    given = arguments[1:]
+    for word, after in zip(given, [*given[1:], ""][: len(given)], strict=True):
         if skip or word.startswith(("--resume", *valued)):
-            skip = not skip and (word in valued or (word == "--resume" and after == outcome.run_id))
+            skip = not skip and (word in valued or (word == "--resume" and after == run_id))
             continue
         words.append(word)
     words += [f"{flag}=MORE" for flag in more]
-    results = outcome.directory.parent.name == "results"
-    named = outcome.run_id if results else shown_from(str(outcome.directory), str(Path.cwd()))
+    named = run_id if directory.parent.name == "results" else shown_from(str(directory), str(Path.cwd()))
     return shlex.join([*words, f"--resume={named}"])
+
+
+def _note_resume(run_id: str, directory: Path) -> None:
+    """Leave word of how to go on, for the process in front: this one may not live to say it."""
+    note_resume(_resume_line(run_id, directory, sys.argv))
 
 
 def _larger(use: BudgetUse | None) -> tuple[str, ...]:
@@ -136,54 +168,65 @@ def _larger(use: BudgetUse | None) -> tuple[str, ...]:
     return tuple(f"--budget-{name}" for name in ("usd", "tokens") if getattr(use, name) is not None)
 
 
-def _sink(view: RunView, live: Live, *, quiet: bool) -> Callable[[Event], None]:
+def _sink(view: RunView, live: Live, trials: _Trials | None, *, quiet: bool) -> Callable[[Event], None]:
     def take(event: Event) -> None:
         if isinstance(event, TrialFinished):
             view.add(event.result)
+            if trials is not None:
+                trials.show(view, event.result)
             live.update(view)
         elif isinstance(event, RunStarted):
             view.planned = event.trials + view.earlier
         elif isinstance(event, TrialKept):
             view.add_earlier(event.result)
         elif isinstance(event, RunResumed | RunRegrades) and not quiet:
-            click.echo(_going_on(event) if isinstance(event, RunResumed) else _regrading(event), err=True)
+            _say(_resuming(event) if isinstance(event, RunResumed) else _regrading(event))
         elif isinstance(event, TargetStopped):
-            click.echo(_without(event), err=True)
+            _say(_without(event))
+        elif isinstance(event, TargetPaused):
+            _say(f"waiting for '{one_line(event.name)}': {one_line(event.reason)}")
         elif isinstance(event, RunInterrupted):
-            click.echo(_stopping(event), err=True)
+            _say(_stopping(event))
 
     return take
 
 
-def _going_on(event: RunResumed) -> str:
-    """`going on: 120 trials stand, 20 are graded anew from the answers that were kept, 160 are asked`."""
-    parts = [f"{plural(event.standing, 'trial')} {'stands' if event.standing == 1 else 'stand'}"]
+def _say(text: str) -> None:
+    """Prints while a progress bar may be drawn: click would write past the stream that scrolls the bar."""
+    if for_people():
+        sys.stderr.write(f"{text}\n")
+    else:
+        click.echo(text, err=True)
+
+
+def _resuming(event: RunResumed) -> str:
+    """`resuming: 120 trials complete, 20 to grade again from stored answers, 160 to run`."""
+    parts = [f"{plural(event.standing, 'trial')} complete"]
     if event.regraded:
-        parts.append(f"{event.regraded:,} {_are(event.regraded)} graded anew from the answers that were kept")
-    parts.append(f"{'up to ' if event.at_most else ''}{event.asked:,} {_are(event.asked)} asked")
-    return f"going on: {', '.join(parts)}"
+        parts.append(f"{event.regraded:,} to grade again from stored answers")
+    parts.append(f"{'up to ' if event.at_most else ''}{event.asked:,} to run")
+    return f"resuming: {', '.join(parts)}"
 
 
 def _regrading(event: RunRegrades) -> str:
-    told = f"grading {plural(event.found, 'answer')} of {event.earlier} anew; no target is asked"
-    return f"{told}, and {plural(event.missing, 'trial')} will be errored for want of one" if event.missing else told
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
+    said = f"grading {plural(event.found, 'answer')} of {event.earlier} again without calling a target"
+    missing = f"; {plural(event.missing, 'trial')} without a stored answer will be errored"
+    return said + missing if event.missing else said
 
 
 def _without(event: TargetStopped) -> str:
-    return f"stopped asking '{one_line(event.name)}', trials that need it are not run: {one_line(event.reason)}"
+    return f"stopped calling '{one_line(event.name)}'; trials that need it are skipped: {one_line(event.reason)}"
 
 
 def _stopping(event: RunInterrupted) -> str:
     if event.reason == "max-errors":
-        return "too many errored trials: no more are started"
+        return "too many errored trials: starting no more"
     if event.reason == "budget":
-        return f"{one_line(event.why)}; no more trials are started"
+        return f"{one_line(event.why)}; starting no more trials"
+    if event.reason == "decided":
+        return "the comparison is decided: drawing no more cases"
     if event.reason == "fail-fast":
-        return "a trial did not pass: no more are started"
+        return "a trial did not pass: starting no more"
     running = f"waiting up to {GRACE_S:g} s for {event.running} running" if event.running else "nothing runs"
     return f"\nstopping: {running}; Ctrl-C again stops now"
 
@@ -202,10 +245,13 @@ def _report(view: RunView, outcome: Outcome, exams: Exams | None, here: str, *, 
     results = shown_from(str(outcome.directory), here)
     for note in outcome.notes:
         click.echo(f"note: {note}", err=True)
+    for change in outcome.touched:
+        what = "another program changed the results during the run"
+        click.echo(f"error: {what}: {one_line(change)}", err=True)
     if outcome.problem:
         click.echo(f"error: {one_line(outcome.problem)}", err=True)
     if as_json:
-        from agentv.reports.json_report import render_json
+        from agentv.reports.export.json_report import render_json
 
         told = exams.as_json() if exams is not None else None
         click.echo(render_json(view, outcome.summary, here=here, results=results, exams=told))
@@ -214,7 +260,7 @@ def _report(view: RunView, outcome: Outcome, exams: Exams | None, here: str, *, 
     elif for_people():
         from shutil import get_terminal_size
 
-        from agentv.reports.terminal import render_terminal
+        from agentv.reports.run.terminal import render_terminal
 
         width, color = get_terminal_size().columns, "NO_COLOR" not in os.environ
         page = render_terminal(view, outcome.summary, here=here, results=results, width=width, color=color)
@@ -223,8 +269,14 @@ def _report(view: RunView, outcome: Outcome, exams: Exams | None, here: str, *, 
         click.echo(render_plain(view, outcome.summary, here=here, results=results), err=True)
 
 
+def _progress(looks: Looks) -> AbstractContextManager[Live]:
+    """Progress display: a live view, or a line now and then; nothing if every trial is printed."""
+    silent = looks.quiet or looks.verbose or looks.no_progress
+    return _live() if for_people() and not silent else nullcontext(_Lines(silent=silent))
+
+
 def _live() -> AbstractContextManager[Live]:
-    from agentv.reports.terminal import live_progress
+    from agentv.reports.run.terminal import live_progress
 
     return live_progress()
 
@@ -242,3 +294,17 @@ class _Lines:
             return
         self._next = time.monotonic() + QUIET_S
         click.echo(progress_line(view), err=True)
+
+
+class _Trials:
+    """Prints every trial as it finishes."""
+
+    def __init__(self, here: str) -> None:
+        self._here = here
+
+    def show(self, view: RunView, ended: TrialResult) -> None:
+        """Print the trial."""
+        from agentv.reports.run.verbose import verbose_lines
+
+        lines = verbose_lines(ended, number=view.done, planned=view.planned, here=self._here)
+        click.echo("\n".join(lines), err=True)

@@ -10,13 +10,13 @@ KINDS = ("eval", "targets", "template", "meta", "exam")
 
 
 @click.command("schema", epilog="Example: agentv schema > eval-schema.json")
-@click.option("--kind", type=click.Choice(KINDS), default="eval", show_default=True, help="Of which kind of file.")
+@click.option("--kind", type=click.Choice(KINDS), default="eval", show_default=True, help="Kind of file.")
 def command(kind: str) -> int:
     """Print the JSON Schema of eval files, for editors.
 
-    It is generated from what the loader itself checks with.
+    The schema is generated from the declarations that the loader checks files with.
     """
-    from agentv.app.schema import schema_text
+    from agentv.app.authored.schema import schema_text
 
     click.echo(schema_text(kind), nl=False)
     return ExitStatus.PASSED

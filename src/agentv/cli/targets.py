@@ -11,6 +11,7 @@ import click
 
 from agentv.cli.printing import print_diagnostics
 from agentv.errors import ExitStatus
+from agentv.user_code.functions.guard import apart_from_output
 
 PIPED = 160
 """Columns where nobody looks at a terminal."""
@@ -18,25 +19,36 @@ PIPED = 160
 
 @click.command("targets", epilog="Example: agentv targets openai:gpt-5-mini --check")
 @click.argument("names", nargs=-1, metavar="[TARGET]...")
-@click.option("--check", is_flag=True, help="Call each with a question of one word.")
+@click.option("--check", is_flag=True, help="Call each target once with a short prompt.")
 @click.option(
-    "--timeout", "timeout_s", type=click.FloatRange(0.1, 3600), default=30.0, metavar="SECONDS", help="Of a call."
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(0.1, 3600),
+    default=30.0,
+    metavar="SECONDS",
+    help="Time limit for one call, in seconds.",
 )
-@click.option("--env-file", type=click.Path(exists=True, dir_okay=False), metavar="FILE", help="Instead of .env files.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
+@click.option(
+    "--env-file",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Read this file instead of the project's .env files.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def command(names: tuple[str, ...], *, check: bool, timeout_s: float, env_file: str | None, as_json: bool) -> int:
-    """List the targets that are configured, and whether the keys that they need are set.
+    """List configured targets and whether their API keys are set.
 
-    Named ones may be of `.agentv/targets.yaml` or `provider:model` strings. Where none is configured, those that could
-    be used are listed. No key is ever shown.
+    A TARGET is a name in `.agentv/targets.yaml` or a `provider:model` string. If no target is configured, lists those
+    that you could use. Never shows a key.
 
-    Exit status 3 if a call failed, 2 if a file is wrong.
+    Exit status: 2 if a file is wrong; 3 if a call failed.
     """
     from agentv.app.targets import TargetsAsked, list_targets
-    from agentv.reports.targets import render_targets, targets_json
+    from agentv.reports.commands.targets import render_targets, targets_json
 
     asked = TargetsAsked(names, check, timeout_s, dict(os.environ), env_file)
-    found = list_targets(asked)
+    with apart_from_output():
+        found = list_targets(asked)
     print_diagnostics(found.diagnostics)
     here = str(Path.cwd())
     if as_json:

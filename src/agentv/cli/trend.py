@@ -10,23 +10,29 @@ from agentv.errors import ExitStatus
 
 
 @click.command("trend", epilog="Example: agentv trend --last 20 --suite refunds")
-@click.option("--suite", metavar="NAME", help="Whose runs; needed where there are several suites.")
+@click.option("--suite", metavar="NAME", help="Suite to plot. Required if there are several.")
 @click.option(
-    "--last", type=click.IntRange(1, 10_000), default=20, show_default=True, metavar="N", help="How many runs at most."
+    "--last",
+    type=click.IntRange(1, 10_000),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Number of runs to include.",
 )
-@click.option("--score", is_flag=True, help="Follow the mean score instead of the pass rate.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
+@click.option("--score", is_flag=True, help="Plot the mean score instead of the pass rate.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def command(*, suite: str | None, last: int, score: bool, as_json: bool) -> int:
-    """Draw how a suite's pass rate moved over its last runs, and say if it rises or falls.
+    """Draw how a suite's pass rate moved over its last runs, and say whether it rises or falls, or since which run.
 
-    The slope has an interval, no narrower than the noise of so many cases makes it: where it holds 0, no trend is
-    shown. The line that is drawn is that of Theil and Sen, which one odd run does not bend; both lines must agree. Runs
-    are those under .agentv/results that asked their target; changes of cases and targets between them are noted.
+    Each case is compared with itself. The confidence interval allows for noise that carries over from run to run; where
+    it contains 0, no trend is shown. The line that is drawn is that of Theil and Sen, which one odd run does not bend.
+    Runs are those under .agentv/results that called their target; changes of cases, targets, thresholds and repeats
+    between them are noted.
 
     Exit status 2 if there is no run of the suite.
     """
     from agentv.app.trend import trend
-    from agentv.reports.trend import render_trend, trend_json
+    from agentv.reports.commands.trend import render_trend, trend_json
 
     found = trend(suite, last, "mean score" if score else "pass rate")
     click.echo(trend_json(found) if as_json else render_trend(found, width=get_terminal_size().columns))

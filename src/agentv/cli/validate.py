@@ -9,33 +9,44 @@ from typing import Any
 
 import click
 
-from agentv.app.excerpts import source_of
-from agentv.app.validate import Checked, Validation
+from agentv.app.authored.validate import Checked, Validation
+from agentv.app.planning.excerpts import source_of
 from agentv.cli.formats import chosen_format, format_options, print_as
+from agentv.cli.printing import paths_of_project
 from agentv.errors import Diagnostic, ExitStatus, LoadError
-from agentv.reports.paths import shown_from
-from agentv.reports.text import safe
+from agentv.reports.text.escaping import safe
+from agentv.reports.text.paths import shown_from
 
 
 @click.command("validate", epilog="Example: agentv validate evals/ --strict")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--strict", is_flag=True, help="Warnings fail too.")
-@click.option("--fix", is_flag=True, help="First rewrite older spellings to the canonical ones; comments stay.")
-@format_options("Diagnostics as JSON on stdout; the same as --format json.")
-@click.option("-q", "--quiet", is_flag=True, help="Only how many there are.")
-def command(paths: tuple[str, ...], *, strict: bool, fix: bool, quiet: bool, **formats: Any) -> int:
-    """Check eval files: every mistake in every file, in one pass. Nothing is run.
+@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
+@click.option(
+    "--fix", is_flag=True, help="Rewrite older spellings to the canonical ones before checking. Comments are kept."
+)
+@click.option("--allow-outside", is_flag=True, help="Allow files outside the repository.")
+@click.option(
+    "--trust-data", is_flag=True, help="Allow rows of data files to run code and to read environment variables."
+)
+@format_options("Print diagnostics to stdout as JSON. Same as --format json.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only the number of diagnostics.")
+def command(paths: tuple[str, ...], *, strict: bool, fix: bool, quiet: bool, **options: Any) -> int:
+    """Check eval files and report every mistake in every file. Runs nothing.
 
-    A directory is searched for eval files. A template, a sidecar, `.agentv/targets.yaml` and `.agentv/config.yaml` are
-    checked as what they are when they are given by name.
+    Without a PATH, checks the files that match `eval_patterns` in .agentv/config.yaml, or else those in evals/.
 
-    Exit status 2 if anything is wrong.
+    Searches directories for eval files. Checks templates, sidecar files, `.agentv/targets.yaml` and
+    `.agentv/config.yaml` if you name them.
+
+    Exit status: 2 if any file has an error.
     """
-    form = chosen_format(formats["format_name"], as_json=formats["as_json"])
+    form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))
+    if not paths:
+        paths = paths_of_project(allow_outside=bool(options["allow_outside"]))
     if fix:
         _fix(paths)
     checked = []
-    for one in Validation(paths, dict(os.environ)):
+    for one in Validation(paths, dict(os.environ), **options):
         checked.append(one)
         if form == "text" and not quiet:
             _print_file(one)
@@ -52,14 +63,14 @@ def command(paths: tuple[str, ...], *, strict: bool, fix: bool, quiet: bool, **f
 def _print_file(one: Checked) -> None:
     """What is wrong with a file, as soon as it is known."""
     if one.diagnostics:
-        from agentv.reports.diagnostics import render_diagnostics
+        from agentv.reports.diagnostics.diagnostics import render_diagnostics
 
         click.echo(render_diagnostics(one.diagnostics, source_of, counted=False) + "\n", err=True)
 
 
 def _summary(checked: Sequence[Checked], found: Sequence[Diagnostic], *, wrong: bool) -> str:
     """`3 errors, 1 warning in 2 of 14 files`; last `valid` where nothing fails."""
-    from agentv.reports.diagnostics import count_of
+    from agentv.reports.diagnostics.diagnostics import count_of
 
     files = f"{len(checked)} file{'' if len(checked) == 1 else 's'}"
     touched = sum(bool(one.diagnostics) for one in checked)
@@ -70,19 +81,19 @@ def _summary(checked: Sequence[Checked], found: Sequence[Diagnostic], *, wrong: 
 
 
 def _fix(paths: tuple[str, ...]) -> None:
-    from agentv.app.fix import fix
+    from agentv.app.authored.fix import fix
 
     try:
         fixed = fix(paths, dict(os.environ))
     except LoadError:
-        click.echo("nothing was rewritten: what a file with errors means cannot be known", err=True)
+        click.echo("nothing was rewritten: fix the errors first", err=True)
         return
     for path, count in fixed.files.items():
         plural = "" if count == 1 else "s"
         click.echo(f"rewrote {count} older spelling{plural} in {safe(shown_from(path, str(Path.cwd())))}", err=True)
     if fixed.left:
         count = len(fixed.left)
-        reason = "rewritten alone it would mean something else, or it stands in no YAML block"
+        reason = "a rewrite would change its meaning, or it is not in a YAML block"
         click.echo(f"left {count} older spelling{'' if count == 1 else 's'}: {reason}", err=True)
     elif not fixed.files:
         click.echo("nothing to rewrite", err=True)

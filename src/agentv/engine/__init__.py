@@ -1,1 +1,1 @@
-"""What runs: the plan of trials, one trial from question to verdict, and many of them at once."""
+"""Execution of trials: the plan, one trial from question to verdict, and many at once."""

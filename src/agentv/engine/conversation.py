@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from agentv.engine.grading import grade_entries
-from agentv.engine.services import World
+from agentv.engine.services import RunContext
 from agentv.engine.trial import EMPTY, ask, attempts_of, context_of, is_empty, request_of, result_of
-from agentv.model.context import AssertionContext
-from agentv.model.conversation import Turn, said
-from agentv.model.message import Message
-from agentv.model.response import Attempt, Failure, TargetResponse, TokenUsage
-from agentv.model.trial import Score, Trial, TrialResult
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.trial import Score, Trial, TrialResult
+from agentv.model.suite.conversation import Turn, said
+from agentv.model.values.message import Message
+from agentv.model.values.response import Attempt, Failure, TargetResponse, TokenUsage
 from agentv.ports import TargetRequest
 
 N = TypeVar("N", int, float)
@@ -30,7 +30,7 @@ def is_conversation(trial: Trial) -> bool:
     return bool(trial.case.turns) or trial.case.conversation_id is not None
 
 
-async def run_conversation(trial: Trial, world: World) -> TrialResult:
+async def run_conversation(trial: Trial, world: RunContext) -> TrialResult:
     """The result of a trial with turns, or of one that continues another. Nothing is raised from here.
 
     A turn whose assertions fail does not end the conversation; one without an answer does: the trial is errored, and
@@ -41,7 +41,7 @@ async def run_conversation(trial: Trial, world: World) -> TrialResult:
         failure = await talk.take(turn, number)
         if failure is not None:
             return talk.result(error=failure)
-    talk.scores += await grade_entries(trial.case.assertions, talk.whole(), world.clock)
+    talk.scores += await grade_entries(trial.case.assertions, talk.whole(), world.clock, world.check(trial.suite))
     return talk.result()
 
 
@@ -85,7 +85,7 @@ class _Talk:
     """
 
     trial: Trial
-    world: World
+    world: RunContext
     spoken: list[Message] = field(init=False)
     asked: tuple[Message, ...] = ()
     answers: list[TargetResponse] = field(default_factory=list)
@@ -122,7 +122,8 @@ class _Talk:
         own = said(answer, self.asked)
         self.spoken = [*self.asked, *own]
         if turn.assertions:
-            self.scores += await grade_entries(turn.assertions, self._of_turn(turn, answer, own), world.clock)
+            context, check = self._of_turn(turn, answer, own), world.check(self.trial.suite)
+            self.scores += await grade_entries(turn.assertions, context, world.clock, check)
         return None
 
     def _of_turn(self, turn: Turn, answer: TargetResponse, own: tuple[Message, ...]) -> AssertionContext:
@@ -157,7 +158,7 @@ class _Talk:
             answer = replace(answer, output=None, messages=())  # the call that counts gave no answer
         if answer is not None and any(one.earlier for one in self.answers):
             fresh = [one for one in self.answers if not one.earlier]
-            paid = fresh or self.answers  # what was paid for before is told where nothing else was
+            paid = fresh or self.answers  # what was paid for before is reported where nothing else was
             cost, usage = _sum(one.cost_usd for one in paid), _usage(one.token_usage for one in paid)
             answer = replace(answer, cost_usd=cost, token_usage=usage, earlier=not fresh)
         made = result_of(self.trial, self.world, took, answer, tuple(self.scores), error=error)

@@ -4,34 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import asdict, replace
+from typing import Protocol
 
-from agentv.engine.limits import in_time
+from agentv.engine.calls.deadlines import in_time
 from agentv.engine.transform import transformed
-from agentv.foreign.guard import attempt
-from agentv.foreign.patience import Limit
-from agentv.model.assertion import DEFAULTS, AssertionEntry
-from agentv.model.context import AssertionContext
-from agentv.model.grade import Grade
-from agentv.model.response import Attempt, Failure
-from agentv.model.suite import CODE_TIMEOUT_S
-from agentv.model.trial import Score
-from agentv.model.values import Json
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.model.run.trial import Score
+from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
+from agentv.model.suite.suite import CODE_TIMEOUT_S
+from agentv.model.values.response import Attempt, Failure
+from agentv.model.values.values import Json
 from agentv.ports import Clock
+from agentv.user_code.functions.deadline import Deadline
+from agentv.user_code.functions.guard import attempt
+
+
+class Check(Protocol):
+    """Whether entries may grade, such as that their files are as they were when the run began."""
+
+    def begin(self, entry: AssertionEntry) -> Failure | None:
+        """Why an entry must not grade; None where it may, and then `end` follows."""
+        ...
+
+    def end(self, entry: AssertionEntry) -> Failure | None:
+        """Why what it came to does not count; None where it does."""
+        ...
 
 
 async def grade_entries(
-    entries: Sequence[AssertionEntry], context: AssertionContext, clock: Clock
+    entries: Sequence[AssertionEntry], context: AssertionContext, clock: Clock, check: Check | None = None
 ) -> tuple[Score, ...]:
     """The score of every entry, one after the other. What goes wrong in one is its errored grade: the rest go on."""
     scores = []
     before = clock.monotonic()
     for entry in entries:
-        given = _begun(entry, context) if entry.settings.transform is None else _reshaped(entry, context)
-        grade = given if isinstance(given, Grade) else await _in_time(entry, given)
+        if check is not None:
+            grade = await _checked(entry, context, check)
+        else:
+            given = _begun(entry, context) if entry.settings.transform is None else _reshaped(entry, context)
+            grade = given if isinstance(given, Grade) else await _in_time(entry, given)
         now = clock.monotonic()
         scores.append(Score(entry, judged(entry, grade), (now - before) * 1000))
         before = now
     return tuple(scores)
+
+
+async def _checked(entry: AssertionEntry, context: AssertionContext, check: Check) -> Grade:
+    """The grade of an entry that may grade both before and after: its files were the same while they were read."""
+    refused = check.begin(entry)
+    if refused is not None:
+        return Grade.errored(refused.code, refused.message)
+    try:
+        given = _begun(entry, context) if entry.settings.transform is None else _reshaped(entry, context)
+        grade = given if isinstance(given, Grade) else await _in_time(entry, given)
+    finally:
+        refused = check.end(entry)
+    return grade if refused is None else replace(grade, error=refused)
 
 
 def judged(entry: AssertionEntry, grade: Grade) -> Grade:
@@ -58,9 +87,9 @@ async def _reshaped(entry: AssertionEntry, context: AssertionContext) -> Grade:
     return given if isinstance(given, Grade) else await given
 
 
-def limit_of(entry: AssertionEntry) -> Limit:
+def limit_of(entry: AssertionEntry) -> Deadline:
     """How long a grade may take."""
-    return Limit(entry.settings.timeout_s or getattr(entry.assertion, "timeout_s", None) or CODE_TIMEOUT_S)
+    return Deadline(entry.settings.timeout_s or getattr(entry.assertion, "timeout_s", None) or CODE_TIMEOUT_S)
 
 
 async def _in_time(entry: AssertionEntry, given: Awaitable[Grade]) -> Grade:

@@ -6,15 +6,16 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from agentv.model.sampling import DEFAULT_ALPHA
-from agentv.model.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec, Until
-from agentv.model.trial import Trial
+from agentv.model.run.sampling import DEFAULT_ALPHA
+from agentv.model.run.trial import Trial
+from agentv.model.suite.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec, Until
 
 if TYPE_CHECKING:
-    from agentv.engine.sample import Sample
+    from agentv.engine.sample import DrawnCases
 
 
 def everyone(_case: Case) -> bool:
@@ -41,7 +42,7 @@ class PlanSettings:
     flagged_targets: bool = False
     chosen: Callable[[Case], bool] = everyone
     limit: int | None = None
-    sample: Sample | None = None
+    sample: DrawnCases | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +176,8 @@ class Plan:
         settings = self.settings
         threshold = _first(settings.threshold, case.threshold, suite.threshold, DEFAULT_THRESHOLD)
         timeout_s = _first(settings.timeout_s, case.timeout_s, target.timeout_s, suite.run.timeout_s, DEFAULT_TIMEOUT_S)
-        first = Trial(
+        trial = partial(
+            Trial,
             suite,
             case,
             target,
@@ -186,10 +188,10 @@ class Plan:
             aggregate=suite.run.aggregate or "mean",
             alpha=self.alpha(suite),
         )
+        first = trial()
         key = trial_key(first)
-        yield replace(first, key=f"{key}-1")
-        for sample in range(2, first.repeat + 1):
-            yield replace(first, sample=sample, key=f"{key}-{sample}")
+        for sample in range(1, first.repeat + 1):
+            yield trial(sample=sample, key=f"{key}-{sample}")
 
 
 def compares(case: Case) -> bool:

@@ -5,29 +5,31 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
+from agentv.engine.calls.circuit_breaker import is_interrupted, is_stopped, is_unaffordable
+from agentv.engine.dependency_order import DependencyScheduler
 from agentv.engine.executor import LocalTrials, TrialExecutor
-from agentv.engine.order import Order
-from agentv.engine.series import Series
-from agentv.engine.services import World
-from agentv.engine.stops import is_interrupted, is_stopped, is_unaffordable
+from agentv.engine.queries import Queries
+from agentv.engine.sequential_samples import SequentialSampler
+from agentv.engine.services import RunContext
 from agentv.engine.trial import Answered, not_run
-from agentv.model.events import (
+from agentv.model.run.events import (
     Event,
     RunFinished,
     RunInterrupted,
     RunStarted,
     StopReason,
+    TargetPaused,
     TargetStopped,
     TrialFinished,
 )
-from agentv.model.response import CallFailure
-from agentv.model.trial import Trial, TrialResult
+from agentv.model.run.trial import Trial, TrialResult
+from agentv.model.values.response import CallFailure
 
 TURN = 16
 """Trials that a worker may finish without a wait before it lets the others have a turn."""
@@ -41,11 +43,13 @@ class RunLimits:
         max_errors: after so many that errored; None: never.
         fail_fast: after the first that failed or errored.
         series: knows when a case needs no more samples; None: every trial is run.
+        decides: takes in each result, and says when no more cases are needed; None: all of them are.
     """
 
     max_errors: int | None = None
     fail_fast: bool = False
-    series: Series | None = None
+    series: SequentialSampler | None = None
+    decides: Callable[[TrialResult], bool] | None = None
 
 
 NO_LIMITS = RunLimits()
@@ -54,31 +58,32 @@ NO_LIMITS = RunLimits()
 class Run:
     """One run of many trials. `events` drives it; `stop` and `abort` end it early, from the same thread.
 
-    Trials in an `Order` may have to wait for each other; all others start as soon as a worker is free.
+    Trials in an `DependencyScheduler` may have to wait for each other; all others start as soon as a worker is free.
     """
 
     def __init__(
         self,
         run_id: str,
-        trials: Iterable[Trial] | Order,
+        trials: Iterable[Trial] | DependencyScheduler,
         total: int,
         *,
         workers: int,
-        world: World,
+        world: RunContext,
         limits: RunLimits = NO_LIMITS,
     ) -> None:
         self.run_id = run_id
-        self._series = limits.series if limits.series is not None else Series()
-        self._order = trials if isinstance(trials, Order) else None
+        self._series = limits.series if limits.series is not None else SequentialSampler()
+        self._order = trials if isinstance(trials, DependencyScheduler) else None
         if self._order is not None:
             self._order.noticed = partial(self._note_skipped, self._order)
-        self._trials: Iterator[Trial] = iter(()) if isinstance(trials, Order) else iter(trials)
+        self._trials: Iterator[Trial] = iter(()) if isinstance(trials, DependencyScheduler) else iter(trials)
         self._total = total
         self._workers = workers
         self._world = world
         self._executor: TrialExecutor = world.elsewhere or LocalTrials(world)
         self._ends_early = limits
         self._limits: dict[str, asyncio.Semaphore] = {}
+        self._queries = Queries()
         self._finished: deque[TrialResult] = deque()
         self._wake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -107,6 +112,7 @@ class Run:
         workers = max(1, min(self._workers, self._total))
         yield RunStarted(self.run_id, self._total, workers)
         self._tasks = [asyncio.create_task(self._work()) for _ in range(workers)]
+        self._world.throttle.noticed = self._wake.set
         for task in self._tasks:
             task.add_done_callback(lambda _task: self._wake.set())
         try:
@@ -126,10 +132,13 @@ class Run:
         duration = (self._world.clock.monotonic() - started) * 1000
         interrupted = self._stopped == "interrupt"
         unstarted = self._total - self._done - self._series.spared
-        yield RunFinished(self.run_id, self._done, unstarted, interrupted, duration)
+        yield RunFinished(self.run_id, self._done, unstarted, interrupted, duration, self._stopped)
 
     def _happened(self) -> Iterator[Event]:
-        stopped = self._world.traffic.stopped
+        stopped = self._world.throttle.stopped
+        paused = self._world.throttle.paused
+        while paused:
+            yield TargetPaused(*paused.popleft())
         while stopped:
             name, failure = stopped.popleft()
             yield TargetStopped(name, failure.message)
@@ -139,8 +148,8 @@ class Run:
             yield TrialFinished(result)
         if self._stopped and not self._announced:
             self._announced = True
-            purse = self._world.traffic.purse
-            why = purse.refused if purse is not None and self._stopped == "budget" else None
+            budget_limiter = self._world.throttle.budget_limiter
+            why = budget_limiter.refused if budget_limiter is not None and self._stopped == "budget" else None
             yield RunInterrupted(self._running, self._stopped, why or "")
 
     def _raise_bugs(self) -> None:
@@ -163,7 +172,7 @@ class Run:
             if self._is_stopped():
                 return
 
-    async def _work_in_order(self, order: Order) -> None:
+    async def _work_in_order(self, order: DependencyScheduler) -> None:
         """As `_work`, where some trials wait for others."""
         try:
             sample: Trial | None = None
@@ -194,7 +203,7 @@ class Run:
                 self._note(told)
         return following
 
-    def _note_skipped(self, order: Order) -> None:
+    def _note_skipped(self, order: DependencyScheduler) -> None:
         while order.skipped:
             self._noted((not_run(*order.skipped.popleft(), self._world),))
 
@@ -203,6 +212,12 @@ class Run:
 
     async def _ran(self, trial: Trial) -> Sequence[TrialResult]:
         """What became of a trial, and of those that it is compared with; nothing where it was interrupted."""
+        if trial.case.asks_judge or self._queries.any:
+            async with self._queries.turn(trial):
+                return () if self._is_stopped() else await self._ran_now(trial)
+        return await self._ran_now(trial)
+
+    async def _ran_now(self, trial: Trial) -> Sequence[TrialResult]:
         if trial.rivals:
             return await self._ran_together(trial)
         result = await self._ran_alone(trial)
@@ -228,7 +243,7 @@ class Run:
 
     async def _answered(self, trial: Trial) -> Answered | TrialResult | None:
         world = self._world
-        why = world.traffic.stops.why_not(trial) if world.traffic.stops.any else None
+        why = world.throttle.stops.why_not(trial) if world.throttle.stops.any else None
         if why is not None:
             return not_run(trial, why, world)
         async with self._limit(trial):
@@ -238,7 +253,7 @@ class Run:
     async def _ran_alone(self, trial: Trial) -> TrialResult | None:
         """What became of a trial; None where it was interrupted, so that it counts as not begun."""
         world = self._world
-        why = world.traffic.stops.why_not(trial) if world.traffic.stops.any else None
+        why = world.throttle.stops.why_not(trial) if world.throttle.stops.any else None
         if why is not None:
             return not_run(trial, why, world)
         self._running += 1
@@ -256,9 +271,9 @@ class Run:
         if is_interrupted(error):
             return None
         if is_unaffordable(error):
-            self.stop("budget")  # it leaves no row either: a run that goes on with a larger budget takes it up again
+            self.stop("budget")  # it leaves no row either: a run that resumes a larger budget takes it up again
             return None
-        why = world.traffic.stops.why_not(trial)
+        why = world.throttle.stops.why_not(trial)
         if is_stopped(error):
             return not_run(trial, why or error, world)
         stopping = why is not None and error.code.startswith("judge-")
@@ -283,6 +298,8 @@ class Run:
         ends = self._ends_early
         if ends.fail_fast and result.status in ("failed", "errored"):
             self.stop("fail-fast")
+        if ends.decides is not None and ends.decides(result):
+            self.stop("decided")
         if result.status == "errored":
             self._errors += 1
             if ends.max_errors is not None and self._errors >= ends.max_errors:

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from heapq import heappush, heappushpop
 
-from agentv.model.suite import Case, Suite
+from agentv.model.suite.suite import Case, Suite
 
 DIGEST = 16
 """Bytes of a case's number: two cases never have the same."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class DrawnCases:
     """Which cases were drawn.
 
     Attributes:
@@ -38,7 +38,7 @@ class Sample:
         return self.bound is None or number_of(suite, case, self.seed, self.root) <= self.bound
 
 
-def draw(suites: Iterable[Suite], chosen: Callable[[Case], bool], number: int, *, seed: int, root: str) -> Sample:
+def draw(suites: Iterable[Suite], chosen: Callable[[Case], bool], number: int, *, seed: int, root: str) -> DrawnCases:
     """A sample of so many of the cases that are chosen, out of all suites together; of all where there are fewer."""
     drawn: list[bytes] = []  # a heap of what is left out first: the complement of every number
     of = 0
@@ -55,7 +55,7 @@ def draw(suites: Iterable[Suite], chosen: Callable[[Case], bool], number: int, *
             else:
                 heappushpop(drawn, mirrored)
     bound = _mirrored(drawn[0]) if of > number else None
-    return Sample(seed, root, bound, len(drawn), of)
+    return DrawnCases(seed, root, bound, len(drawn), of)
 
 
 def number_of(suite: Suite, case: Case, seed: int, root: str) -> bytes:

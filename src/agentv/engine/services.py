@@ -1,4 +1,4 @@
-"""What a trial offers to the assertions that ask or start something."""
+"""Services that a trial offers to its assertions: judges, embeddings, scripts."""
 
 from __future__ import annotations
 
@@ -6,20 +6,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from agentv.engine.grading import grade_entries
-from agentv.engine.kept import Unanswered
-from agentv.engine.traffic import Traffic
+from agentv.engine.calls.call_throttle import CallThrottle
+from agentv.engine.calls.recorded_call import Unanswered
+from agentv.engine.grading import Check, grade_entries
 from agentv.engine.transform import value_of
-from agentv.model.assertion import AssertionEntry, Transform
-from agentv.model.context import AssertionContext
-from agentv.model.response import Failure
-from agentv.model.suite import Suite, TargetSpec, embeds
-from agentv.model.trial import Score, Trial
-from agentv.model.values import Json
-from agentv.ports import Clock, Embedder, Executor, JavaScriptHost, Judge, Keeper, Target
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.trial import Score, Trial
+from agentv.model.suite.assertion import AssertionEntry, Transform
+from agentv.model.suite.suite import Suite, TargetSpec, embeds
+from agentv.model.values.response import Failure
+from agentv.model.values.values import Json
+from agentv.ports import AnswerLookup, Clock, Embedder, Executor, JavaScriptHost, Judge, Target
 
 if TYPE_CHECKING:
     from agentv.engine.executor import TrialExecutor
+
+
+def _no_check(suite: Suite) -> Check | None:  # noqa: ARG001  # nobody looked at its files
+    return None
 
 
 def _no_embedder(spec: TargetSpec) -> Embedder:
@@ -27,36 +31,38 @@ def _no_embedder(spec: TargetSpec) -> Embedder:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class RunContext:
     """All that the engine reaches: ports, joined by `app/wiring`.
 
     Attributes:
         connect: the connected target of a spec; the same one at every call.
         judge: the judge that asks a spec's target, in the environment of a suite.
         javascript: the JavaScript runtime in the environment of a suite.
-        traffic: through which `connect` and `judge` ask; it keeps time, tries again, and knows who is stopped.
+        throttle: through which `connect` and `judge` ask; it keeps time, tries again, and knows who is stopped.
         unanswered: what a target's call comes to that has no answer yet, where none is to be asked; None: it is asked.
         embedder: what embeds texts through a spec's target; the same one at every call.
         elsewhere: what runs the trials on other machines; None: they run in this process.
+        check: says of a suite's entries whether they may grade still; None: all of them may.
     """
 
     connect: Callable[[TargetSpec], Target]
     judge: Callable[[TargetSpec, Suite], Judge]
     executor: Executor
     javascript: Callable[[Suite], JavaScriptHost]
-    store: Keeper
+    store: AnswerLookup
     clock: Clock
-    traffic: Traffic = field(default_factory=Traffic)
+    throttle: CallThrottle = field(default_factory=CallThrottle)
     embedder: Callable[[TargetSpec], Embedder] = _no_embedder
     unanswered: Unanswered | None = None
     elsewhere: TrialExecutor | None = None
+    check: Callable[[Suite], Check | None] = _no_check
 
 
 @dataclass(frozen=True, slots=True)
 class TrialServices:
     """The Services of one trial."""
 
-    world: World
+    world: RunContext
     trial: Trial
 
     @property
@@ -95,7 +101,7 @@ class TrialServices:
 
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
         """Grade a list, one entry after the other."""
-        return await grade_entries(entries, context, self.world.clock)
+        return await grade_entries(entries, context, self.world.clock, self.world.check(self.trial.suite))
 
     async def evaluate(self, transform: Transform, context: AssertionContext) -> Json | Failure:
         """The value that an expression over the answer has; `transform-failed` where it has none."""

@@ -7,13 +7,15 @@ import json
 from functools import partial
 from typing import Any
 
-from agentv.foreign.functions import arguments_for, load_function
-from agentv.foreign.guard import ForeignError, foreign_code
-from agentv.model import json_path
-from agentv.model.assertion import Transform
-from agentv.model.context import AssertionContext
-from agentv.model.response import Failure
+from agentv.model.run.context import AssertionContext
+from agentv.model.suite.assertion import Transform
+from agentv.model.values import json_path
+from agentv.model.values.response import Failure
 from agentv.templating import RenderError, Scope, evaluate
+from agentv.user_code.functions.functions import arguments_for, load_function
+from agentv.user_code.functions.guard import ForeignError, foreign_code
+
+TOO_DEEP = "its JSON is nested too deep"
 
 
 async def transformed(transform: Transform, context: AssertionContext) -> str | Failure | None:
@@ -21,7 +23,11 @@ async def transformed(transform: Transform, context: AssertionContext) -> str | 
     value = await value_of(transform, context)
     if value is None or isinstance(value, str | Failure):
         return value
-    return json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (RecursionError, ValueError) as error:  # what a function of users gives may hold itself
+        said = TOO_DEEP if isinstance(error, RecursionError) else str(error)
+        return Failure("transform-failed", f"what the transform {transform.expression!r} gives is no JSON: {said}")
 
 
 async def value_of(transform: Transform, context: AssertionContext) -> Any | Failure:
@@ -32,6 +38,8 @@ async def value_of(transform: Transform, context: AssertionContext) -> Any | Fai
         if transform.kind == "path":
             return _at_path(transform.expression, context.output)
         return _evaluated(transform.expression, context)
+    except RecursionError:
+        return Failure("transform-failed", f"the transform {transform.expression!r} failed: {TOO_DEEP}")
     except ForeignError as error:
         return error.failure
     except (RenderError, ValueError, LookupError) as error:
@@ -49,7 +57,7 @@ def _evaluated(expression: str, context: AssertionContext) -> Any:
     parsed: Any = None
     try:
         parsed = json.loads(context.output or "")
-    except ValueError:
+    except (ValueError, RecursionError):
         parsed = None  # not JSON, so there is no `json` to look into
     names = {**context.vars, "output": context.output, "json": parsed, "metadata": context.metadata}
     return evaluate(expression, Scope(names, context.env))

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
-from functools import lru_cache
 
+from agentv.engine.calls.recorded_call import Given, kept_or_asked
 from agentv.engine.grading import grade_entries
-from agentv.engine.kept import Given, kept_or_asked
-from agentv.engine.services import TrialServices, World
-from agentv.foreign.guard import attempt
-from agentv.model.context import AssertionContext
-from agentv.model.message import Message, prompt_text
-from agentv.model.response import Attempt, CallFailure, Failure, TargetResponse
-from agentv.model.spending import spent_on
-from agentv.model.trial import Score, Status, Trial, TrialResult
-from agentv.model.verdict import combined
+from agentv.engine.services import RunContext, TrialServices
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.spending import spent_on
+from agentv.model.run.trial import Score, Status, Trial, TrialResult
+from agentv.model.run.verdict import combined
+from agentv.model.values.message import Message, prompt_text
+from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.ports import TargetRequest
+from agentv.user_code.functions.guard import attempt
 
 EMPTY = Failure("empty-output", "the target answered with nothing; `allow_empty: true` would accept that")
+
+
+_STAMPED = len("2026-11-21T14:03:22.123")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Answered:
     """A trial whose answer is there and not graded yet; `measured_ms` is how long it took."""
 
     trial: Trial
-    world: World
+    world: RunContext
     answer: TargetResponse
     measured_ms: float
     context: AssertionContext
@@ -36,15 +37,16 @@ class Answered:
         return result_of(self.trial, self.world, self.measured_ms, self.answer, scores)
 
 
-async def run_trial(trial: Trial, world: World) -> TrialResult:
+async def run_trial(trial: Trial, world: RunContext) -> TrialResult:
     """The result of one trial. Nothing that a target, a judge or an assertion does is raised from here."""
     answered = await answer_of(trial, world)
     if isinstance(answered, TrialResult):
         return answered
-    return answered.result(await grade_entries(trial.case.assertions, answered.context, world.clock))
+    check = world.check(trial.suite)
+    return answered.result(await grade_entries(trial.case.assertions, answered.context, world.clock, check))
 
 
-async def answer_of(trial: Trial, world: World) -> Answered | TrialResult:
+async def answer_of(trial: Trial, world: RunContext) -> Answered | TrialResult:
     """The answer to a trial, kept; its errored result where there is none."""
     clock = world.clock
     started = clock.monotonic()
@@ -59,18 +61,18 @@ async def answer_of(trial: Trial, world: World) -> Answered | TrialResult:
 
 def is_empty(answer: TargetResponse, trial: Trial) -> bool:
     """Whether an answer is none, though its target must give one. A call of a tool at its end is one without a text."""
-    if trial.target.allow_empty or (answer.output or "").strip():
-        return False
+    if trial.target.allow_empty or trial.case.asks_judge or (answer.output or "").strip():
+        return False  # an empty reply to a query is read as one that cannot be, and fails it
     return answer.output is not None or not (answer.messages and answer.messages[-1].tool_calls)
 
 
-def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, world: World) -> AssertionContext:
+def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, world: RunContext) -> AssertionContext:
     """What the assertions of a trial get to see."""
     case = trial.case
     said = Message("assistant", answer.output or "")
     return AssertionContext(
         input=case.input,
-        output=answer.output,
+        output=answer.output if answer.output is not None or not case.asks_judge else "",
         messages=answer.messages or (said,),
         expected_output=case.expected_output,
         criteria=case.criteria,
@@ -90,7 +92,7 @@ def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, world: 
 
 
 async def ask(
-    trial: Trial, world: World, messages: tuple[Message, ...], turn: int | None = None
+    trial: Trial, world: RunContext, messages: tuple[Message, ...], turn: int | None = None
 ) -> TargetResponse | Failure:
     """The target's answer to the messages, or why there is none."""
     what = f"target '{trial.target.name}'"
@@ -117,12 +119,13 @@ def request_of(trial: Trial, messages: tuple[Message, ...], turn: int | None = N
         env={**trial.suite.env, **trial.target.env} if trial.target.env else trial.suite.env,
         turn=turn,
         suite=f"{trial.suite.name}\0{trial.suite.env_sha256}" if trial.suite.env_sha256 else trial.suite.name,
+        root=trial.suite.root,
     )
 
 
 def result_of(
     trial: Trial,
-    world: World,
+    world: RunContext,
     duration_ms: float,
     answer: TargetResponse | None,
     scores: tuple[Score, ...],
@@ -166,17 +169,11 @@ def attempts_of(outcome: TargetResponse | Failure | None) -> tuple[Attempt, ...]
     return outcome.attempts if isinstance(outcome, TargetResponse | CallFailure) else ()
 
 
-def not_run(trial: Trial, why: Failure, world: World) -> TrialResult:
+def not_run(trial: Trial, why: Failure, world: RunContext) -> TrialResult:
     """The result of a trial that will not run."""
     return replace(result_of(trial, world, 0.0, None, (), error=why), status="skipped", attempts=0)
 
 
-def _stamp(world: World) -> str:
-    now = world.clock.utc()
-    return f"{_second(now.replace(microsecond=0))}.{now.microsecond // 1000:03}Z"
-
-
-@lru_cache(maxsize=2)
-def _second(at: datetime) -> str:
-    """A second as text: thousands of trials end within one."""
-    return at.strftime("%Y-%m-%dT%H:%M:%S")
+def _stamp(world: RunContext) -> str:
+    to_the_millisecond = world.clock.utc().isoformat(timespec="milliseconds")
+    return f"{to_the_millisecond[:_STAMPED]}Z"  # without the offset, which is none

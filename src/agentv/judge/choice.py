@@ -10,18 +10,19 @@ import json
 import random
 import secrets
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from agentv.judge.confirmed import objects_with
+from agentv.judge.delimiter import CONFIRM, Delimiter, new_word
 from agentv.judge.excerpt import Excerpt
-from agentv.judge.fence import Fence
 from agentv.judge.question import built_in
 from agentv.judge.shapes import UnreadableError
-from agentv.model.choice import Choice
-from agentv.model.context import AssertionContext
-from agentv.model.message import Message
-from agentv.model.response import TokenUsage
-from agentv.model.rubric import MAX_CHARS
-from agentv.model.values import Json, JsonObject
+from agentv.model.run.choice import Choice
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.rubric import MAX_CHARS
+from agentv.model.values.message import Message
+from agentv.model.values.response import TokenUsage
+from agentv.model.values.values import Json, JsonObject
 
 LONGEST = 20_000
 """Characters of a reply that are read."""
@@ -35,16 +36,20 @@ class ChoiceQuestion:
         places: id of an answer in this question → its place among all answers. The ids are new for each question, so
             that no answer can name itself.
         token: of the markers around what is shown.
+        mark: the word that the choice shall carry; it stands in our instruction alone.
+        earlier: the marks of the requests before this one.
     """
 
     messages: tuple[Message, ...]
     places: dict[str, int]
     token: str
+    mark: str
+    earlier: tuple[str, ...] = ()
 
     @property
     def nonces(self) -> tuple[str, ...]:
         """What is new in each question."""
-        return (self.token, *self.places)
+        return (self.token, *self.places, *self.earlier, self.mark)
 
     @property
     def schema(self) -> JsonObject:
@@ -52,25 +57,29 @@ class ChoiceQuestion:
         properties: dict[str, Json] = {
             "reason": {"type": "string"},
             "best": {"type": "string", "enum": list(self.places)},
+            CONFIRM: {"type": "string"},
         }
         required: list[Json] = list(properties)
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
-    def again(self, reply: str, problem: str) -> tuple[Message, ...]:
-        """The request that follows an unreadable reply."""
-        request = f'Your reply cannot be used: {problem}. Reply with {{"reason": "…", "best": "ID"}} and nothing else.'
+    def again(self, reply: str, problem: str) -> ChoiceQuestion:
+        """The request that follows an unreadable reply, with another word."""
+        mark = new_word()
+        request = f"Your reply cannot be used: {problem}. Reply with {_shape(mark)} and nothing else."
         said = (Message("assistant", reply),) if reply.strip() else ()
-        return (*self.messages, *said, Message("user", request))
+        messages = (*self.messages, *said, Message("user", request))
+        return replace(self, messages=messages, mark=mark, earlier=(*self.earlier, self.mark))
 
     def read(self, reply: str) -> tuple[int, str | None]:
-        """The place of the answer that is chosen, and why.
+        """The place of the answer that is chosen, and why. Where choices carry the word, no others count.
 
         Raises:
             UnreadableError: there is no choice, one of no answer, or several that differ.
         """
-        if len(reply) > LONGEST:
+        marked = [row for row, _ in objects_with(self.mark, reply) if "best" in row]
+        if not marked and len(reply) > LONGEST:
             raise UnreadableError(f"it is {len(reply):,} characters long")
-        rows = [row for row in _objects(reply) if "best" in row]
+        rows = marked or [row for row in _objects(reply) if "best" in row]
         if not rows:
             raise UnreadableError("it holds no JSON object with the key 'best'")
         chosen = {f"{row['best']}" for row in rows}
@@ -80,6 +89,10 @@ class ChoiceQuestion:
             raise UnreadableError("it holds several choices that disagree")
         reason = rows[-1].get("reason")
         return self.places[chosen.pop()], reason if isinstance(reason, str) and reason.strip() else None
+
+
+def _shape(mark: str) -> str:
+    return f'{{"reason": <why>, "best": <id>, "{CONFIRM}": "{mark}"}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +125,7 @@ def choice_questions(criteria: str, contexts: Sequence[AssertionContext]) -> tup
 
 
 def _question(criteria: str, contexts: Sequence[AssertionContext], order: Sequence[int]) -> ChoiceQuestion:
-    fence = Fence.new()
+    fence = Delimiter.new()
     places: dict[str, int] = {}
     while len(places) < len(order):
         places.setdefault(secrets.token_hex(4), order[len(places)])
@@ -120,11 +133,13 @@ def _question(criteria: str, contexts: Sequence[AssertionContext], order: Sequen
         fence.around(f"answer-{name}", Excerpt.of(contexts[at].output or "", MAX_CHARS).text)
         for name, at in places.items()
     )
-    rules = built_in("choice").replace("{{ token }}", fence.token).replace("{{ ids }}", ", ".join(places))
-    task = (
-        f"The task:\n{fence.around('task', contexts[0].prompt)}\n\nThe criteria:\n{criteria}\n\nThe answers:\n{shown}"
-    )
-    return ChoiceQuestion((Message("system", rules), Message("user", task)), places, fence.token)
+    mark = new_word()
+    rules = built_in("choice")
+    for name, value in (("token", fence.token), ("mark", mark), ("ids", ", ".join(places))):
+        rules = rules.replace(f"{{{{ {name} }}}}", value)
+    told = fence.around("criteria", criteria)
+    task = f"The task:\n{fence.around('task', contexts[0].prompt)}\n\nThe criteria:\n{told}\n\nThe answers:\n{shown}"
+    return ChoiceQuestion((Message("system", rules), Message("user", task)), places, fence.token, mark)
 
 
 def _objects(text: str) -> Iterator[JsonObject]:

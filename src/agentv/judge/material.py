@@ -1,14 +1,14 @@
-"""What a question of some modes shows beside the answer: retrieved text, a transcript. None of it is the author's."""
+"""Material of a question beside the answer, such as retrieved text or a transcript. None of it is trusted."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 
-from agentv.judge.fence import Fence
-from agentv.model.context import AssertionContext
-from agentv.model.message import Message
-from agentv.model.rubric import MODE_VARIABLES, Rubric
+from agentv.judge.delimiter import Delimiter
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.rubric import MODE_VARIABLES, Rubric
+from agentv.model.values.message import Message
 
 _MARKERS = {"context": "context", "transcript": "transcript", "output": "answer"}
 """Prompt variable → what its markers begin with."""
@@ -20,7 +20,7 @@ def material_of(rubric: Rubric, context: AssertionContext) -> Mapping[str, str]:
     return {name: made[name](rubric, context) for name in MODE_VARIABLES.get(rubric.mode, ())}
 
 
-def fenced(rubric: Rubric, context: AssertionContext, fence: Fence) -> dict[str, str]:
+def fenced(rubric: Rubric, context: AssertionContext, fence: Delimiter) -> dict[str, str]:
     """The same, each between its markers; an empty one stays empty. What is judged piece by piece is its own rubric."""
     found = {
         name: fence.around(_MARKERS[name], text) if text else "" for name, text in material_of(rubric, context).items()
@@ -28,7 +28,7 @@ def fenced(rubric: Rubric, context: AssertionContext, fence: Fence) -> dict[str,
     return {**found, "rubrics": found["context"]} if rubric.mode == "context-relevance" else found
 
 
-def is_shown(name: str, text: str, fence: Fence, *, whole: bool = False) -> bool:
+def is_shown(name: str, text: str, fence: Delimiter, *, whole: bool = False) -> bool:
     """Whether a text shows the value of a variable, from its first marker on; `whole`: and up to its last one."""
     marker = _MARKERS[name]
     return fence.shows(marker, text) and (not whole or f"</{marker}-{fence.token}>" in text)
@@ -42,6 +42,11 @@ def _pieces(rubric: Rubric, _context: AssertionContext) -> str:
 
 
 def _transcript(_rubric: Rubric, context: AssertionContext) -> str:
+    return transcript_of(context)
+
+
+def transcript_of(context: AssertionContext) -> str:
+    """What an agent said and did, step by step."""
     return "\n".join(line for message in context.messages for line in _lines(message))
 
 

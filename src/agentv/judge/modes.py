@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentv.judge.shapes import SHAPES, Shape
+from agentv.judge.shapes import SHAPES, VerdictShape
 from agentv.judge.typed_shapes import TYPED
-from agentv.model.rubric import RubricMode
+from agentv.model.run.rubric import RubricMode
 
-MODES: Mapping[RubricMode, Shape] = {**SHAPES, **TYPED}
-"""How a verdict of a mode is told from other JSON objects, and read."""
+MODES: Mapping[RubricMode, VerdictShape] = {**SHAPES, **TYPED}
+"""How a verdict of a mode is distinguished from other JSON objects, and read."""

@@ -1,24 +1,23 @@
-"""What a judge is asked: the prompt filled in, the answer behind a fence (SPEC section 9)."""
+"""The question to a judge: the filled prompt, untrusted text behind delimiters, and a word for the verdict."""
 
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from agentv.judge.echo import Shown
+from agentv.judge.delimiter import Delimiter, new_word
 from agentv.judge.excerpt import Excerpt
-from agentv.judge.fence import Fence
-from agentv.judge.material import fenced, is_shown, material_of
+from agentv.judge.material import fenced, is_shown, material_of, transcript_of
 from agentv.judge.modes import MODES
-from agentv.model.context import AssertionContext
-from agentv.model.message import Message
-from agentv.model.rubric import JUDGED_VARIABLES, PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
-from agentv.model.values import Json
-from agentv.templating import RenderError, Scope, render_text
+from agentv.judge.quotation import Shown, texts_of
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.rubric import JUDGED_VARIABLES, PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
+from agentv.model.values.message import Message
+from agentv.model.values.values import Json
+from agentv.templating import RenderError, Scope, render_around, render_text
 
 _NO_ENV: dict[str, str] = {}
 
@@ -29,23 +28,31 @@ class Question:
 
     Attributes:
         shown: the texts in it that a verdict must not be taken from.
-        mark: what the judge was asked to confirm its verdict with; None in the first request.
+        mark: the word that a verdict shall carry. It is new for each request and stands in our instruction alone.
         left_out: characters that the judge is not shown: of the answer as `output`, of the `tool_calls`.
+        earlier: the marks of the requests before this one.
     """
 
     rubric: Rubric
     messages: tuple[Message, ...]
-    fence: Fence
+    fence: Delimiter
     shown: Shown
-    mark: str | None = None
+    mark: str
     left_out: Mapping[str, int] = field(default_factory=dict)
+    earlier: tuple[str, ...] = ()
+
+    @property
+    def nonces(self) -> tuple[str, ...]:
+        """What is new in each question."""
+        return (self.fence.token, *self.earlier, self.mark)
 
     def again(self, reply: str, problem: str) -> Question:
-        """The request that follows an unreadable reply: all that was said, and what was wrong with it."""
-        mark = secrets.token_hex(8)
+        """The request that follows an unreadable reply: all that was said, what was wrong with it, and a new word."""
+        mark = new_word()
         request = render_text(built_in("repair"), Scope({"problem": problem, "mark": mark}, _NO_ENV))
         said = (Message("assistant", reply),) if reply.strip() else ()
-        return replace(self, messages=(*self.messages, *said, Message("user", request)), mark=mark)
+        messages = (*self.messages, *said, Message("user", request))
+        return replace(self, messages=messages, mark=mark, earlier=(*self.earlier, self.mark))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,7 @@ class Written:
     """What code of the user's made of a prompt, and the fence that it was given the answer in."""
 
     messages: tuple[Message, ...]
-    fence: Fence
+    fence: Delimiter
 
 
 def question_about(rubric: Rubric, context: AssertionContext, written: Written | None = None) -> Question:
@@ -67,25 +74,89 @@ def question_about(rubric: Rubric, context: AssertionContext, written: Written |
     Raises:
         RenderError: the rubric's own prompt cannot be rendered, or does not show the answer.
     """
-    fence = Fence.new() if written is None else written.fence
+    fence = Delimiter.new() if written is None else written.fence
+    mark = new_word()
     messages = _rendered(rubric, context, fence) if written is None else written.messages
     _check_shown(rubric, messages, fence, whole=written is not None)
+    if written is not None or rubric.prompt is not None:
+        messages = _with_last(messages, _confirm(rubric.mode, mark))
     cuts = _cuts(rubric, context)
-    # a cut may make a verdict out of two ends that were none, with its mark or without
-    ends = (text for cut in cuts.values() if cut.left_out for text in (cut.text, cut.joined))
-    others = (context.output or "", _tool_calls(context), context.prompt, *material_of(rubric, context).values())
     return Question(
         rubric,
-        (Message("system", _rules(rubric).replace("{{ token }}", fence.token)), *messages),
+        (Message("system", _rules(rubric, fence, mark)), *messages),
         fence,
-        Shown((*others, *ends), MODES[rubric.mode].key if rubric.mode in MODES else ""),
-        left_out={name: cut.left_out for name, cut in cuts.items() if cut.left_out},
+        Shown(_shown(rubric, context, cuts), MODES[rubric.mode].key if rubric.mode in MODES else ""),
+        mark,
+        {name: cut.left_out for name, cut in cuts.items() if cut.left_out},
     )
 
 
-def _rendered(rubric: Rubric, context: AssertionContext, fence: Fence) -> tuple[Message, ...]:
-    values = variables(rubric, context, fence)
-    task = render_text(rubric.prompt or built_in(rubric.mode), Scope(context.vars, context.env, values))
+def _shown(rubric: Rubric, context: AssertionContext, cuts: Mapping[str, Excerpt]) -> tuple[str, ...]:
+    """Every text that a judge may quote and that is not ours, the answer last."""
+    # a cut may make a verdict out of two ends that were none, with its mark or without
+    ends = (text for cut in cuts.values() if cut.left_out for text in (cut.text, cut.joined))
+    whole = (transcript_of(context), context.output or "") if rubric.writer is not None else ()
+    return (
+        *texts_of(context.vars),
+        *texts_of(context.metadata),
+        rubric.text or context.criteria or "",
+        "\n".join(item.outcome for item in rubric.items),
+        *whole,
+        *ends,
+        *material_of(rubric, context).values(),
+        context.reference or "",
+        context.prompt,
+        cuts["tool_calls"].text,
+        cuts["output"].text,
+    )
+
+
+def _with_last(messages: tuple[Message, ...], instruction: str) -> tuple[Message, ...]:
+    """A prompt of a user's with our instruction behind it, where it says what shape it likes."""
+    last = messages[-1] if messages else None
+    if last is None or last.role != "user" or not isinstance(last.content, str):
+        return (*messages, Message("user", instruction))
+    return (*messages[:-1], replace(last, content=f"{last.content}\n\n{instruction}"))
+
+
+_AUTHORED = frozenset({"criteria", "expected_outcome", "rubrics", "env", "token"})
+"""Names of a judge prompt that hold what its author wrote, or what we did."""
+
+_DATA_OF_MODE: Mapping[RubricMode, frozenset[str]] = {
+    "context-recall": frozenset({"rubrics"}),
+    "goal-success": frozenset({"criteria", "expected_outcome", "rubrics"}),
+}
+"""Modes in which some of them may hold a text of the case: its reference, or its input as the goal."""
+
+TEXTS_OF_THE_CASE = {
+    "input": "input",
+    "question": "input",
+    "expected_output": "reference",
+    "reference_answer": "reference",
+}
+"""Variables that are texts of the case → what their markers begin with."""
+
+_MARKERS = {
+    "output": "answer",
+    "candidate_answer": "answer",
+    **TEXTS_OF_THE_CASE,
+    "metadata": "metadata",
+    "sidecar": "metadata",
+}
+"""Variable → what its markers begin with; those of all others begin with `data`."""
+
+
+def _rendered(rubric: Rubric, context: AssertionContext, fence: Delimiter) -> tuple[Message, ...]:
+    """The prompt, filled in. What its placeholders show is fenced there, so that its conditions see plain values."""
+    values = {**variables(rubric, context, fence), "token": fence.token}
+    own = _AUTHORED - _DATA_OF_MODE.get(rubric.mode, frozenset()) if rubric.prompt else _AUTHORED
+
+    def around(names: frozenset[str], text: str) -> str:
+        if names <= own:
+            return text
+        return fence.around_data(next((_MARKERS[name] for name in _MARKERS if name in names), "data"), text)
+
+    task = render_around(rubric.prompt or built_in(rubric.mode), Scope(context.vars, context.env, values), around)
     return (Message("user", task),)
 
 
@@ -94,7 +165,7 @@ def _cuts(rubric: Rubric, context: AssertionContext) -> dict[str, Excerpt]:
     return {name: Excerpt.of(text, rubric.max_chars) for name, text in texts.items()}
 
 
-def _check_shown(rubric: Rubric, messages: tuple[Message, ...], fence: Fence, *, whole: bool) -> None:
+def _check_shown(rubric: Rubric, messages: tuple[Message, ...], fence: Delimiter, *, whole: bool) -> None:
     """Refuse a question that does not show what is judged; `whole`: to its last marker."""
     text = "\n".join(message.text for message in messages)
     for name in JUDGED_VARIABLES.get(rubric.mode, ("output",)):
@@ -110,22 +181,32 @@ def built_in(name: str) -> str:
     return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
-def _rules(rubric: Rubric) -> str:
+def _rules(rubric: Rubric, fence: Delimiter, mark: str) -> str:
+    values = {"token": fence.token, "mark": mark}
+    if rubric.scale is not None:
+        low, high = rubric.scale
+        values |= {"low": str(low), "high": str(high), "threshold": str(rubric.pass_threshold)}
     rules = _rules_of(rubric.mode)
-    if rubric.scale is None:
-        return rules
-    low, high = rubric.scale
-    for name, value in (("low", low), ("high", high), ("threshold", rubric.pass_threshold)):
-        rules = rules.replace(f"{{{{ {name} }}}}", str(value))
+    for name, value in values.items():
+        rules = rules.replace(f"{{{{ {name} }}}}", value)
     return rules
 
 
 @cache
 def _rules_of(mode: RubricMode) -> str:
-    return built_in("rules").replace("{{ shape }}", built_in(f"{mode}-reply"))
+    rules = built_in("rules").replace("{{ shape }}", built_in(f"{mode}-reply"))
+    return rules.replace("{{ confirm }}", built_in(_confirming(mode)))
 
 
-def variables(rubric: Rubric, context: AssertionContext, fence: Fence) -> dict[str, Json]:
+def _confirm(mode: RubricMode, mark: str) -> str:
+    return built_in(_confirming(mode)).replace("{{ mark }}", mark)
+
+
+def _confirming(mode: RubricMode) -> str:
+    return "scale-confirm" if mode == "scale" else "confirm"
+
+
+def variables(rubric: Rubric, context: AssertionContext, fence: Delimiter) -> dict[str, Json]:
     """What a prompt may show, by every name that it may use; what is not the author's stands behind the fence."""
     shown = {name: cut.text for name, cut in _cuts(rubric, context).items()}
     tool_calls = shown["tool_calls"]

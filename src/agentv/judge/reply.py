@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from agentv.judge.echo import PLACES_SHOWN
+from agentv.judge.confirmed import objects_with, unique
+from agentv.judge.delimiter import CONFIRM
 from agentv.judge.modes import MODES
 from agentv.judge.question import Question
+from agentv.judge.quotation import PLACES_SHOWN
 from agentv.judge.scale import read_scale
-from agentv.judge.shapes import Reading, Shape, UnreadableError
-from agentv.model.values import Json, JsonObject
+from agentv.judge.shapes import ReadVerdict, UnreadableError, VerdictShape
+from agentv.model.values.values import Json, JsonObject
 
 _LONGEST = 100_000
 """Characters of a reply: a verdict takes a few hundred."""
@@ -35,36 +37,51 @@ class _Candidate:
     row: JsonObject
     source: str
 
-    def is_quoted(self, question: Question) -> bool:
-        """Whether it also stands in the answer, or in what else the question's author did not write."""
-        return question.shown.has(self.source, self.row)
+    def is_copy(self, question: Question) -> bool:
+        """Whether everything it says also appears in what the judge was shown, but for the word."""
+        row = {key: value for key, value in self.row.items() if key != CONFIRM}
+        return question.shown.has(self.source, row)
+
+    def is_shown(self, question: Question, shape: VerdictShape) -> bool:
+        """Whether the same verdict also stands there, whatever its reasons."""
+        return self.is_copy(question) or question.shown.decides(shape.stance_in(self.row))
 
 
-def read_reply(reply: str, question: Question) -> Reading:
+def read_reply(reply: str, question: Question) -> ReadVerdict:
     """The verdict of a reply.
 
-    Text between the question's markers, and repetitions of the question, are passed over. All verdicts in what is
-    left must agree, and one of them at least must be the judge's own words. Verdicts that carry the mark of a repair
-    request are surely the judge's, so where there are such, no others count.
+    Verdicts that carry the question's word are surely the judge's: where there are such, no others count, and they
+    need no more than something of its own. Of a reply without the word, text between the question's markers and
+    repetitions of the question are passed over; all verdicts in what is left must agree, and one of them at least
+    must not stand in what the judge was shown.
 
     Raises:
         UnreadableError: there is no such verdict.
     """
-    own_words = _own_words(reply, question)
+    if not reply.strip():
+        raise UnreadableError("it is empty")
     if question.rubric.mode == "scale":
-        return read_scale(own_words, question)
+        return read_scale(reply, lambda: _own_words(reply, question), question)
     shape = MODES[question.rubric.mode]
-    candidates = list(_candidates(own_words, shape.key))
-    confirmed = [one for one in candidates if question.mark is not None and one.row.get("confirm") == question.mark]
-    if confirmed:
-        return _agreed([shape.read(one.row, question.rubric) for one in confirmed])
-    return _own(candidates, shape, question)
+    marked = [one for one in objects_with(question.mark, reply) if shape.key in one[0]]
+    if marked:
+        return _confirmed([_Candidate(row, source) for row, source in marked], shape, question)
+    return _own(list(_candidates(_own_words(reply, question), shape.key)), shape, question)
 
 
-def _own(candidates: list[_Candidate], shape: Shape, question: Question) -> Reading:
+def _confirmed(candidates: list[_Candidate], shape: VerdictShape, question: Question) -> ReadVerdict:
+    for one in candidates:
+        _check_depth(one.row)
+    agreed = _agreed([shape.read(one.row, question.rubric) for one in candidates])
+    if all(one.is_copy(question) for one in candidates):
+        raise UnreadableError(f"everything it says also appears in {PLACES_SHOWN}, and nothing in your own words")
+    return agreed
+
+
+def _own(candidates: list[_Candidate], shape: VerdictShape, question: Question) -> ReadVerdict:
     readings, own = [], None
     for one in candidates:
-        quoted = one.is_quoted(question)
+        quoted = one.is_shown(question, shape)
         try:
             reading = shape.read(one.row, question.rubric)
         except UnreadableError:
@@ -77,19 +94,17 @@ def _own(candidates: list[_Candidate], shape: Shape, question: Question) -> Read
         raise UnreadableError(f"it holds no JSON object with the key '{shape.key}'")
     _agreed(readings)
     if own is None:
-        raise UnreadableError(f"its verdict also stands in {PLACES_SHOWN}, so it may be a quotation")
+        raise UnreadableError(f"its verdict also appears in {PLACES_SHOWN}, so it may be a quotation")
     return own
 
 
-def _agreed(readings: list[Reading]) -> Reading:
+def _agreed(readings: list[ReadVerdict]) -> ReadVerdict:
     if any(one.stance != readings[0].stance for one in readings):
         raise UnreadableError("it holds several verdicts that disagree")
     return readings[-1]
 
 
 def _own_words(reply: str, question: Question) -> str:
-    if not reply.strip():
-        raise UnreadableError("it is empty")
     if len(reply) > _LONGEST:
         raise UnreadableError(f"it is {len(reply):,} characters long; {_LONGEST:,} is the most that is read")
     for message in question.messages:
@@ -114,6 +129,11 @@ def _rows_in(value: Json) -> Iterator[JsonObject]:
         if not level:
             return
     raise UnreadableError(_TOO_DEEP)
+
+
+def _check_depth(row: JsonObject) -> None:
+    for _ in _rows_in(row):
+        pass
 
 
 def _inside(value: Json) -> Iterable[Json]:
@@ -141,11 +161,4 @@ def _objects(text: str) -> Iterator[tuple[Json, str]]:
         start = text.find("{", end)
 
 
-def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    row = dict(pairs)
-    if len(row) < len(pairs):
-        raise UnreadableError("a key stands twice in one of its objects")
-    return row
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique)
+_DECODER = json.JSONDecoder(object_pairs_hook=unique)

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 
-from agentv.judge.echo import PLACES_SHOWN
 from agentv.judge.question import Question
-from agentv.judge.shapes import Reading, UnreadableError, speakable
-from agentv.model.grade import PLACES, Check
+from agentv.judge.quotation import PLACES_SHOWN
+from agentv.judge.shapes import ReadVerdict, UnreadableError, speakable
+from agentv.model.run.grade import PLACES, Check
 
 _LINE = re.compile(
     r"^[ \t]*[*_`]{0,3}SCORE[ \t]*=[ \t]*(?P<points>[+-]?[0-9]{1,9})[*_`]{0,3}[ \t]+"
-    r"[*_`]{0,3}REASON[ \t]*=[ \t]*(?P<reason>\S.*)$",
+    r"(?:[*_`]{0,3}CONFIRM[ \t]*=[ \t]*[*_`]{0,3}(?P<word>\w{1,64})[*_`]{0,3}[ \t]+)?"
+    r"[*_`]{0,3}REASON[ \t]*=[ \t]*(?P<reason>\S.*?)"
+    r"(?:[ \t]+[*_`]{0,3}CONFIRM[ \t]*=[ \t]*[*_`]{0,3}(?P<last>\w{1,64})[*_`]{0,3}[.]?[ \t]*)?$",
     re.MULTILINE,
 )
 """The whole line is the verdict; a model may set it in bold, or as code."""
@@ -23,36 +26,62 @@ _LINE = re.compile(
 _MENTION = re.compile(r"score\s*=\s*(?P<points>[+-]?\d{1,9}(?:[.,/]\d+)?)")
 
 
-def read_scale(own_words: str, question: Question) -> Reading:
+def read_scale(reply: str, own_words: Callable[[], str], question: Question) -> ReadVerdict:
     """The verdict in what a judge said of its own.
 
+    Lines that carry the word of the question are surely the judge's, so where there are such, no others count.
+
     Args:
-        own_words: the reply without what stands between the question's markers.
+        reply: all of it.
+        own_words: gives the reply without what stands between the question's markers.
         question: that was replied to; its rubric has a scale.
 
     Raises:
-        UnreadableError: no line is a verdict, they disagree, the points are off the scale, or the same points stand
-            in what the judge was shown, so that the line may be a quotation of it.
+        UnreadableError: no line is a verdict, they disagree, the points are off the scale, or the line may be a
+            quotation of what the judge was shown: the same points stand there or, of a line with the word, the same
+            points and reason.
     """
+    marked = [line for line in _LINE.finditer(reply) if question.mark in _words_of(line)]
+    lines = marked or list(_LINE.finditer(own_words()))
+    if not lines:
+        raise UnreadableError("it holds no line 'SCORE=<whole number> REASON=<sentence>'")
+    said = {int(line["points"]) for line in lines}
+    mentions = () if marked else _mentions(own_words())
+    if len(said) > 1 or any(one not in {str(points) for points in said} for one in mentions):
+        raise UnreadableError("it holds several scores that disagree")
+    points, reason = said.pop(), speakable(lines[-1]["reason"].strip())
+    reading = _reading(points, reason, question)
+    shown = question.shown
+    if (
+        all(shown.has_line(points, _unmarked(line["reason"])) for line in marked)
+        if marked
+        else shown.has_points(points)
+    ):
+        raise UnreadableError(f"SCORE={points} also appears in {PLACES_SHOWN}, so it may be a quotation")
+    return reading
+
+
+def _unmarked(reason: str) -> str:
+    return _CONFIRMED.sub("", reason)
+
+
+_CONFIRMED = re.compile(r"CONFIRM[ \t]*=[ \t]*\w{1,64}")
+
+
+def _words_of(line: re.Match[str]) -> tuple[str, ...]:
+    return tuple(word.lower() for word in (line["word"], line["last"]) if word)
+
+
+def _reading(points: int, reason: str, question: Question) -> ReadVerdict:
     rubric = question.rubric
     if rubric.scale is None or rubric.pass_threshold is None:
         raise ValueError("a rubric in scale mode has a scale and a threshold")
     low, high = rubric.scale
-    lines = list(_LINE.finditer(own_words))
-    if not lines:
-        raise UnreadableError("it holds no line 'SCORE=<whole number> REASON=<sentence>'")
-    said = {int(line["points"]) for line in lines}
-    if len(said) > 1 or any(one not in {str(points) for points in said} for one in _mentions(own_words)):
-        raise UnreadableError("it holds several scores that disagree")
-    points = said.pop()
     if not low <= points <= high:
         raise UnreadableError(f"SCORE={points} is not on the scale from {low} to {high}")
-    if question.shown.has_points(points):
-        raise UnreadableError(f"SCORE={points} also stands in {PLACES_SHOWN}, so it may be a quotation")
     passed = points >= rubric.pass_threshold
-    reason = speakable(lines[-1]["reason"].strip())
     what = f"scores {rubric.pass_threshold} or more on the scale from {low} to {high}"
-    return Reading(
+    return ReadVerdict(
         score=round((points - low) / (high - low), PLACES),
         checks=(Check(what, passed, f"SCORE={points} REASON={reason}"),),
         reason=reason,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from agentv.judge.delimiter import CONFIRM
 from agentv.judge.typed_shapes import typed_keys
-from agentv.model.rubric import Rubric
-from agentv.model.values import Json, JsonObject
+from agentv.model.run.rubric import Rubric
+from agentv.model.values.values import Json, JsonObject
 
 _MOST_NAMES = 200
 """Names that are listed; more of them, and the providers refuse the schema."""
@@ -18,15 +19,15 @@ _MOST_NAMES = 200
 _TEXT: JsonObject = {"type": "string"}
 _YES_OR_NO: JsonObject = {"type": "boolean"}
 _POINTS: JsonObject = {"type": "integer", "description": "whole points from 0 to 10"}
+_WORD: JsonObject = {"type": "string", "description": "the word that the question asks for"}
 _SHARE: JsonObject = {"type": "number", "description": "from 0 to 1"}
 
 
-def schema_of(rubric: Rubric, *, confirmed: bool) -> JsonObject | None:
+def schema_of(rubric: Rubric) -> JsonObject | None:
     """What a verdict must look like; None in scale mode, where it is a line of text.
 
-    Args:
-        rubric: its mode and items decide.
-        confirmed: the verdict also repeats the mark of a repair request.
+    The word that makes a verdict the judge's stands in the question alone: a schema that held it would be another one
+    for each call, and would write the word for whoever repeats what an answer says.
     """
     match rubric.mode:
         case "freeform":
@@ -39,7 +40,7 @@ def schema_of(rubric: Rubric, *, confirmed: bool) -> JsonObject | None:
             return None
         case mode:
             keys = typed_keys(mode)
-    return _closed({**keys, **({"confirm": _TEXT} if confirmed else {})})
+    return _closed({**keys, CONFIRM: _WORD})
 
 
 def _freeform() -> JsonObject:

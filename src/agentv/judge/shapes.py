@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from agentv.model.grade import Check, reaches, weighted_mean
-from agentv.model.rubric import RUBRIC_MARK, Rubric, RubricItem, RubricMode
-from agentv.model.values import EMPTY, Json, JsonObject
+from agentv.model.run.grade import Check, reaches, weighted_mean
+from agentv.model.run.rubric import RUBRIC_MARK, Rubric, RubricItem, RubricMode
+from agentv.model.values.values import EMPTY, Json, JsonObject
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ class UnreadableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadVerdict:
     """One verdict, read.
 
     Attributes:
@@ -42,38 +42,49 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """How a verdict of one mode is told from other JSON objects, by the key that it must have, and how it is read.
+class VerdictShape:
+    """The verdict of one mode: the key that distinguishes it from other JSON objects, and how it is read.
+
+    Attributes:
+        fields: of each object under the key, those that decide; empty where the value of the key itself decides.
 
     Raises (`read`):
         UnreadableError: the object is not of this shape.
     """
 
     key: str
-    read: Callable[[JsonObject, Rubric], Reading]
+    read: Callable[[JsonObject, Rubric], ReadVerdict]
+    fields: tuple[str, ...] = ()
+
+    def stance_in(self, row: JsonObject) -> JsonObject:
+        """What decides in a verdict, without the words that give reasons."""
+        value = row[self.key]
+        lines = value if isinstance(value, list) else []
+        kept = [{name: line[name] for name in self.fields if name in line} for line in lines if isinstance(line, dict)]
+        return {self.key: kept or value}
 
 
-def _freeform(row: JsonObject, _rubric: Rubric) -> Reading:
+def _freeform(row: JsonObject, _rubric: Rubric) -> ReadVerdict:
     score = _score(row["score"])
     _refuse_contradiction(row, score)
     checks = (*_assertions(row), *_notes(row, "hits", passed=True), *_notes(row, "misses", passed=False))
-    return Reading(score, checks, _text(row, "reason") or _text(row, "reasoning"), score)
+    return ReadVerdict(score, checks, _text(row, "reason") or _text(row, "reasoning"), score)
 
 
-def _checklist(row: JsonObject, rubric: Rubric) -> Reading:
+def _checklist(row: JsonObject, rubric: Rubric) -> ReadVerdict:
     said = _answers(row, rubric.items, "satisfied", _satisfied)
     checks = tuple(Check(item.outcome, *said[item.id]) for item in rubric.items)
     held = {item.id for item in rubric.items if said[item.id][0]}
     satisfied = all(item.id in held for item in rubric.items if item.required)
     score = weighted_mean((item.weight, float(item.id in held)) for item in rubric.items)
     reason = _text(row, "overall_reasoning")
-    return Reading(score, checks, reason, tuple(check.passed for check in checks), satisfied)
+    return ReadVerdict(score, checks, reason, tuple(check.passed for check in checks), satisfied)
 
 
-def _score_ranges(row: JsonObject, rubric: Rubric) -> Reading:
+def _score_ranges(row: JsonObject, rubric: Rubric) -> ReadVerdict:
     said = _answers(row, rubric.items, "score", _points)
     points = {item.id: said[item.id][0] for item in rubric.items}
-    return Reading(
+    return ReadVerdict(
         score=weighted_mean((item.weight, points[item.id] / MOST_POINTS) for item in rubric.items),
         checks=tuple(_ranged(item, *said[item.id]) for item in rubric.items),
         reason=_text(row, "overall_reasoning"),
@@ -91,10 +102,10 @@ def _ranged(item: RubricItem, points: int, reasoning: str | None) -> Check:
     return Check(item.outcome or item.id, points >= mark, f"{evidence}: {reasoning}" if reasoning else evidence)
 
 
-SHAPES: Mapping[RubricMode, Shape] = {
-    "freeform": Shape("score", _freeform),
-    "checklist": Shape("checks", _checklist),
-    "score-ranges": Shape("checks", _score_ranges),
+SHAPES: Mapping[RubricMode, VerdictShape] = {
+    "freeform": VerdictShape("score", _freeform),
+    "checklist": VerdictShape("checks", _checklist, ("id", "satisfied")),
+    "score-ranges": VerdictShape("checks", _score_ranges, ("id", "score")),
 }
 """The modes whose verdict is JSON. That of a scale is a line of text: see `scale`."""
 

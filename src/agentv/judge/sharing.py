@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from agentv.foreign.patience import LIMIT, Limit
+from agentv.user_code.functions.deadline import LIMIT, Deadline
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ class _Flight(Generic[T]):
     """A call on its way, and the time limit of whoever made it."""
 
     task: asyncio.Task[T]
-    limit: Limit | None
+    limit: Deadline | None
     waiting: int = 0
 
     def joined(self) -> AbstractContextManager[None]:

@@ -9,21 +9,22 @@ from functools import partial
 from hashlib import sha256
 
 from agentv.judge.choice import ChoiceQuestion, Chosen, choice_questions, joined
+from agentv.judge.delimiter import without
 from agentv.judge.question import Question
 from agentv.judge.reply import read_reply
 from agentv.judge.schemas import schema_of
-from agentv.judge.shapes import Reading, UnreadableError, speakable
+from agentv.judge.shapes import ReadVerdict, UnreadableError, speakable
 from agentv.judge.sharing import SharedCalls
 from agentv.judge.votes import Spent, outcome_of
 from agentv.judge.written import question_of
-from agentv.model.choice import Choice
-from agentv.model.context import AssertionContext
-from agentv.model.grade import Check
-from agentv.model.message import Message, prompt_text
-from agentv.model.response import Failure, TargetResponse
-from agentv.model.rubric import JudgeFailure, Rubric, Verdict
-from agentv.model.suite import JUDGE_TIMEOUT_S
-from agentv.model.values import EMPTY, JsonObject
+from agentv.model.run.choice import Choice
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Check
+from agentv.model.run.rubric import JudgeFailure, Rubric, Verdict
+from agentv.model.suite.suite import JUDGE_TIMEOUT_S
+from agentv.model.values.message import Message, prompt_text
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.values import EMPTY, JsonObject
 from agentv.ports import Target, TargetRequest
 from agentv.templating import RenderError
 
@@ -85,12 +86,12 @@ class TargetJudge:
         return second if isinstance(second, JudgeFailure) else joined(first, second)
 
     async def _chosen(self, question: ChoiceQuestion, context: AssertionContext) -> Chosen | JudgeFailure:
-        spent, reply, problem, messages = Spent(), "", "", question.messages
+        spent, reply, problem = Spent(), "", ""
         for attempt in range(1, _REQUESTS + 1):
             request = TargetRequest(
                 case_id=context.case_id,
-                prompt=prompt_text(messages),
-                messages=messages,
+                prompt=prompt_text(question.messages),
+                messages=question.messages,
                 vars=context.vars,
                 metadata=context.metadata,
                 attempt=attempt,
@@ -107,7 +108,8 @@ class TargetJudge:
             try:
                 best, reason = question.read(reply)
             except UnreadableError as error:
-                problem, messages = str(error), question.again(reply, str(error))
+                problem = str(error)
+                question = question.again(reply, problem)
             else:
                 return Chosen(best, reason, spent.token_usage, spent.cost_usd)
         return self._unreadable(reply, problem, spent)
@@ -150,7 +152,7 @@ class TargetJudge:
             if question.rubric.mode == "scale":
                 return _undecided(reply, problem, spent, question)
             question = question.again(reply, problem)
-        return self._unreadable(reply, problem, spent)
+        return self._unreadable(without(question.nonces, reply, "…"), problem, spent)
 
     def _request(self, question: Question, context: AssertionContext, vote: int, attempt: int) -> TargetRequest:
         return TargetRequest(
@@ -164,8 +166,8 @@ class TargetJudge:
             timeout_s=self._timeout_s,
             env=self._env,
             temperature=question.rubric.temperature,
-            schema=schema_of(question.rubric, confirmed=question.mark is not None),
-            nonces=(question.fence.token, *([question.mark] if question.mark else ())),
+            schema=schema_of(question.rubric),
+            nonces=question.nonces,
         )
 
     async def _send(self, request: TargetRequest) -> TargetResponse | Failure:
@@ -195,12 +197,12 @@ class TargetJudge:
         )
 
 
-def _verdict(reading: Reading, reply: str, spent: Spent, question: Question) -> Verdict:
+def _verdict(reading: ReadVerdict, reply: str, spent: Spent, question: Question) -> Verdict:
     return Verdict(
         score=reading.score,
         checks=reading.checks,
         reason=reading.reason,
-        reply=_cut(reply, REPLY_KEPT),
+        reply=_kept(reply, question),
         satisfied=reading.satisfied,
         token_usage=spent.token_usage,
         cost_usd=spent.cost_usd,
@@ -211,7 +213,7 @@ def _verdict(reading: Reading, reply: str, spent: Spent, question: Question) -> 
 
 def _undecided(reply: str, problem: str, spent: Spent, question: Question) -> Verdict:
     """Eva's rule: a reply without a verdict fails the answer, and nobody is asked again."""
-    kept = _cut(reply, REPLY_KEPT)
+    kept = _kept(reply, question)
     reason = f"the judge's reply is no verdict: {problem}"
     return Verdict(
         score=0.0,
@@ -245,9 +247,9 @@ def _at_no_cost(outcome: Verdict | JudgeFailure) -> Verdict | JudgeFailure:
 def _key(question: Question, context: AssertionContext, vote: int) -> bytes:
     """The same for questions that are the same in all that a target gets to see, and in how the reply is read.
 
-    The fence is another each time, so its token is taken out; nothing else of a text can hold it.
+    The fence and the word are others each time, so they are taken out; nothing else of a text can hold them.
     """
-    told = [message.text.replace(question.fence.token, "") for message in question.messages]
+    told = [without(question.nonces, message.text) for message in question.messages]
     asked = repr((question.rubric, vote, dict(context.vars), dict(context.metadata), _calls_of(context)))
     key = sha256()
     for text in (*told, asked, context.output or "", context.prompt, context.case_id):
@@ -263,6 +265,11 @@ def _calls_of(context: AssertionContext) -> tuple[object, ...]:
 
 def _place(rubric: Rubric) -> str:
     return rubric.prompt_path or ("given inline" if rubric.prompt else f"'{rubric.mode}'")
+
+
+def _kept(reply: str, question: Question) -> str:
+    """A reply as evidence, without what is new for each call: runs of the same replies have the same rows."""
+    return _cut(without(question.nonces, reply, "…"), REPLY_KEPT)
 
 
 def _cut(text: str, length: int) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from agentv.judge.shapes import Reading, Shape, UnreadableError, _rows, _shown, _text, identity_in
-from agentv.model.grade import Check, weighted_mean
-from agentv.model.rubric import Rubric, RubricMode
-from agentv.model.values import Json, JsonObject
+from agentv.judge.shapes import ReadVerdict, UnreadableError, VerdictShape, _rows, _shown, _text, identity_in
+from agentv.model.run.grade import Check, weighted_mean
+from agentv.model.run.rubric import Rubric, RubricMode
+from agentv.model.values.values import Json, JsonObject
 
 CATEGORIES: Mapping[str, str] = {
     "A": "the answer is a subset of the reference, and consistent with it",
@@ -24,23 +24,23 @@ CATEGORIES: Mapping[str, str] = {
 """What `factuality` chooses from. Source: openai/evals, `modelgraded/fact.yaml`, as promptfoo has it."""
 
 
-def _category(row: JsonObject, rubric: Rubric) -> Reading:
+def _category(row: JsonObject, rubric: Rubric) -> ReadVerdict:
     found = row["category"]
     letter = found.strip() if isinstance(found, str) else ""
     if letter not in CATEGORIES:
         raise UnreadableError(f"'category' must be one of {', '.join(CATEGORIES)}, found {_shown(found)}")
     score, reason = dict(rubric.category_scores)[letter], _text(row, "reason")
-    return Reading(score, (Check(f"{letter}: {CATEGORIES[letter]}", score > 0, reason),), reason, letter)
+    return ReadVerdict(score, (Check(f"{letter}: {CATEGORIES[letter]}", score > 0, reason),), reason, letter)
 
 
-def _yes_or_no(key: str, row: JsonObject, rubric: Rubric) -> Reading:
+def _yes_or_no(key: str, row: JsonObject, rubric: Rubric) -> ReadVerdict:
     held, reason = row[key], _text(row, "reason")
     if not isinstance(held, bool):
         raise UnreadableError(f"'{key}' must be true or false, found {_shown(held)}")
-    return Reading(float(held), (Check(rubric.text, held, reason),), reason, held)
+    return ReadVerdict(float(held), (Check(rubric.text, held, reason),), reason, held)
 
 
-def _listed(key: str, name: str, flag: str, row: JsonObject, _rubric: Rubric) -> Reading:
+def _listed(key: str, name: str, flag: str, row: JsonObject, _rubric: Rubric) -> ReadVerdict:
     """A list that the judge itself makes of the answer; a line that stands twice counts once."""
     said: dict[str, Check] = {}
     for line in _rows(row, key):
@@ -55,7 +55,7 @@ def _listed(key: str, name: str, flag: str, row: JsonObject, _rubric: Rubric) ->
     return _share(tuple(said.values()), flag, tuple(sorted((same, check.passed) for same, check in said.items())))
 
 
-def _numbered(key: str, flag: str, row: JsonObject, rubric: Rubric) -> Reading:
+def _numbered(key: str, flag: str, row: JsonObject, rubric: Rubric) -> ReadVerdict:
     """A list that the judge was given: just its lines, each once."""
     said: dict[str, tuple[bool, str | None]] = {}
     for line in _rows(row, key):
@@ -74,22 +74,24 @@ def _numbered(key: str, flag: str, row: JsonObject, rubric: Rubric) -> Reading:
     return _share(checks, flag, tuple(check.passed for check in checks))
 
 
-def _share(checks: tuple[Check, ...], flag: str, stance: object) -> Reading:
+def _share(checks: tuple[Check, ...], flag: str, stance: object) -> ReadVerdict:
     held = sum(check.passed for check in checks)
     score = weighted_mean((1.0, float(check.passed)) for check in checks)
-    return Reading(score, checks, f"{held} of {len(checks)} {flag}", stance)
+    return ReadVerdict(score, checks, f"{held} of {len(checks)} {flag}", stance)
 
 
-TYPED: Mapping[RubricMode, Shape] = {
-    "factuality": Shape("category", _category),
-    "closed-qa": Shape("criterion_met", partial(_yes_or_no, "criterion_met")),
-    "answer-relevance": Shape("statements", partial(_listed, "statements", "statement", "relevant")),
-    "context-faithfulness": Shape("claims", partial(_listed, "claims", "claim", "supported")),
-    "context-recall": Shape("statements", partial(_numbered, "statements", "attributed")),
-    "context-relevance": Shape("sentences", partial(_numbered, "sentences", "relevant")),
-    "goal-success": Shape("goal_achieved", partial(_yes_or_no, "goal_achieved")),
+TYPED: Mapping[RubricMode, VerdictShape] = {
+    "factuality": VerdictShape("category", _category),
+    "closed-qa": VerdictShape("criterion_met", partial(_yes_or_no, "criterion_met")),
+    "answer-relevance": VerdictShape(
+        "statements", partial(_listed, "statements", "statement", "relevant"), ("relevant",)
+    ),
+    "context-faithfulness": VerdictShape("claims", partial(_listed, "claims", "claim", "supported"), ("supported",)),
+    "context-recall": VerdictShape("statements", partial(_numbered, "statements", "attributed"), ("id", "attributed")),
+    "context-relevance": VerdictShape("sentences", partial(_numbered, "sentences", "relevant"), ("id", "relevant")),
+    "goal-success": VerdictShape("goal_achieved", partial(_yes_or_no, "goal_achieved")),
 }
-"""How a verdict of each of these modes is told from other JSON objects, and read."""
+"""How a verdict of each of these modes is distinguished from other JSON objects, and read."""
 
 _TEXT: JsonObject = {"type": "string"}
 _TEXT_OR_NULL: JsonObject = {"anyOf": [_TEXT, {"type": "null"}]}
@@ -112,7 +114,7 @@ _KEYS: Mapping[RubricMode, Mapping[str, Json]] = {
     "closed-qa": {"reason": _TEXT, "criterion_met": _YES_OR_NO},
     "answer-relevance": {"statements": _list_of("statement", "relevant")},
     "context-faithfulness": {"claims": _list_of("claim", "supported")},
-    "context-recall": {"statements": _list_of("id", "attributed")},
-    "context-relevance": {"sentences": _list_of("id", "relevant")},
+    "context-recall": {"statements": _list_of("id", "attributed"), "reason": _TEXT_OR_NULL},
+    "context-relevance": {"sentences": _list_of("id", "relevant"), "reason": _TEXT_OR_NULL},
     "goal-success": {"reason": _TEXT, "goal_achieved": _YES_OR_NO},
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agentv.model.response import TargetResponse, TokenUsage
-from agentv.model.rubric import JudgeFailure, Verdict
+from agentv.model.run.rubric import JudgeFailure, Verdict
+from agentv.model.values.response import TargetResponse, TokenUsage
 
 
 @dataclass(frozen=True, slots=True)

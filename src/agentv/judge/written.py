@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agentv.judge.fence import Fence
-from agentv.judge.question import Question, Written, question_about, variables
-from agentv.model.context import AssertionContext
-from agentv.model.message import Message
-from agentv.model.response import Failure
-from agentv.model.rubric import Rubric
+from agentv.judge.delimiter import Delimiter
+from agentv.judge.question import TEXTS_OF_THE_CASE, Question, Written, question_about, variables
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.rubric import Rubric
+from agentv.model.values.message import Message
+from agentv.model.values.response import Failure
 from agentv.templating import RenderError
 
 
@@ -21,8 +21,11 @@ async def question_of(rubric: Rubric, context: AssertionContext) -> Question:
     """
     if rubric.writer is None:
         return question_about(rubric, context)
-    fence = Fence.new()
-    values = variables(rubric, context, fence)
+    fence = Delimiter.new()
+    values = dict(variables(rubric, context, fence))
+    for name, marker in TEXTS_OF_THE_CASE.items():  # code has no placeholders that could fence what they show
+        text = values[name]
+        values[name] = fence.around_data(marker, text) if isinstance(text, str) and text else text
     found = await rubric.writer.write(values, replace(context, output=str(values["output"])))
     if isinstance(found, Failure):
         raise RenderError(found.code, found.message)

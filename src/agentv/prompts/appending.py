@@ -12,11 +12,11 @@ from pathlib import Path
 from stat import S_ISREG
 
 from agentv.errors import StoreError
-from agentv.foreign.refusals import store_error
-from agentv.model.exam import Sitting
+from agentv.model.suite.exam import Sitting
 from agentv.prompts.disk import DISK, Disk, sync_directory, sync_file, write_all
 from agentv.prompts.reading import BOM, log_path
 from agentv.prompts.rows import is_object, line_of
+from agentv.user_code.os_errors import store_error
 
 TORN = ".eval.jsonl.torn"
 """Where what a crash left of a line is set aside."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+from agentv.user_code.processes.leftovers import sweep
 
 _CANNOT_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 
@@ -73,7 +76,8 @@ class Disk:
 
     def make_directory(self, path: Path) -> None:
         """A directory, with those above it; one that is there is left alone."""
-        os.makedirs(path, exist_ok=True)  # noqa: PTH103  # the call itself
+        os.makedirs(path.parent, exist_ok=True)  # noqa: PTH103  # as below
+        os.makedirs(path, mode=0o700, exist_ok=True)  # noqa: PTH103  # the call itself
 
 
 DISK = Disk()
@@ -105,6 +109,7 @@ def put(
     Raises:
         OSError: the system refuses; nothing is left of the new file then.
     """
+    sweep(path.parent, rf"\.{re.escape(path.name)}\.(\d+)\.[0-9a-f]{{8}}")
     new = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     descriptor = disk.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:

@@ -1,4 +1,4 @@
-"""What sat: the digests of an exam's texts, and how they differ from those of another day (SPEC section 11)."""
+"""Digests of examined texts, and how they differ from the current ones (SPEC section 11)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from stat import S_ISREG
 from typing import Literal
 
-from agentv.model.exam import DESCRIPTION, normalised
+from agentv.model.suite.exam import DESCRIPTION, normalised
 
 ChangeKind = Literal["edited", "added", "removed"]
 

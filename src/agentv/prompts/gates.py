@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agentv.model.exam import STATUSES, PromptMeta, PromptStatus, Sitting
+from agentv.model.suite.exam import STATUSES, PromptMeta, PromptStatus, Sitting
 from agentv.prompts.evidence import changes, prompt_sha256
 
 NO_EVIDENCE = "no-evidence"
@@ -136,7 +136,7 @@ def _not_sat(evidence: Evidence) -> Iterable[Refusal]:
     elif evidence.rows:
         yield Refusal(NO_EVIDENCE, "no whole exam of it is on record", (_why_not_whole(evidence.rows[-1]),))
     else:
-        yield Refusal(NO_EVIDENCE, "it has never sat its exam")
+        yield Refusal(NO_EVIDENCE, "its exam has never run")
 
 
 def _not_passed(evidence: Evidence) -> Iterable[Refusal]:
@@ -161,9 +161,9 @@ def _why_not_whole(row: Sitting) -> str:
     if row.partial:
         return f"the exam of {row.ts} was partial: of a part of it, with other flags, or on another model or judge"
     if row.prompt_sha256 is None:
-        return f"the row of {row.ts} does not say which text sat: sit the exam again"
+        return f"the row of {row.ts} does not record the examined text; run the exam again"
     if row.errored:
-        return f"in the exam of {row.ts}, {row.errored} of {row.total} errored, and nobody judged them"
+        return f"in the exam of {row.ts}, {row.errored} of {row.total} errored, and none of them was judged"
     return f"the exam of {row.ts} held no case"
 
 

@@ -46,7 +46,7 @@ class Document:
         self.pairs = self._pairs()
         own = [pair.value[0] for pair in self.pairs if is_scalar(pair.key) and pair.key.value == STATUS]
         if len(own) > 1:
-            raise RewriteError(f"'{STATUS}' stands twice in it")
+            raise RewriteError(f"'{STATUS}' appears twice in it")
         self.status: Event | None = own[0] if own else None
         self.says = self._meaning(self.status) if own else None
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from agentv.model.exam import Sitting
+from agentv.model.suite.exam import Sitting
 
 _BEGIN = re.compile(rb'\{\s*"ts"\s*:\s*"([^"\\]*)"')
 

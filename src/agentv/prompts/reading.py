@@ -9,11 +9,11 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from agentv.errors import Diagnostic, StoreError
-from agentv.foreign.refusals import store_error
-from agentv.model.exam import Sitting
-from agentv.model.span import Span
+from agentv.model.suite.exam import Sitting
+from agentv.model.values.span import Span
 from agentv.prompts.order import in_time, time_at_begin
 from agentv.prompts.rows import Wrong, is_object, sitting_of
+from agentv.user_code.os_errors import store_error
 
 LOG = ".eval.jsonl"
 """The name of the file, in the prompt's directory."""

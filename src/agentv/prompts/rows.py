@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from agentv.model.exam import Sitting
-from agentv.model.values import Json
+from agentv.model.suite.exam import Sitting
+from agentv.model.values.values import Json
 from agentv.prompts.evidence import prompt_sha256
 from agentv.prompts.order import time_of
 
@@ -70,7 +70,7 @@ def sitting_of(line: bytes, number: int) -> Sitting | Wrong:
     if isinstance(row, Wrong):
         return row
     if twice:
-        return Wrong(f"'{_cut(twice[0])}' stands twice", _column(line, twice[0], last=True))
+        return Wrong(f"'{_cut(twice[0])}' appears twice", _column(line, twice[0], last=True))
     for key, (wanted, holds) in _KEYS.items():
         if key not in row and key in _NEEDED:
             return Wrong(f"a row needs '{key}'")

@@ -8,10 +8,10 @@ from pathlib import Path
 from stat import S_IMODE, S_ISREG
 
 from agentv.errors import StoreError
-from agentv.foreign.refusals import store_error
-from agentv.model.exam import PromptStatus
+from agentv.model.suite.exam import PromptStatus
 from agentv.prompts.disk import DISK, Disk, put, sync_directory, sync_file, write_all
 from agentv.prompts.status_text import RewriteError, with_status
+from agentv.user_code.os_errors import store_error
 
 _TRIES = 5
 _CHUNK = 1 << 20
@@ -60,7 +60,7 @@ def _read(path: Path, disk: Disk) -> tuple[os.stat_result, bytes]:
 
 
 def _replace(path: Path, before: os.stat_result, data: bytes, disk: Disk) -> bool:
-    """Put the new text into the file's place; False where the file was changed in the meantime, and is left alone."""
+    """Put the new text into the file's place; False where the file was changed during the exam, and is left alone."""
 
     def fill(descriptor: int) -> None:
         write_all(disk, descriptor, data)

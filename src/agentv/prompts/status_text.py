@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from agentv.model.exam import PromptStatus
+from agentv.model.suite.exam import PromptStatus
 from agentv.prompts.meta_events import STATUS, Document, Event, RewriteError, is_alias, is_scalar
 
 __all__ = ["RewriteError", "with_status"]

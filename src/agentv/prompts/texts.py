@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from agentv.foreign.refusals import store_error
 from agentv.prompts.disk import DISK, Disk, put, write_all
+from agentv.user_code.os_errors import store_error
 
 
 def texts_directory(home: Path) -> Path:
@@ -45,8 +45,8 @@ def kept(home: Path, sha256: str) -> bytes | None:
 
 
 def _keep(disk: Disk, path: Path, data: bytes) -> None:
-    """Write a file, unless it is there at its full length; a power cut may have left a shorter one."""
+    """Write a file, unless it is there as it should be: a power cut, or what is examined, may have left another."""
     with suppress(FileNotFoundError):
-        if disk.stat_at(path).st_size == len(data):
+        if disk.stat_at(path).st_size == len(data) and not path.is_symlink() and path.read_bytes() == data:
             return
-    put(disk, path, lambda descriptor: write_all(disk, descriptor, data))
+    put(disk, path, lambda descriptor: write_all(disk, descriptor, data), mode=0o600)

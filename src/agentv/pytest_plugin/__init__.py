@@ -33,13 +33,15 @@ OWN: pytest.StashKey[set[str]] = pytest.StashKey()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The flags, as those of `agentv eval`."""
     group = parser.getgroup("agentv", "eval files")
-    group.addoption("--agentv-target", action="append", default=[], metavar="TARGET", help="Whom to ask; repeatable.")
-    group.addoption("--agentv-judge", metavar="TARGET", help="Who grades rubrics.")
-    group.addoption("--agentv-repeat", type=int, metavar="N", help="Samples of each case.")
-    group.addoption("--agentv-workers", type=int, metavar="N", help="Trials that run at once, in each process.")
-    group.addoption("--agentv-cache", action="store_true", default=None, help="Use answers of earlier runs.")
-    group.addoption("--agentv-replay", metavar="FILE", help="Take all answers from a cassette: nobody is asked.")
-    text = "Collect eval files of directories that nobody named too, when pytest is run without arguments."
+    group.addoption(
+        "--agentv-target", action="append", default=[], metavar="TARGET", help="Target to evaluate. Repeatable."
+    )
+    group.addoption("--agentv-judge", metavar="TARGET", help="Model that grades rubrics.")
+    group.addoption("--agentv-repeat", type=int, metavar="N", help="Number of samples for each case.")
+    group.addoption("--agentv-workers", type=int, metavar="N", help="Number of concurrent trials in each process.")
+    group.addoption("--agentv-cache", action="store_true", default=None, help="Reuse answers of earlier runs.")
+    group.addoption("--agentv-replay", metavar="FILE", help="Replay answers from a cassette; make no calls.")
+    text = "Collect eval files from all directories when pytest runs without arguments."
     parser.addini("agentv_collect", text, type="bool", default=False)
 
 

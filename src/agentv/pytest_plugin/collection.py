@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from agentv.app.excerpts import source_of
-from agentv.app.preparation import Prepared, prepare
+from agentv.app.planning.excerpts import source_of
+from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.settings import EvalSettings
 from agentv.errors import AgentvError, LoadError, UsageError
-from agentv.model.trial import Trial
+from agentv.model.run.trial import Trial
 from agentv.pytest_plugin import RUNS, is_taken
 from agentv.pytest_plugin.outcomes import CaseOutcome, Errored, lines_of
 from agentv.pytest_plugin.running import Runs
-from agentv.reports.diagnostics import render_diagnostics
-from agentv.reports.text import one_line, safe
+from agentv.reports.diagnostics.diagnostics import render_diagnostics
+from agentv.reports.text.escaping import one_line, safe
 
 
 class EvalFileWarning(pytest.PytestWarning):

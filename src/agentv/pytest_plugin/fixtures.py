@@ -1,16 +1,18 @@
-"""What the fixtures `agentv_run` and `assert_eval` do."""
+"""Implementation of the fixtures `agentv_run` and `assert_eval`."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentv.cli.actions_log import without_commands
 from agentv.errors import ExitStatus
-from agentv.reports.plain import render_plain
-from agentv.reports.view import RunView
+from agentv.reports.run.plain import render_plain
+from agentv.reports.run.view import RunView
 from agentv.sdk import Evaluation, Source, evaluate
 
 
@@ -44,4 +46,5 @@ def _told(found: Evaluation) -> str:
     view = RunView(found.summary.trials.total)
     for result in found.results:
         view.add(result)
-    return render_plain(view, found.summary, here=str(Path.cwd()), results=str(found.directory))
+    said = render_plain(view, found.summary, here=str(Path.cwd()), results=str(found.directory))
+    return without_commands(said, os.environ)

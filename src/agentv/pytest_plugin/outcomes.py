@@ -1,18 +1,20 @@
-"""What the trials of a case came to, and how a test says so."""
+"""Outcomes of the trials of a case as test results."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
 
-from agentv.model.cases import sample_of
-from agentv.model.trial import Status, Trial, TrialResult
-from agentv.reports.plain import trial_lines
-from agentv.reports.text import one_line, safe
-from agentv.reports.view import Kind, trial_view
-from agentv.stats.deciding import rule_of, verdict_over
+from agentv.cli.actions_log import without_commands
+from agentv.model.run.cases import sample_of
+from agentv.model.run.trial import Status, Trial, TrialResult
+from agentv.reports.run.plain import trial_lines
+from agentv.reports.run.view import Kind, trial_view
+from agentv.reports.text.escaping import one_line, safe
+from agentv.stats.samples.deciding import rule_of, verdict_over
 
 OUTPUT_SHOWN = 1000
 """Characters of an answer that a failure shows."""
@@ -57,13 +59,14 @@ def lines_of(outcome: CaseOutcome, here: str) -> Iterator[str]:
         kind = _kind(result)
         if kind is None:
             continue
-        yield from trial_lines(trial_view(kind, result), here=here, targets=False)
+        for line in trial_lines(trial_view(kind, result), here=here, targets=False):
+            yield without_commands(line, os.environ)
         if result.output is not None and kind != "noted":
-            yield f"  answered: {_shown(result.output)}"
+            yield without_commands(f"  answered: {_shown(result.output)}", os.environ)
 
 
 def _kind(result: TrialResult) -> Kind | None:
-    """How a trial is told; None of one that passed with all its checks."""
+    """How a trial is reported; None of one that passed with all its checks."""
     if result.status != "passed":
         return result.status
     grades = [score.grade for score in result.scores]

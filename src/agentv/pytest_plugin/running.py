@@ -10,17 +10,18 @@ from pathlib import Path
 from threading import Condition, Thread
 from typing import TYPE_CHECKING
 
-from agentv.app.evaluate import GRACE_S, Outcome, evaluate_async
-from agentv.app.preparation import Prepared
-from agentv.engine.demand import Demand
+from agentv.app.planning.preparation import Prepared
+from agentv.app.running.evaluate import GRACE_S, evaluate_async
+from agentv.app.running.outcome import Outcome
+from agentv.engine.on_demand import OnDemandScheduler
 from agentv.engine.plan import Plan
 from agentv.errors import AgentvError, StoreError
-from agentv.foreign.guard import attempt
-from agentv.model.events import Event, TrialFinished
-from agentv.model.response import Failure
-from agentv.model.trial import Trial, TrialResult
-from agentv.reports.paths import shown_from
-from agentv.reports.totals import money, plural
+from agentv.model.run.events import Event, TrialFinished
+from agentv.model.run.trial import Trial, TrialResult
+from agentv.model.values.response import Failure
+from agentv.reports.run.totals import money, plural
+from agentv.reports.text.paths import shown_from
+from agentv.user_code.functions.guard import attempt
 
 if TYPE_CHECKING:
     from agentv.pytest_plugin.collection import EvalCase
@@ -50,7 +51,7 @@ class Runs:
         self._thread: Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Outcome] | None = None
-        self._demand: Demand | None = None
+        self._demand: OnDemandScheduler | None = None
         self._outcome: Outcome | None = None
         self._broken: AgentvError | None = None
 
@@ -157,7 +158,7 @@ class Runs:
         except AgentvError as error:
             self._broken = error
 
-    def _demanded(self, demand: Demand) -> None:
+    def _demanded(self, demand: OnDemandScheduler) -> None:
         with self._changed:
             self._demand = demand
             self._changed.notify_all()
@@ -174,7 +175,7 @@ class Runs:
     def _take(self, event: Event) -> None:
         if isinstance(event, TrialFinished):
             with self._changed:
-                self._results[_identity(event.result.trial)] = event.result
+                self._results[_identity(event.planned or event.result.trial)] = event.result
                 self._changed.notify_all()
 
 

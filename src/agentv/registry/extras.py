@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 from importlib.util import find_spec
 
-from agentv.registry.fields import Fault
+from agentv.registry.fields import Issue
 
 
-def missing_extra(module: str, extra: str, purpose: str) -> Fault | None:
-    """A Fault `missing-extra` where a library cannot be found; None where it can. Imports nothing.
+def missing_extra(module: str, extra: str, purpose: str) -> Issue | None:
+    """An Issue `missing-extra` where a library cannot be found; None where it can. Imports nothing.
 
     Args:
         module: the library's module.
@@ -18,7 +18,7 @@ def missing_extra(module: str, extra: str, purpose: str) -> Fault | None:
     """
     if _is_installed(module):
         return None
-    return Fault((), f"{purpose} with {module}, which is not installed", "missing-extra", install_hint(extra))
+    return Issue((), f"{purpose} with {module}, which is not installed", "missing-extra", install_hint(extra))
 
 
 def install_hint(extra: str) -> str:

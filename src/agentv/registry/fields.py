@@ -1,4 +1,4 @@
-"""How options are declared: once, as the fields of a frozen dataclass.
+"""Declarations of options: the fields of a frozen dataclass.
 
 The parser of authored files, the checks, the error messages, the JSON Schema and the docs all read these
 declarations. The types that a field may have are a closed set: `bool`, `int`, `float`, `str`, `Literal`, `Json`,
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, TypeAlias
 
-from agentv.model.assertion import AssertionEntry
-from agentv.model.values import EMPTY, Json, JsonObject
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.values.values import EMPTY, Json, JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Nonempty:
 
 
 @dataclass(frozen=True, slots=True)
-class Older:
+class Alias:
     """Older spellings of one option."""
 
     names: tuple[str, ...]
@@ -162,6 +162,18 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
+class FileGlobs:
+    """Files of the project by their paths, with `*`, `?` and `**`, seen from the directory `cwd`."""
+
+    patterns: tuple[str, ...]
+    cwd: str = ""
+
+    def __str__(self) -> str:
+        """As they are written."""
+        return ", ".join(self.patterns)
+
+
+@dataclass(frozen=True, slots=True)
 class PromptCode:
     """What writes a judge prompt: a Python function, a JavaScript or TypeScript file, or a command that prints it.
 
@@ -194,14 +206,23 @@ Entries: TypeAlias = tuple[AssertionEntry, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """Something wrong with options that each look right alone. `path` leads to the option: ("fields", 0, "match")."""
+class Issue:
+    """Something wrong with options that each look right alone. `path` leads to the option: ("fields", 0, "match").
+
+    Attributes:
+        file: that the option names, absolute, where the mistake stands in it; None: it stands in the option itself.
+        name: of the placeholder that is wrong in it.
+        line: of it, from 1, where no name says more.
+    """
 
     path: tuple[str | int, ...]
     message: str
     code: str = "bad-value"
     hint: str | None = None
     warning: bool = False
+    file: str | None = None
+    name: str | None = None
+    line: int | None = None
 
 
 class Declared:
@@ -216,7 +237,7 @@ class Declared:
 
     short: ClassVar[str | None] = "value"
 
-    def faults(self) -> Iterable[Fault]:
+    def faults(self) -> Iterable[Issue]:
         """What is wrong across several options, or inside one beyond its type."""
         return ()
 
@@ -246,7 +267,7 @@ class DeclaredAssertion(Declared):
         """What the entry looks for; part of its default name."""
         return ""
 
-    def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterable[Fault]:  # noqa: ARG002  # most lack nothing
+    def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterable[Issue]:  # noqa: ARG002  # most lack nothing
         """What it needs of a case and does not find there.
 
         Args:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 T = TypeVar("T")
 
@@ -35,6 +38,7 @@ class Registry(Generic[T]):
         self._make = make
         self._plugins = plugins
         self._found: dict[str, T | None] = {}
+        self._points: EntryPoints | None = None
 
     def __iter__(self) -> Iterator[str]:
         """The built-in names, in the order of the table."""
@@ -58,9 +62,11 @@ class Registry(Generic[T]):
         return self._plugin(self._plugins, name) if self._plugins and name not in self.not_yet else None
 
     def _plugin(self, group: str, name: str) -> T | None:
-        from importlib.metadata import entry_points  # 50 ms, and only a name that is not built in needs it
+        if self._points is None:
+            from importlib.metadata import entry_points  # 50 ms, and only a name that is not built in needs it
 
-        for point in entry_points(group=group, name=name):
+            self._points = entry_points(group=group)
+        for point in self._points.select(name=name):
             loaded = point.load()
             if not isinstance(loaded, type):
                 raise TypeError(f"plugin {point.value!r} must name a class for {self.what} {name!r}, got {loaded!r}")

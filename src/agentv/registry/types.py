@@ -1,4 +1,4 @@
-"""What the loader knows of an assertion type or a provider before it has seen an entry of it."""
+"""Descriptions of assertion types and providers for the loader."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from agentv.model.budget import UNKNOWN, Ceiling
-from agentv.model.repository import Checkout, RepositoryFile, Unavailable
-from agentv.model.values import Json
-from agentv.registry.fields import Declared, DeclaredAssertion, Fault
+from agentv.model.run.budget import UNKNOWN, Ceiling
+from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.model.values.values import Json
+from agentv.registry.fields import Declared, DeclaredAssertion, Issue
 
 if TYPE_CHECKING:
-    from agentv.model.message import Block
-    from agentv.model.suite import TargetSpec, Variable
+    from agentv.model.suite.suite import TargetSpec, Variable
+    from agentv.model.values.message import Block
     from agentv.ports import Assertion, Executor, Target, TargetRequest
 
 
@@ -48,7 +48,7 @@ class OpenAssertionType(Protocol):
         """The names that it takes; None: any."""
         ...
 
-    def build(self, options: Mapping[str, Json]) -> Assertion | list[Fault]:
+    def build(self, options: Mapping[str, Json]) -> Assertion | list[Issue]:
         """The assertion with these options, or all that is wrong with them. Runs none of the author's code."""
         ...
 
@@ -140,7 +140,7 @@ class Discovered:
 
     types: Mapping[str, OpenAssertionType]
     searched: tuple[str, ...]
-    faults: Iterable[tuple[str, Fault]] = ()
+    faults: Iterable[tuple[str, Issue]] = ()
 
 
 Checkouts = Callable[[RepositoryFile, Mapping[str, str]], "Checkout | Unavailable"]

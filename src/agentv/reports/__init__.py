@@ -1,1 +1,1 @@
-"""What people and programs get to see of a run. Renderers are pure: a view in, text out."""
+"""Reports for people and programs. Renderers are pure: a view in, text out."""

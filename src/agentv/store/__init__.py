@@ -1,1 +1,1 @@
-"""Where a run is kept: its directory, the journal of answers, the rows, and the totals computed from them."""
+"""Storage of a run: its directory, the journal of answers, the rows, and totals computed from them."""

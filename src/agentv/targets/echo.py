@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from agentv.model.response import Failure, TargetResponse
-from agentv.model.suite import TargetSpec
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.types import ProviderSettings
-from agentv.targets.answers import from_text
+from agentv.targets.http.answers import from_text
 
 
 @dataclass(frozen=True, slots=True)

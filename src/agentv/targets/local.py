@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from agentv.model.response import Embeddings, Failure, TargetResponse
-from agentv.model.suite import TargetSpec
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.extras import missing_extra
-from agentv.registry.fields import Doc, Fault, NameOrDirectory, Nonempty
+from agentv.registry.fields import Doc, Issue, NameOrDirectory, Nonempty
 from agentv.registry.types import ProviderSettings
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Local(ProviderSettings):
     embeds: ClassVar[bool] = True
     answers: ClassVar[bool] = False
 
-    def faults(self) -> Iterable[Fault]:
+    def faults(self) -> Iterable[Issue]:
         """The library that is not installed."""
         missing = missing_extra("model2vec", "embeddings", "texts are embedded")
         return [missing] if missing is not None else []
@@ -79,7 +79,7 @@ class LocalEmbedder:
 
 
 def _loaded(place: str) -> StaticModel | Failure:
-    from agentv.foreign.guard import attempt
+    from agentv.user_code.functions.guard import attempt
 
     def load(path: str) -> StaticModel:
         from model2vec import StaticModel
@@ -90,7 +90,7 @@ def _loaded(place: str) -> StaticModel | Failure:
 
 
 def _embedded(model: StaticModel, texts: Sequence[str]) -> Embeddings | Failure:
-    from agentv.foreign.guard import attempt
+    from agentv.user_code.functions.guard import attempt
 
     def encode(some: list[str]) -> Embeddings:
         rows = model.encode(some, use_multiprocessing=False)

@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from agentv.model.response import Failure, TargetResponse
-from agentv.model.suite import TargetSpec
-from agentv.model.values import Json
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.values import Json
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.fields import Between, Doc, Fault, Text, Verbatim
+from agentv.registry.fields import Between, Doc, Issue, Text, Verbatim
 from agentv.registry.types import ProviderSettings
-from agentv.targets.answers import from_text
+from agentv.targets.http.answers import from_text
 
 DEFAULT = "default"
 """The key in `responses` that serves every case without one of its own."""
@@ -36,15 +36,15 @@ class Mock(ProviderSettings):
     delay_ms: Annotated[float, Between(0), Doc("milliseconds that every answer takes")] = 0.0
     error: Annotated[Text | None, Verbatim(), Doc("fail every call with this message")] = None
 
-    def faults(self) -> Iterable[Fault]:
+    def faults(self) -> Iterable[Issue]:
         """Exactly one source of answers must be given."""
         given = [name for name in ("response", "responses", "error") if getattr(self, name) is not None]
         if not given:
-            yield Fault((), "a mock needs 'response', 'responses' or 'error'", "missing-key")
+            yield Issue((), "a mock needs 'response', 'responses' or 'error'", "missing-key")
         for name in given[1:]:
-            yield Fault((name,), f"a mock with '{given[0]}' takes no '{name}'")
+            yield Issue((name,), f"a mock with '{given[0]}' takes no '{name}'")
         if self.responses is not None and not self.responses:
-            yield Fault(("responses",), "'responses' is empty", "missing-value")
+            yield Issue(("responses",), "'responses' is empty", "missing-value")
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with all its answers made ready."""

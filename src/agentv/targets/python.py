@@ -8,15 +8,15 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from agentv.foreign.functions import CallPlan, load_function, plan_call
-from agentv.foreign.guard import ForeignError, foreign_code
-from agentv.model.response import Failure, TargetResponse
-from agentv.model.suite import TargetSpec
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.response import Failure, TargetResponse
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import Doc, FunctionRef
 from agentv.registry.types import ProviderSettings
-from agentv.targets.answers import checked, from_object, from_text
-from agentv.targets.once import Once, timed
+from agentv.targets.http.answers import checked, from_object, from_text
+from agentv.targets.http.once import Once, timed
+from agentv.user_code.functions.functions import CallPlan, load_function, plan_call
+from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Doubles for the tests of people who use agentv: a model provider on loopback that does as it is told.
+"""Doubles for the tests of people who use agentv: a model provider on loopback that does as instructed.
 
 The names are loaded when they are first used; aiohttp when a server is started.
 """
@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agentv.model.message import ToolCall
-    from agentv.model.response import TokenUsage
+    from agentv.model.values.message import ToolCall
+    from agentv.model.values.response import TokenUsage
     from agentv.testing.calls import ModelCall
     from agentv.testing.server import ModelServer
     from agentv.testing.steps import (
@@ -41,8 +41,8 @@ _PLACES = {
     "Status": "agentv.testing.steps",
     "Step": "agentv.testing.steps",
     "StoppedStream": "agentv.testing.steps",
-    "TokenUsage": "agentv.model.response",
-    "ToolCall": "agentv.model.message",
+    "TokenUsage": "agentv.model.values.response",
+    "ToolCall": "agentv.model.values.message",
     "Truncated": "agentv.testing.steps",
     "WrongType": "agentv.testing.steps",
 }

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from agentv.model.response import TokenUsage
-from agentv.model.values import JsonObject
+from agentv.model.values.response import TokenUsage
+from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.rate import Left
 from agentv.testing.replies import Operation, Provider, Said, event, words

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agentv.model.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject
 
 _INNER = ("text", "content", "parts", "output")
 _TURNS = ("messages", "contents", "input", "prompt")

@@ -1,4 +1,4 @@
-"""How a reply goes over the wire: whole, as a stream, or as a fault has it."""
+"""Delivery of a reply: whole, streamed, or with a fault."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def deliver(request: Request, reply: Reply, step: Step | None, headers: Ma
     """Send a reply as its step has it; None is a reply that no step asked for.
 
     Args:
-        request: whom to answer.
+        request: what to answer.
         reply: what to say.
         step: what the reply was made for.
         headers: further ones; the reply's own win.
@@ -62,7 +62,7 @@ async def _begun(request: Request, reply: Reply, headers: Mapping[str, str]) -> 
 async def _hang() -> StreamResponse:
     """Wait for the caller to leave, or the server to stop: both cancel the handler."""
     await asyncio.Event().wait()
-    raise AssertionError("nobody sets the event")
+    raise AssertionError("the event is never set")
 
 
 def _closed(request: Request) -> StreamResponse:

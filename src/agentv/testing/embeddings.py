@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from sys import byteorder
 from typing import Any
 
-from agentv.model.response import TokenUsage
-from agentv.model.values import JsonObject
+from agentv.model.values.response import TokenUsage
+from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.replies import Operation, Said
 from agentv.testing.steps import usage_in

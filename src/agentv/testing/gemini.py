@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from agentv.model.response import TokenUsage
-from agentv.model.values import JsonObject
+from agentv.model.values.response import TokenUsage
+from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.rate import Left
 from agentv.testing.replies import EVENTS, JSON, Operation, Provider, Said, encoded, words

@@ -1,4 +1,4 @@
-"""Where the callers of each provider put their key."""
+"""Location of the API key in a request, for each provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which models there are, as each provider lists them: one, and whichever is asked for by name."""
+"""Model lists, as each provider returns them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from agentv.model.values import JsonObject
+from agentv.model.values.values import JsonObject
 from agentv.testing.ollama import CREATED_AT
 from agentv.testing.openai_chat import CREATED
 

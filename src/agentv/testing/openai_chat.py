@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from agentv.model.message import ToolCall
-from agentv.model.response import TokenUsage
-from agentv.model.values import JsonObject
+from agentv.model.values.message import ToolCall
+from agentv.model.values.response import TokenUsage
+from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.replies import Operation, Said, event, words
 from agentv.testing.steps import Answer, ContentFilter, usage_in

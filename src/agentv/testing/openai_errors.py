@@ -1,11 +1,11 @@
-"""How OpenAI refuses, and those who speak its protocol: Azure and Ollama."""
+"""Errors of OpenAI and of the servers that speak its protocol: Azure and Ollama."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from agentv.model.values import JsonObject
+from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.rate import Left
 from agentv.testing.replies import Provider

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
-from agentv.model.response import TokenUsage
-from agentv.model.values import JsonObject
+from agentv.model.values.response import TokenUsage
+from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.openai_chat import CREATED
 from agentv.testing.replies import Operation, Said, event, words

@@ -1,4 +1,4 @@
-"""From a call and a step to the bytes of a reply."""
+"""Conversion of a call and a step into the bytes of a reply."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from agentv.model.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.rate import Left
 from agentv.testing.steps import Answer, ContentFilter, EmptyChoices, Status

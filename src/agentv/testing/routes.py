@@ -1,4 +1,4 @@
-"""Which path asks for what, as the providers lay them out."""
+"""Routes of the providers' APIs."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""What a server was told to reply, as a function from calls to steps."""
+"""Scripted replies as a function from calls to steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from agentv.foreign.guard import ForeignError, foreign_code
 from agentv.testing.calls import ModelCall
 from agentv.testing.steps import STEPS, Answer, Status, Step
+from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 Told: TypeAlias = "str | Step | Sequence[str | Step] | Callable[[ModelCall], str | Step]"
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from agentv.model.values import JsonObject
+from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall, text_of
 from agentv.testing.delivery import deliver
 from agentv.testing.keys import key_in
@@ -31,7 +31,7 @@ STATS = "/stats"
 
 
 class ModelServer:
-    """A model provider for tests: it answers as it is told, and misbehaves as it is told.
+    """A model provider for tests: it answers as instructed, and misbehaves as instructed.
 
     `with ModelServer("hello") as server:` serves while the block runs; `async with` as well. Give `server.openai` (or
     `anthropic`, `gemini`, `azure`, `ollama`) to an SDK or a target as its base URL.

@@ -1,4 +1,4 @@
-"""What a `ModelServer` does with a call: an answer, an error of the provider, or a fault of the network."""
+"""Steps of a `ModelServer`: an answer, an error of the provider, or a network fault."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
-from agentv.model.message import ToolCall
-from agentv.model.response import TokenUsage
+from agentv.model.values.message import ToolCall
+from agentv.model.values.response import TokenUsage
 
 DEFAULT_USAGE = TokenUsage(input=10, output=5, total=15, cached=0, reasoning=0)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from agentv.app.checking import Called, check_all
-from agentv.model.suite import TargetSpec, Variable
-from agentv.targets.http import Http
-from agentv.targets.openai import OpenAI
+from agentv.model.suite.suite import TargetSpec, Variable
+from agentv.targets.http.target import Http
+from agentv.targets.openai_compatible.openai import OpenAI
 from agentv.testing import ModelServer, Status
 
 KEY = Variable("api_key", ("OPENAI_API_KEY",), secret=True)
@@ -32,10 +32,10 @@ def test_without_a_key_it_says_that_none_was_sent(server):
 
 
 def test_a_key_was_refused_wherever_it_is_out_of(server):
-    assert "the key was refused: look at TEAM_KEY, " in fix(OpenAI("m", server.openai, "sk-1234"), "TEAM_KEY")
-    assert "look at the target's api_key, " in fix(OpenAI("m", server.openai, "sk-1234"))
-    assert "look at the target's headers, " in fix(OpenAI("m", server.openai, headers={"X-Api-Key": "sk-1234"}))
+    assert "the key was refused: check TEAM_KEY, " in fix(OpenAI("m", server.openai, "sk-1234"), "TEAM_KEY")
+    assert "check the target's api_key, " in fix(OpenAI("m", server.openai, "sk-1234"))
+    assert "check the target's headers, " in fix(OpenAI("m", server.openai, headers={"X-Api-Key": "sk-1234"}))
 
 
 def test_a_server_without_keys_is_let_in_by_headers(server):
-    assert fix(Http(f"{server.openai}/chat/completions")) == "it lets nobody in without the right 'headers'"
+    assert fix(Http(f"{server.openai}/chat/completions")) == "it requires other 'headers'"

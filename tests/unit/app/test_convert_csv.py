@@ -12,12 +12,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv.app.convert import convert
-from agentv.app.wiring import registries
+from agentv.app.authored.convert import convert
+from agentv.app.registries import registries
+from agentv.authoring.cases.case import fingerprint
+from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import UsageError
-from agentv.model.suite import Suite
-from agentv.spec.cases import fingerprint
-from agentv.spec.load import LoadRequest, load
+from agentv.model.suite.suite import Suite
 
 VALID = Path(__file__).parents[2] / "cases" / "valid"
 SUITES = sorted(folder.name for folder in VALID.iterdir() if (folder / "suite.eval.yaml").is_file())

@@ -112,7 +112,7 @@ def test_the_suffix_names_the_format_unless_another_is_asked_for(run, tmp_path):
     assert (tmp_path / "A.JSONL").read_text() == run.index.read_text()
     write_as(".jsonl", Exported(run), tmp_path / "rows.txt")
     assert (tmp_path / "rows.txt").read_text() == run.index.read_text()
-    with pytest.raises(UsageError, match="names no format"):
+    with pytest.raises(UsageError, match="unknown suffix"):
         write_export(run, tmp_path / "rows.txt")
 
 
@@ -139,7 +139,7 @@ def test_places_are_checked_before_a_run(run, tmp_path):
     with pytest.raises(UsageError, match=r"there is no directory other") as refused:
         check_exports(["other/a.csv"], "out", set())
     assert refused.value.hint == "mkdir -p other"
-    with pytest.raises(UsageError, match="a file that this run reads"):
+    with pytest.raises(UsageError, match="an input of this run"):
         check_exports(["cases.jsonl"], None, {str(tmp_path / "cases.jsonl")})
     with pytest.raises(UsageError, match="belongs to the run itself"):
         check_exports(["out/index.jsonl"], "out", set())

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from agentv.app.evaluate import Outcome, evaluate
-from agentv.app.preparation import prepare
+from agentv.app.planning.preparation import prepare
 from agentv.app.recorded_code import runs_code
+from agentv.app.running.evaluate import evaluate
+from agentv.app.running.outcome import Outcome
 from agentv.app.settings import EvalSettings
-from agentv.assertions.custom_javascript import JavaScriptAssertion
-from agentv.assertions.javascript_code import JavaScriptCode
-from agentv.assertions.text import Contains
-from agentv.assertions.webhook import Webhook
+from agentv.assertions.text.matching import Contains
+from agentv.assertions.user_code.custom_javascript import JavaScriptAssertion
+from agentv.assertions.user_code.javascript_code import JavaScriptCode
+from agentv.assertions.user_code.webhook import Webhook
 from agentv.errors import StoreError, UsageError
 from agentv.registry.fields import JavaScriptSource
 from doubles.loading import repository
@@ -231,9 +232,9 @@ def test_a_line_that_is_no_grade_is_refused(project, old, new):
 
 
 def test_it_says_what_a_cassette_holds(project):
-    with pytest.raises(UsageError, match="--record-code says what a cassette holds, and none is recorded"):
+    with pytest.raises(UsageError, match="--record-code requires a recording"):
         run(record_code=True)
-    with pytest.raises(UsageError, match="--record-code says what a cassette holds, and none is recorded"):
+    with pytest.raises(UsageError, match="--record-code requires a recording"):
         run(replay="run.jsonl", record_code=True)
 
 

@@ -7,9 +7,10 @@ import pytest
 
 from agentv.app.trend import trend
 from agentv.errors import StoreError, UsageError
-from agentv.stats.proportion import wilson_interval
-from agentv.stats.series import Change, Context, error_of_mean, error_of_rate
-from agentv.store.directory import RunDirectory
+from agentv.stats.intervals.proportion import wilson_interval
+from agentv.stats.series.series import Change, Context, error_of_mean, error_of_rate
+from agentv.store.files.directory import RunDirectory
+from doubles.stored_runs import write_rows
 
 
 @pytest.fixture
@@ -46,12 +47,12 @@ def test_the_last_runs_of_a_suite_in_their_order(store):
 
 
 def test_a_suite_that_falls_is_told_and_the_mean_score_can_be_followed(store):
-    for number, passed in enumerate((9, 9, 8, 8, 7, 7, 6, 5)):
+    for number, passed in enumerate((10, 9, 9, 8, 8, 7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0)):
         store(number, refunds=passed)
     assert trend("refunds", 20, "pass rate").direction == "falls"
-    assert trend("refunds", 20, "mean score").points[0].value == 0.45
-    assert trend("refunds", 20, "mean score").least_squares.slope == pytest.approx(
-        trend("refunds", 20, "pass rate").least_squares.slope / 2
+    assert trend("refunds", 20, "mean score").points[0].value == 0.5
+    assert trend("refunds", 20, "mean score").line.effect == pytest.approx(
+        trend("refunds", 20, "pass rate").line.effect / 2
     )
 
 
@@ -68,7 +69,7 @@ def test_runs_that_have_nothing_to_say_are_counted(store):
     with RunDirectory.open(running):
         found = trend("refunds", 20, "pass rate")
     assert ([point.value for point in found.points], found.context.passed_over) == ([0.5], 3)
-    assert (found.direction, found.least_squares) == ("too few runs", None)
+    assert (found.direction, found.line) == ("too few runs", None)
 
 
 def test_the_only_suite_needs_no_name(store):
@@ -100,7 +101,7 @@ def rows(run, *cases, **more):
     """What was asked: pairs of an id and a hash."""
     row = {"target": "t", "suite": "refunds", "status": "passed", "score": 1.0}
     lines = (json.dumps(row | {"test_id": case, "case_sha256": digest} | more) for case, digest in cases)
-    (run / "index.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    write_rows(run, (line.encode() for line in lines))
 
 
 def record(run, **more):
@@ -157,9 +158,8 @@ def test_another_model_under_the_same_name_is_another_target(store):
 def test_how_sure_a_run_is_goes_by_its_cases(store):
     run = store(1, refunds=8)
     lines = [{"test_id": str(number), "case_sha256": "1", "score": number / 10} for number in range(10)]
-    (run / "index.jsonl").write_text(
-        "".join(json.dumps({"suite": "refunds", "target": target} | row) + "\n" for row in lines for target in "tu")
-    )
+    asked = ({"suite": "refunds", "target": target} | row for row in lines for target in "tu")
+    write_rows(run, (json.dumps(row).encode() for row in asked))
     assert trend("refunds", 20, "pass rate").points[0].error == error_of_rate(0.8, 10)
     scores = [number / 10 for number in range(10)]
     (point,) = trend("refunds", 20, "mean score").points
@@ -170,3 +170,31 @@ def test_where_all_runs_are_copies_it_is_said(store):
     record(store(1, refunds=5), settings={"regrade": "last"})
     with pytest.raises(UsageError, match="1 of answers that were there before"):
         trend("refunds", 20, "pass rate")
+
+
+def test_a_threshold_that_was_changed_is_told_and_no_rate_is_subtracted_across_it(store):
+    for number in range(8):
+        run = store(number, refunds=9 if number < 4 else 3)
+        judged = {"threshold": 0.8 if number < 4 else 0.95, "score": 0.9}
+        lines = [
+            {"suite": "refunds", "target": "t", "test_id": str(case), "case_sha256": "1"}
+            | {"status": "passed" if (case + number) % 10 < (9 if number < 4 else 3) else "failed"}
+            | judged
+            for case in range(10)
+        ]
+        write_rows(run, [json.dumps(line).encode() for line in lines])
+    found = trend("refunds", 20, "pass rate")
+    assert found.context.changes == (Change("20261121T140304Z-7f3a", rules=("threshold 0.8 → 0.95",)),)
+    assert (found.first, found.direction, found.cases) == (4, "no trend is shown", 10)
+    # the scores are told by no threshold: they can be followed across it
+    assert trend("refunds", 20, "mean score").first == 0
+
+
+def test_a_run_that_was_cut_is_passed_over(store):
+    store(1, refunds=5)
+    cut = store(2, refunds=9)
+    (cut / "summary.json").write_text(
+        json.dumps({"schema_version": 1, "by_suite": {"refunds": group(9)}, "cut": "fail-fast"})
+    )
+    found = trend("refunds", 20, "pass rate")
+    assert ([point.value for point in found.points], found.context.passed_over) == ([0.5], 1)

@@ -7,8 +7,8 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 import pytest
 
 from agentv.assertions.catalogue import NOT_YET, TYPES, registry
+from agentv.authoring.fields.decode import shape_of
 from agentv.registry.fields import DeclaredAssertion, Doc
-from agentv.spec.decode import shape_of
 
 FAMILIES = (
     "text",
@@ -84,10 +84,10 @@ IMPORTED = """
 import sys
 from agentv.assertions.catalogue import TYPES, registry
 found = registry()
-assert "agentv.assertions.text" not in sys.modules
+assert "agentv.assertions.text.matching" not in sys.modules
 for name in TYPES.keys() - {"field-accuracy", "json-match"}:  # which compare decimals
     found.find(name)
-from agentv.model.context import AssertionContext
+from agentv.model.run.context import AssertionContext
 found.find("contains").options("a").grade(AssertionContext(input=(), output="abc"))
 heavy = {"regex", "rapidfuzz", "jsonschema", "decimal", "sqlglot", "sacrebleu", "rouge_score", "nltk", "lxml", "aiohttp"}
 print(sorted(heavy & sys.modules.keys()))

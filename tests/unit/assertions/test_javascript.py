@@ -13,13 +13,13 @@ from textwrap import dedent
 
 import pytest
 
-from agentv.assertions.code import JudgeAccess, Script
-from agentv.assertions.custom_javascript import JavaScriptType
 from agentv.assertions.javascript.host import JavaScriptHost
 from agentv.assertions.javascript.install import install_sdk
 from agentv.assertions.javascript.runtime import find_runtime
-from agentv.assertions.result import settle
-from agentv.model.response import Failure
+from agentv.assertions.user_code.custom_javascript import JavaScriptType
+from agentv.assertions.user_code.result import settle
+from agentv.assertions.user_code.script_and_python import JudgeAccess, Script
+from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
 from doubles.grading import Asked, context_of, graded
 from doubles.runtimes import RUNTIMES, path_with, program

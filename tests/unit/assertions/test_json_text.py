@@ -1,5 +1,6 @@
 import json
 import time
+from contextlib import nullcontext
 from itertools import islice
 from json import JSONDecodeError, JSONDecoder
 
@@ -7,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentv.assertions import json_text
+from agentv.assertions.data.fields import JsonMatch
+from agentv.assertions.format.json import ContainsJson, IsJson, JsonSchema
 from agentv.assertions.json_compare import differences, same, shown
-from agentv.assertions.json_text import NotJson, containers, json_in, parse
+from agentv.assertions.json_text import NotJson, UnsearchableError, containers, json_in, parse
+from agentv.assertions.text.matching import Equals
+from agentv.registry.fields import Loaded
+from doubles.nested_grading import graded
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
@@ -129,6 +136,43 @@ def test_hostile_text_takes_time_in_proportion(text):
     assert time.process_time() - before < 5  # a search from every bracket takes minutes
 
 
+@pytest.mark.parametrize("unit", ["{", "[", '{"a":', '[{"a":', "```json\n{", "[ ", '{ "a b" : [\n'], ids=repr)
+def test_brackets_that_cannot_be_json_are_not_read_one_by_one(unit, monkeypatch):
+    """Whether a bracket may begin JSON, and whether it is too deep to be followed, is seen without reading tokens."""
+    monkeypatch.setattr(json_text, "STEPS", 10_000)
+    assert list(containers(unit * 200_000)) == []
+    assert list(containers(unit * 200_000 + 'x {"found": [1]}')) == [{"found": [1]}]
+
+
+def test_what_follows_nested_brackets_that_are_too_many_is_found():
+    for deep in (999, 1_000, 1_001, 2_500):
+        assert list(containers("[" * deep + '{"a": 1} x [2]')) == [{"a": 1}, [2]]
+        assert list(containers('{"k":' * deep + '"x" [2]')) == [[2]]
+
+
+@pytest.mark.parametrize("unit", ["[1}", '{"', '["\\', "[], ", "[x]", '{"a":1 '])
+def test_a_search_that_is_not_finished_is_no_verdict(unit, monkeypatch):
+    monkeypatch.setattr(json_text, "STEPS", 1_000)
+    answer = ("[" if unit == "[], " else "") + unit * 5_000 + '{"found": 1'
+    with pytest.raises(UnsearchableError) if unit != "[x]" else nullcontext():
+        list(containers(answer))
+    if unit != "[x]":
+        assertions = ContainsJson(Loaded({"required": ["found"]}, None)), JsonMatch(Loaded({"found": 1}, None))
+        for assertion in assertions:
+            grade = graded(assertion, answer)
+            assert grade.error is not None
+            assert grade.error.code == "too-long"
+
+
+@pytest.mark.parametrize("depth", [900, 990, 2_000, 100_000])
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}"), ('[{"a":', "}]"), ("[", "")])
+def test_deep_json_is_a_failed_comparison(depth, opening, closing):
+    grade = graded(JsonMatch(Loaded({"b": 1}, None)), opening * depth + "1" + closing * depth)
+    assert grade.error is None
+    assert not grade.passed
+    assert grade.checks[0].evidence
+
+
 def test_the_json_of_an_answer_is_all_of_it_or_the_first_in_it():
     assert json_in("3") == 3
     assert json_in('[1] and {"a": 2}') == [1]
@@ -213,3 +257,27 @@ def test_deep_values_are_compared_without_end_of_stack():
 )
 def test_values_are_shown_in_a_few_words(value, text):
     assert shown(value) == text
+
+
+WIDE = "[" + "[]," * 1_000_000 + "[]]"
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [IsJson(), JsonSchema(Loaded({"type": "array"})), Equals({"a": 1}), JsonMatch(Loaded([1]))],
+    ids=lambda one: type(one).__name__,
+)
+def test_json_that_takes_too_much_memory_is_an_errored_grade(assertion):
+    assert graded(assertion, WIDE).error.code == "too-long"
+
+
+@pytest.mark.parametrize("before", ["", "so: ", 'so, "as said": ', "[1] "])
+@pytest.mark.parametrize("wide", [WIDE, "[" + "[{}]," * 700_000 + "[]]"], ids=["lists", "objects"])
+def test_json_in_prose_that_takes_too_much_memory_is_an_errored_grade(before, wide):
+    found = graded(ContainsJson(Loaded({"type": "object"})), before + wide)
+    assert found.error.code == "too-long"
+
+
+def test_long_prose_with_many_brackets_in_its_strings_is_searched():
+    text = 'say {"text": "' + "[]," * 1_000_000 + '"}'
+    assert graded(ContainsJson(Loaded({"required": ["text"]})), text).passed

@@ -7,17 +7,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentv.assertions.agent.cost import Cost, ExecutionMetrics, FinishReason, Latency, TokenUsageWithin
+from agentv.assertions.agent.tool_calls import ExpectedCall, ToolCallF1, ToolTrajectory
+from agentv.assertions.agent.trajectory import (
+    Arguments,
+    Counted,
+    SkillUsed,
+    StepBounds,
+    StepCount,
+    Steps,
+    ToolArgsMatch,
+    ToolSequence,
+    ToolUsed,
+)
 from agentv.assertions.catalogue import TYPES
-from agentv.assertions.cost import Cost, ExecutionMetrics, FinishReason, Latency, TokenUsageWithin
-from agentv.assertions.data import Field, FieldAccuracy, JsonMatch
-from agentv.assertions.embeddings import Similar
+from agentv.assertions.data.fields import Field, FieldAccuracy, JsonMatch
 from agentv.assertions.evidence import LIMIT
-from agentv.assertions.format import ContainsJson, IsJson, IsRefusal, JsonSchema
-from agentv.assertions.html_text import ContainsHtml, IsHtml
-from agentv.assertions.similarity import Bleu, Gleu, RougeN
-from agentv.assertions.sql import ContainsSql, IsSql, SqlRules
+from agentv.assertions.format.html_text import ContainsHtml, IsHtml
+from agentv.assertions.format.json import ContainsJson, IsJson, IsRefusal, JsonSchema
+from agentv.assertions.format.sql import ContainsSql, IsSql, SqlRules
+from agentv.assertions.format.xml_text import ContainsXml, IsXml
 from agentv.assertions.structure import AssertSet
-from agentv.assertions.text import (
+from agentv.assertions.text.embeddings import Similar
+from agentv.assertions.text.matching import (
     Contains,
     ContainsAll,
     ContainsAny,
@@ -33,21 +45,9 @@ from agentv.assertions.text import (
     StartsWith,
     WordCount,
 )
-from agentv.assertions.tool_calls import ExpectedCall, ToolCallF1, ToolTrajectory
-from agentv.assertions.trajectory import (
-    Arguments,
-    Counted,
-    SkillUsed,
-    StepBounds,
-    StepCount,
-    Steps,
-    ToolArgsMatch,
-    ToolSequence,
-    ToolUsed,
-)
-from agentv.assertions.xml_text import ContainsXml, IsXml
-from agentv.model.message import Message, ToolCall
-from agentv.model.response import TokenUsage
+from agentv.assertions.text.similarity import Bleu, Gleu, RougeN
+from agentv.model.values.message import Message, ToolCall
+from agentv.model.values.response import TokenUsage
 from agentv.registry.fields import Loaded
 from doubles.nested_grading import answer, entry, graded
 
@@ -200,7 +200,7 @@ answers = st.builds(
 
 
 def test_every_type_of_these_families_is_held_to_the_laws():
-    families = ("text", "similarity", "format", "xml_text", "html_text", "sql", "data", "cost", "structure")
+    families = ("matching", "similarity", "json", "xml_text", "html_text", "sql", "fields", "cost", "structure")
     families = (*families, "tool_calls", "trajectory", "embeddings")
     ours = {name for name, place in TYPES.items() if place.split(":")[0].rpartition(".")[2] in families}
     assert OPTIONS.keys() == ours

@@ -2,11 +2,11 @@ import asyncio
 
 import pytest
 
-from agentv.assertions.cost import Latency
+from agentv.assertions.agent.cost import Latency
 from agentv.assertions.structure import AssertSet
-from agentv.assertions.text import Contains
-from agentv.model.grade import Check, Grade
-from agentv.model.response import Failure, TokenUsage
+from agentv.assertions.text.matching import Contains
+from agentv.model.run.grade import Check, Grade
+from agentv.model.values.response import Failure, TokenUsage
 from doubles.nested_grading import Given, answer, entry, faults, graded
 
 YES, NO = Grade.of(True, "is so", "seen"), Grade.of(False, "is so", "not seen")

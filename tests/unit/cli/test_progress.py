@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from agentv.cli.progress import resuming
-from agentv.model.budget import BudgetUse
+from agentv.model.run.budget import BudgetUse
 
 OUTCOME = cast(
     "Any", SimpleNamespace(run_id="r-1", directory=Path("/x/.agentv/results/r-1"), budget=None, uncounted=False)
@@ -24,6 +24,7 @@ OUTCOME = cast(
         ("eval a --replay f --replay-mode new --record-code", "eval a --replay f --replay-mode new --record-code"),
         ("eval a --resume r-1 -q", "eval a -q"),
         ("eval --resume a", "eval a"),
+        ("eval a --trust-data --allow-outside -v", "eval a --trust-data --allow-outside -v"),
     ],
 )
 def test_it_records_nothing_anew_and_adds_what_it_added(words, said):

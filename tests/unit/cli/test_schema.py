@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agentv.app.schema import KINDS, schema_text
+from agentv.app.authored.schema import KINDS, schema_text
 from agentv.cli import schema
 from agentv.cli.main import run
 from agentv.errors import ExitStatus

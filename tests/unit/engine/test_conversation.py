@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from agentv.engine.conversation import is_conversation, run_conversation, transcript_of
-from agentv.engine.services import World
-from agentv.model.assertion import AssertionEntry, AssertionSettings
-from agentv.model.context import AssertionContext
-from agentv.model.conversation import Turn, said
-from agentv.model.grade import Grade
-from agentv.model.message import Message, ToolCall
-from agentv.model.response import Failure, TargetResponse, TokenUsage
-from agentv.model.suite import Case, Suite, TargetSpec
-from agentv.model.trial import Trial, TrialResult
+from agentv.engine.services import RunContext
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.model.run.trial import Trial, TrialResult
+from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
+from agentv.model.suite.conversation import Turn, said
+from agentv.model.suite.suite import Case, Suite, TargetSpec
+from agentv.model.values.message import Message, ToolCall
+from agentv.model.values.response import Failure, TargetResponse, TokenUsage
 from doubles.stores import MemoryStore
 
 
@@ -83,7 +83,7 @@ def trial_of(*turns: Turn, opening: tuple[Message, ...] = (), history: tuple[Mes
 
 def run(trial: Trial, *answers: Any) -> tuple[TrialResult, Script, MemoryStore]:
     target, store = Script(list(answers)), MemoryStore()
-    world = World(lambda _: target, lambda _: None, None, None, store, Ticking())
+    world = RunContext(lambda _: target, lambda _: None, None, None, store, Ticking())
     return asyncio.run(run_conversation(trial, world)), target, store
 
 

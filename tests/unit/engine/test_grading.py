@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from agentv.engine.grading import grade_entries
-from agentv.foreign.threads import DaemonThreads
-from agentv.model.assertion import Transform
-from agentv.model.grade import Check, Grade
+from agentv.model.run.grade import Check, Grade
+from agentv.model.suite.assertion import Transform
+from agentv.user_code.functions.threads import DaemonThreads
 from doubles.grading import Services, context_of
 from doubles.nested_grading import Given, Stopped, entry
 
@@ -122,6 +122,22 @@ def test_transform_reshapes_what_one_assertion_sees(transform, seen):
 def test_a_transform_that_fails_is_an_errored_grade(transform):
     (one,) = scores(entry(Acts(looks), transform=transform), output="no json")
     assert one.grade.error.code == "transform-failed"
+
+
+@pytest.mark.parametrize("transform", [Transform("path", "$.a"), Transform("path", "$[0]")])
+@pytest.mark.parametrize("answer", ["[" * 100_000 + "]" * 100_000, '[{"a":' * 50_000 + "1" + "}]" * 50_000])
+def test_json_that_is_nested_too_deep_is_not_reshaped(transform, answer):
+    (one,) = scores(entry(Acts(looks), transform=transform), output=answer)
+    assert one.grade.error.code == "transform-failed"
+    assert "nested too deep" in one.grade.error.message
+
+
+def test_what_a_transform_gives_may_be_no_json(tmp_path):
+    file = tmp_path / "odd.py"
+    file.write_text("def odd(output):\n    held = []\n    held.append(held)\n    return held\n")
+    (one,) = scores(entry(Acts(looks), transform=Transform("function", "odd", str(file))), output="a")
+    assert one.grade.error.code == "transform-failed"
+    assert "is no JSON" in one.grade.error.message
 
 
 def test_a_transform_may_be_a_function(tmp_path):

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from agentv.engine.plan import Plan, PlanSettings, judge_of, trial_key
-from agentv.model.conversation import Link
-from agentv.model.message import Message
-from agentv.model.suite import Case, RunSettings, Suite, TargetSpec
+from agentv.model.suite.conversation import Link
+from agentv.model.suite.suite import Case, RunSettings, Suite, TargetSpec
+from agentv.model.values.message import Message
 
 GPT, CLAUDE, JUDGE = (TargetSpec(name, "x", None) for name in ("gpt", "claude", "judge"))
 

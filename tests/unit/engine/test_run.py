@@ -10,13 +10,13 @@ import pytest
 
 from agentv.engine.plan import Plan, PlanSettings, without
 from agentv.engine.run import Run, RunLimits
-from agentv.engine.services import World
-from agentv.model.assertion import AssertionEntry, AssertionSettings
-from agentv.model.events import RunFinished, RunInterrupted, RunStarted, TrialFinished
-from agentv.model.grade import Grade
-from agentv.model.message import Message, ToolCall
-from agentv.model.response import Failure, TargetResponse, TokenUsage
-from agentv.model.suite import Case, Suite, TargetSpec
+from agentv.engine.services import RunContext
+from agentv.model.run.events import RunFinished, RunInterrupted, RunStarted, TrialFinished
+from agentv.model.run.grade import Grade
+from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
+from agentv.model.suite.suite import Case, Suite, TargetSpec
+from agentv.model.values.message import Message, ToolCall
+from agentv.model.values.response import Failure, TargetResponse, TokenUsage
 from doubles.nested_grading import Given
 from doubles.stores import MemoryStore
 
@@ -77,7 +77,7 @@ def run_of(
     plan: Plan, target: Scripted, *, workers: int = 4, store: MemoryStore | None = None, **given: Any
 ) -> tuple[Run, MemoryStore]:
     kept = store or MemoryStore()
-    world = World(lambda _: target, lambda *_: None, None, lambda _: None, kept, FixedClock())
+    world = RunContext(lambda _: target, lambda *_: None, None, lambda _: None, kept, FixedClock())
     return Run("run", plan, plan.counts()[1], workers=workers, world=world, **given), kept
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from agentv.engine.plan import Plan, PlanSettings, everyone
 from agentv.engine.sample import draw
-from agentv.model.message import Message
-from agentv.model.suite import Case, Suite, TargetSpec
+from agentv.model.suite.suite import Case, Suite, TargetSpec
+from agentv.model.values.message import Message
 
 TARGET = TargetSpec("echo", "x", None)
 ids = st.lists(st.text(max_size=3), unique=True, max_size=40)

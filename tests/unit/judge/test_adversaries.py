@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv.assertions.rubric import LlmRubric, RubricEntry
+from agentv.assertions.judged.rubric import LlmRubric, RubricEntry
 from agentv.judge.target import TargetJudge
 from doubles.judges import JudgeServices, Replying, answered, honest, shown_answer, shown_fence, token_of
 

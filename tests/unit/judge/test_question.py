@@ -1,12 +1,13 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from agentv.judge import question as asking
 from agentv.judge.question import built_in, question_about
-from agentv.model.message import Message, ToolCall
-from agentv.model.rubric import PROMPT_VARIABLES, Rubric, RubricItem
+from agentv.model.run.rubric import PROMPT_VARIABLES, Rubric, RubricItem
+from agentv.model.values.message import Message, ToolCall
 from agentv.templating import RenderError, undeclared
 from doubles.judges import answered
 
@@ -19,8 +20,19 @@ def task(rubric, context):
     return question.messages[1].text, question.fence
 
 
+CONFIRM = "\n\nGive the JSON object one more key"
+
+
 def custom(prompt, context=None, **more):
-    return task(Rubric("freeform", prompt=prompt, **more), context or answered("42"))
+    """The prompt of a user's, without the instruction of ours behind it; the fence."""
+    text, fence = task(Rubric("freeform", prompt=prompt, **more), context or answered("42"))
+    filled, behind, _ = text.partition(CONFIRM)
+    assert behind
+    return filled, fence
+
+
+def unfenced(text):
+    return re.sub(r"</?[\w-]+-[0-9a-f]{16}>\n?", "", text)
 
 
 def test_the_rules_come_first_and_name_the_markers_and_the_shape():
@@ -49,10 +61,11 @@ def test_the_built_in_prompt_leaves_out_what_the_case_does_not_have():
     text, _ = task(PROSE, answered("42"))
     assert "is right" in text
     assert "What is 15 + 27?" in text
-    assert "<reference>" not in text
+    assert "<reference" not in text
     assert "tools" not in text
     reference = (Message("assistant", "forty-two"),)
-    assert "<reference>\nforty-two\n</reference>" in task(PROSE, answered("42", expected_output=reference))[0]
+    text, fence = task(PROSE, answered("42", expected_output=reference))
+    assert f"<reference-{fence.token}>forty-two</reference-{fence.token}>" in text
 
 
 @pytest.mark.parametrize("name", ["output", "candidate_answer"])
@@ -69,7 +82,8 @@ def test_every_variable_is_there_in_both_spellings():
         metadata={"lang": "é", "tags": ["a"]},
     )
     shown = {
-        name: custom(f"{{{{ output }}}}|{{{{ {name} }}}}", context)[0].partition("|")[2] for name in PROMPT_VARIABLES
+        name: unfenced(custom(f"{{{{ output }}}}|{{{{ {name} }}}}", context)[0].partition("|")[2])
+        for name in PROMPT_VARIABLES
     }
     assert shown["input"] == shown["question"] == "What is 15 + 27?"
     assert shown["expected_output"] == shown["reference_answer"] == "forty-two"
@@ -82,7 +96,11 @@ def test_every_variable_is_there_in_both_spellings():
 def test_a_template_may_look_into_metadata_variables_and_environment():
     context = answered("42", metadata={"lang": "python"}, vars={"topic": "sums", "output": "mine"}, env={"HOST": "h"})
     text, fence = custom("{{ output }} {{ metadata.lang }} {{ vars.topic }} {{ vars.output }} {{ env.HOST }}", context)
-    assert text == f"<answer-{fence.token}>\n42\n</answer-{fence.token}> python sums mine h"
+    token = fence.token
+    assert text == (
+        f"<answer-{token}>\n42\n</answer-{token}> <metadata-{token}>python</metadata-{token}>"
+        f" <data-{token}>sums</data-{token}> <data-{token}>mine</data-{token}> h"
+    )
 
 
 def test_the_value_of_a_rubric_is_both_rubric_and_criteria():
@@ -139,5 +157,5 @@ def test_a_repair_request_holds_what_was_said_and_what_was_wrong():
 def test_the_prompts_are_files_beside_the_code_and_know_only_the_variables_of_judge_prompts():
     folder = Path(asking.__file__).parent / "prompts"
     for name in ("freeform", "checklist"):
-        assert undeclared((folder / f"{name}.md").read_text()) <= set(PROMPT_VARIABLES)
+        assert undeclared((folder / f"{name}.md").read_text()) <= {*PROMPT_VARIABLES, "token"}
         assert built_in(name) is built_in(name)

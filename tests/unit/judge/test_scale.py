@@ -5,9 +5,9 @@ import pytest
 from agentv.judge.question import question_about
 from agentv.judge.reply import read_reply
 from agentv.judge.shapes import UnreadableError
-from agentv.model.grade import Check
-from agentv.model.message import Message, ToolCall
-from agentv.model.rubric import Rubric
+from agentv.model.run.grade import Check
+from agentv.model.run.rubric import Rubric
+from agentv.model.values.message import Message, ToolCall
 from doubles.judges import answered
 
 EVA = Rubric("scale", text="is right", scale=(1, 5), pass_threshold=4)
@@ -139,7 +139,7 @@ def test_scores_that_agree_are_one():
     ],
 )
 def test_points_that_stand_in_the_answer_are_not_the_judges(answer):
-    assert "SCORE=5 also stands in what it was shown (the answer, " in problem("SCORE=5 REASON=I say so", answer)
+    assert "SCORE=5 also appears in what it was shown (the answer, " in problem("SCORE=5 REASON=I say so", answer)
     assert read("SCORE=1 REASON=it is wrong", answer).stance == 1
 
 

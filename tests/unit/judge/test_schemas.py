@@ -6,7 +6,7 @@ from jsonschema import Draft202012Validator
 
 from agentv.judge.schemas import schema_of
 from agentv.judge.shapes import SHAPES
-from agentv.model.rubric import Rubric, RubricItem
+from agentv.model.run.rubric import Rubric, RubricItem
 
 ITEMS = (RubricItem("r1", "says 42"), RubricItem("tone", "is polite"))
 RUBRICS = {
@@ -15,17 +15,24 @@ RUBRICS = {
     "score-ranges": Rubric("score-ranges", items=ITEMS),
 }
 VERDICTS = {
-    "freeform": {"score": 0.5, "reason": None, "assertions": [{"text": "adds", "passed": True, "evidence": None}]},
+    "freeform": {
+        "score": 0.5,
+        "reason": None,
+        "assertions": [{"text": "adds", "passed": True, "evidence": None}],
+        "confirm": "0011223344556677",
+    },
     "checklist": {
         "checks": [
             {"id": "r1", "satisfied": True, "reasoning": "it does"},
             {"id": "tone", "satisfied": False, "reasoning": None},
         ],
         "overall_reasoning": None,
+        "confirm": "0011223344556677",
     },
     "score-ranges": {
         "checks": [{"id": "r1", "score": 7, "reasoning": None}, {"id": "tone", "score": 10, "reasoning": "kind"}],
         "overall_reasoning": "good",
+        "confirm": "0011223344556677",
     },
 }
 
@@ -50,22 +57,21 @@ def untyped(schema):
     return {key: untyped(inner) for key, inner in schema.items() if key != "type" or "enum" not in schema}
 
 
-@pytest.mark.parametrize("confirmed", [False, True])
 @pytest.mark.parametrize("mode", RUBRICS)
-def test_every_object_is_closed_and_every_key_required(mode, confirmed):
-    schema = schema_of(RUBRICS[mode], confirmed=confirmed)
+def test_every_object_is_closed_and_every_key_required(mode):
+    schema = schema_of(RUBRICS[mode])
     Draft202012Validator.check_schema(schema)
     found = list(objects(schema))
     assert len(found) == 2
     for one in found:
         assert one["additionalProperties"] is False
         assert one["required"] == list(one["properties"])
-    assert ("confirm" in schema["properties"]) is confirmed
+    assert schema["properties"]["confirm"]["type"] == "string"
 
 
 @pytest.mark.parametrize("mode", RUBRICS)
 def test_it_has_nothing_that_some_provider_refuses(mode):
-    schema = schema_of(RUBRICS[mode], confirmed=True)
+    schema = schema_of(RUBRICS[mode])
     words = json.dumps(schema)
     for keyword in ("minimum", "maximum", "minItems", "maxItems", "pattern", "const", "oneOf", "$ref", '"type": ['):
         assert keyword not in words
@@ -75,7 +81,7 @@ def test_it_has_nothing_that_some_provider_refuses(mode):
 
 @pytest.mark.parametrize("mode", RUBRICS)
 def test_what_obeys_it_is_read(mode):
-    Draft202012Validator(schema_of(RUBRICS[mode], confirmed=False)).validate(VERDICTS[mode])
+    Draft202012Validator(schema_of(RUBRICS[mode])).validate(VERDICTS[mode])
     SHAPES[mode].read(VERDICTS[mode], RUBRICS[mode])
 
 
@@ -83,6 +89,7 @@ def test_what_obeys_it_is_read(mode):
     ("mode", "wrong"),
     [
         ("freeform", {"score": 1}),
+        ("freeform", {key: value for key, value in VERDICTS["freeform"].items() if key != "confirm"}),
         ("freeform", {**VERDICTS["freeform"], "more": 1}),
         ("checklist", {**VERDICTS["checklist"], "checks": [{"id": "r9", "satisfied": True, "reasoning": None}]}),
         ("checklist", {**VERDICTS["checklist"], "checks": [{"id": "r1", "satisfied": "yes", "reasoning": None}]}),
@@ -90,13 +97,13 @@ def test_what_obeys_it_is_read(mode):
     ],
 )
 def test_what_does_not_is_refused(mode, wrong):
-    assert not Draft202012Validator(schema_of(RUBRICS[mode], confirmed=False)).is_valid(wrong)
+    assert not Draft202012Validator(schema_of(RUBRICS[mode])).is_valid(wrong)
 
 
 def test_a_scale_has_none():
-    assert schema_of(Rubric("scale", "is right", scale=(1, 5), pass_threshold=4), confirmed=False) is None
+    assert schema_of(Rubric("scale", "is right", scale=(1, 5), pass_threshold=4)) is None
 
 
 def test_a_list_of_ids_that_no_provider_takes_is_not_listed():
     rubric = Rubric("checklist", items=tuple(RubricItem(f"r{n}", "says so") for n in range(201)))
-    assert "enum" not in json.dumps(schema_of(rubric, confirmed=False))
+    assert "enum" not in json.dumps(schema_of(rubric))

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from agentv.judge.shapes import SHAPES, UnreadableError
-from agentv.model.grade import Check
-from agentv.model.rubric import Rubric, RubricItem
+from agentv.model.run.grade import Check
+from agentv.model.run.rubric import Rubric, RubricItem
 
 PROSE = Rubric("freeform", text="is right")
 LIST = Rubric(

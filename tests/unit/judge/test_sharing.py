@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from agentv.foreign.patience import LIMIT, Limit
 from agentv.judge.sharing import SharedCalls
+from agentv.user_code.functions.deadline import LIMIT, Deadline
 
 
 class Calls:
@@ -154,7 +154,7 @@ def test_what_holds_up_who_made_the_call_holds_up_those_who_wait_beside_them():
             return await shared.once(b"k", call)
 
         shared = sharing()
-        tasks = await soon(ask(Limit(60), "first"), ask(Limit(60), "second"))
+        tasks = await soon(ask(Deadline(60), "first"), ask(Deadline(60), "second"))
         assert sorted(moved) == [("first", None), ("second", None)]
         go.set()
         return await asyncio.gather(*tasks)

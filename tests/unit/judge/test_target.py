@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from agentv.judge.target import REMEMBERED, TargetJudge
-from agentv.model.grade import Check
-from agentv.model.message import Message, ToolCall
-from agentv.model.response import Failure, TargetResponse, TokenUsage
-from agentv.model.rubric import JudgeFailure, Rubric, RubricItem, Verdict
+from agentv.model.run.grade import Check
+from agentv.model.run.rubric import JudgeFailure, Rubric, RubricItem, Verdict
+from agentv.model.values.message import Message, ToolCall
+from agentv.model.values.response import Failure, TargetResponse, TokenUsage
 from doubles.judges import Replying, Saying, answered, honest, shown_answer, token_of
 
 PROSE = Rubric("freeform", text="is right", temperature=0.3)
@@ -32,8 +32,7 @@ def test_the_shape_of_the_verdict_goes_along_with_the_request():
     target = Saying(["?", GOOD])
     assess(target)
     first, second = (request.schema for request in target.requests)
-    assert list(first["properties"]) == ["score", "reason", "assertions"]
-    assert list(second["properties"]) == ["score", "reason", "assertions", "confirm"]
+    assert list(first["properties"]) == list(second["properties"]) == ["score", "reason", "assertions", "confirm"]
     eva = Saying(["SCORE=4 REASON=right"])
     assess(eva, EVA)
     assert eva.requests[0].schema is None

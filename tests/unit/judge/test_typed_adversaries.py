@@ -8,10 +8,10 @@ import re
 
 import pytest
 
-from agentv.assertions.judged import AnswerRelevance, ClosedQa, Factuality, GoalSuccess
-from agentv.assertions.retrieval import ContextFaithfulness, ContextRecall, ContextRelevance
+from agentv.assertions.judged.questions import AnswerRelevance, ClosedQa, Factuality, GoalSuccess
+from agentv.assertions.judged.retrieval import ContextFaithfulness, ContextRecall, ContextRelevance
 from agentv.judge.target import TargetJudge
-from agentv.model.message import Message
+from agentv.model.values.message import Message
 from doubles.judges import JudgeServices, Replying, answered, honest
 
 KINDS = {

@@ -11,8 +11,8 @@ from agentv.judge.question import built_in
 from agentv.judge.schemas import schema_of
 from agentv.judge.shapes import UnreadableError
 from agentv.judge.typed_shapes import CATEGORIES, TYPED, typed_keys
-from agentv.model.grade import Check
-from agentv.model.rubric import Rubric, RubricItem
+from agentv.model.run.grade import Check
+from agentv.model.run.rubric import Rubric, RubricItem
 
 WORTH = (("A", 0.8), ("B", 0.6), ("C", 1.0), ("D", 0.0), ("E", 0.7))
 LINES = (RubricItem("s1", "Paris is the capital."), RubricItem("s2", "France has wine."))
@@ -149,6 +149,6 @@ def test_the_schema_admits_a_verdict_and_nothing_else(mode):
 
 @pytest.mark.parametrize("mode", TYPED)
 def test_a_provider_that_can_promise_a_shape_is_told_it(mode):
-    schema = schema_of(Rubric(mode), confirmed=True)
+    schema = schema_of(Rubric(mode))
     assert schema["properties"].keys() == {*typed_keys(mode), "confirm"}
     assert schema["required"] == list(schema["properties"])

@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.judge.votes import Spent, outcome_of
-from agentv.model.response import TargetResponse, TokenUsage
-from agentv.model.rubric import JudgeFailure, Verdict
+from agentv.model.run.rubric import JudgeFailure, Verdict
+from agentv.model.values.response import TargetResponse, TokenUsage
 
 
 def vote(score, **more):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.model.exam import DESCRIPTION, normalised
+from agentv.model.suite.exam import DESCRIPTION, normalised
 from agentv.prompts.evidence import Change, changes, current_digests, digests, prompt_sha256
 
 

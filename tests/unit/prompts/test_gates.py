@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from agentv.model.exam import DESCRIPTION, STATUSES, PromptMeta, Sitting
+from agentv.model.suite.exam import DESCRIPTION, STATUSES, PromptMeta, Sitting
 from agentv.prompts.evidence import prompt_sha256
 from agentv.prompts.gates import Evidence, next_status, previous_status, refusals, standing
 
@@ -97,7 +97,7 @@ def test_without_an_exam_that_can_be_read_no_text_is_called_removed():
 
 @pytest.mark.parametrize(
     ("one", "why"),
-    [(PARTIAL, "a part of it"), (EVA, "which text sat"), (EMPTY, "no case"), (ERRORED, "nobody judged them")],
+    [(PARTIAL, "a part of it"), (EVA, "examined text"), (EMPTY, "no case"), (ERRORED, "none of them was judged")],
 )
 def test_an_exam_that_does_not_count_says_why(one, why):
     (refusal,) = refusals("draft", "tested", Evidence((one,), NOW))

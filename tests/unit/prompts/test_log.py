@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.errors import StoreError
-from agentv.model.exam import Sitting
+from agentv.model.suite.exam import Sitting
 from agentv.prompts.appending import LOCK_TRIES, Appending
 from agentv.prompts.disk import Disk
 from agentv.prompts.evidence import prompt_sha256
@@ -112,11 +112,11 @@ WRONG = {
         21,
         "'all_passed' is true, and 1 of 2 did not pass",
     ),
-    EVA.replace(b"}", b', "total": 3}'): (90, "'total' stands twice"),
-    EVA.replace(b"}", b', "ts": "yesterday"}'): (90, "'ts' stands twice"),
+    EVA.replace(b"}", b', "total": 3}'): (90, "'total' appears twice"),
+    EVA.replace(b"}", b', "ts": "yesterday"}'): (90, "'ts' appears twice"),
     EVA.replace(b"}", b', "files": {"a.md": "%b", "a.md": "%b"}}' % (SHA.encode(), SHA.encode())): (
         176,
-        "'a.md' stands twice",
+        "'a.md' appears twice",
     ),
     EVA.replace(b"}", b', "prompt_sha256": "%b", "files": {"a": "%b"}}' % (SHA.encode(), SHA.encode())): (
         90,
@@ -454,7 +454,7 @@ def test_a_log_in_a_directory_that_may_not_be_written_says_so(prompt):
 
 WRITER = """
 import sys
-from agentv.model.exam import Sitting
+from agentv.model.suite.exam import Sitting
 from agentv.prompts.log import append
 directory, name, count = sys.argv[1:]
 sys.stdin.readline()
@@ -482,7 +482,7 @@ def test_several_processes_that_append_at_once_tear_nothing(prompt):
 
 KILLED = """
 import sys
-from agentv.model.exam import Sitting
+from agentv.model.suite.exam import Sitting
 from agentv.prompts.appending import Appending, append
 from agentv.prompts.disk import Disk
 directory, name, torn = sys.argv[1:]

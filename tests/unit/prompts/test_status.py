@@ -15,19 +15,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentv.authoring.exams.meta import read_meta
+from agentv.authoring.source.nodes import MapNode, plain
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
 from agentv.errors import StoreError
-from agentv.model.exam import STATUSES
+from agentv.model.suite.exam import STATUSES
 from agentv.prompts.disk import Disk
 from agentv.prompts.status import write_status
 from agentv.prompts.status_text import RewriteError, with_status
-from agentv.spec.meta import read_meta
-from agentv.spec.nodes import MapNode, plain
-from agentv.spec.report import Report
-from agentv.spec.yaml import read_yaml
 from doubles.faulty_disk import FullDisk, failing, refusing
 from doubles.loading import reading_of
 
-OLD = b"# whom to ask\nowner: ada\nstatus: draft   # not yet\n"
+OLD = b"# target to evaluate\nowner: ada\nstatus: draft   # not yet\n"
 NEW = OLD.replace(b"draft", b"ready")
 
 REWRITTEN = {
@@ -98,7 +98,7 @@ REFUSED = {
     "- a\n": "it is no mapping",
     "a: b: c\n": "it is not YAML: mapping values are not allowed in this context",
     "a: b\n---\nc: d\n": "it holds more than one document",
-    "status: draft\nstatus: draft\n": "'status' stands twice in it",
+    "status: draft\nstatus: draft\n": "'status' appears twice in it",
     "status: &s draft\nx: *s\n": "other values are its status's by the alias *s: write 'ready' yourself",
     "status: [draft]\n": "written in a way that cannot be changed safely: write 'status: ready' yourself",
     "a: x\u2028b\n": "a line separator that YAML 1.1 and 1.2 read differently",

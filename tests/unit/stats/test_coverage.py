@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from agentv.stats.clustered import mean_interval
-from agentv.stats.paired import bca_interval, permutation_test
-from agentv.stats.winloss import WinLoss
+from agentv.stats.comparison.difference import Differences
+from agentv.stats.comparison.paired import permutation_test
+from agentv.stats.comparison.winloss import WinLoss
+from agentv.stats.intervals.clustered import mean_interval
 
 ROUNDS = 300
 LEAST = 0.915
@@ -18,12 +19,25 @@ def share(draw):
     return sum(draw(chance) for _ in range(ROUNDS)) / ROUNDS
 
 
-def test_the_bootstrap_of_few_differences():
+def test_a_mean_difference_of_few_scores():
     def holds(chance):
-        low, high = bca_interval(chance.normal(0.1, 0.2, 12).tolist(), rounds=600)
+        differences = chance.normal(0.1, 0.2, 12).clip(-1, 1).tolist()
+        low, high = Differences(differences, [0.5] * 12, range(12)).test.interval(0.95)
         return low <= 0.1 <= high
 
-    assert LEAST <= share(holds) <= 0.99
+    assert share(holds) >= LEAST
+
+
+def test_a_win_that_hides_disasters_is_not_shown_to_be_better():
+    """The base scores 0.9 on every case; the candidate 1.0, but 0 with a chance of 0.1: on average it gains nothing."""
+
+    def better(chance, cases):
+        after = np.where(chance.random(cases) < 0.1, 0.0, 1.0)
+        test = Differences((after - 0.9).tolist(), [0.9] * cases, range(cases)).test
+        return test.interval(0.95)[0] > 0
+
+    for cases in (8, 12, 20, 50):
+        assert share(lambda chance, cases=cases: better(chance, cases)) <= 0.05
 
 
 def test_a_mean_of_cases_with_several_samples():

@@ -3,12 +3,12 @@ import math
 
 import pytest
 
-from agentv.foreign.threads import DaemonThreads
-from agentv.model.response import Embeddings, Failure
+from agentv.model.values.response import Embeddings, Failure
 from agentv.ports import Embedder
 from agentv.registry import extras
 from agentv.sdk import evaluate
 from agentv.targets.local import Local
+from agentv.user_code.functions.threads import DaemonThreads
 from doubles.asking import answers, request, spec_of
 from doubles.embedding import saved_model
 

@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from agentv.model.response import Failure, TargetResponse
+from agentv.model.values.response import Failure, TargetResponse
 from agentv.targets.echo import Echo
 from agentv.targets.mock import Mock
 from doubles.asking import answer, answers, request, spec_of

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.model.message import Message, ToolCall
-from agentv.model.response import Embeddings, Failure, TargetResponse, TokenUsage
+from agentv.model.values.message import Message, ToolCall
+from agentv.model.values.response import Embeddings, Failure, TargetResponse, TokenUsage
 from agentv.targets.openai_api.replies import chat_answer, response_answer
 from agentv.targets.openai_api.vectors import Batches, vectors_of
 

@@ -6,8 +6,8 @@ from itertools import count
 
 import pytest
 
-from agentv.model.message import Message
-from agentv.model.response import Failure, TargetResponse, TokenUsage
+from agentv.model.values.message import Message
+from agentv.model.values.response import Failure, TargetResponse, TokenUsage
 from agentv.registry.fields import FunctionRef
 from agentv.targets.python import OFFERED, GivenFunction, Python
 from doubles.asking import answer, answers, code, request
@@ -153,7 +153,7 @@ def test_a_call_cancelled_while_it_is_loaded_does_not_spoil_the_others(python):
     settings = python("import time\ntime.sleep(0.05)\ndef f(prompt): return prompt\n")
 
     async def ask():
-        from agentv.foreign.threads import DaemonThreads
+        from agentv.user_code.functions.threads import DaemonThreads
 
         target = settings.connect(None, DaemonThreads())
         calls = [asyncio.ensure_future(target.answer(request(str(number)))) for number in range(3)]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.targets.anthropic import Anthropic
-from agentv.targets.azure import Azure
-from agentv.targets.gemini import Gemini
-from agentv.targets.http import Http
-from agentv.targets.litellm import LiteLLM
-from agentv.targets.openai import OpenAI
+from agentv.targets.anthropic.target import Anthropic
+from agentv.targets.gemini.target import Gemini
+from agentv.targets.http.target import Http
+from agentv.targets.litellm.target import LiteLLM
+from agentv.targets.openai_compatible.azure import Azure
+from agentv.targets.openai_compatible.openai import OpenAI
 from agentv.testing import ModelServer, Status
 from doubles.asking import answer
 

@@ -1,65 +1,188 @@
-"""The trials of a run, gathered into cases: what a comparison needs of each, and no more."""
+"""The cases of a run, in columns: what a comparison needs of each, and no more.
+
+An object for each case of two runs of 100,000 would take 200 MB; in columns they take 30.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from array import array
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Generic, NamedTuple, TypeVar, get_args
 
-from agentv.model.cases import Gate, Sample
-from agentv.model.comparison import CaseKey, CaseOutcome
-from agentv.stats.deciding import Rule, verdict_over
-from agentv.store.outcomes import OutcomeRow
+from agentv.model.run.comparison import CaseKey, CaseOutcome
+from agentv.model.run.trial import Status
+from agentv.stats.samples.deciding import Rule
+
+T = TypeVar("T")
+
+STATUSES: tuple[Status, ...] = get_args(Status)
+STATUS_NUMBERS = {status: number for number, status in enumerate(STATUSES)}
+NONE = float("nan")
+"""In a column of scores: there is none."""
 
 
 class Place(NamedTuple):
-    """Where a trial belongs: its case, in its file, on its target, with its prompt."""
+    """Where cases belong: in a suite of a file, on a target, with a prompt."""
 
     suite: str
     path: str | None
-    case_id: str
     prompt: str | None
     target: str
 
-    def key(self, shared: Container[str]) -> CaseKey:
-        """The case's key; with its file where several suites share the name."""
-        suite = f"{self.suite} ({self.path})" if self.suite in shared else self.suite
-        return CaseKey(suite, self.case_id, self.prompt, self.target)
+    def label(self, shared: Container[str]) -> str:
+        """The suite; with its file where several suites share the name."""
+        return f"{self.suite} ({self.path})" if self.suite in shared else self.suite
 
 
-@dataclass(slots=True)
-class _Gathered:
-    """The samples of one case so far. A plan gives all of them the same settings."""
+class Numbered(Generic[T]):
+    """Values that many cases, and those of several runs, have in common: each is held once, and has a number."""
 
-    sha256: str
-    rule: Rule
-    tags: tuple[str, ...]
-    cluster: str | None
-    input: int
-    checks: int = 0
-    places: list[int] = field(default_factory=list)
-    samples: list[Sample] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._numbers: dict[T, int] = {}
+        self.values: list[T] = []
+
+    def number(self, value: T) -> int:
+        """The number of a value, 0, 1, 2, … in the order of first sight."""
+        found = self._numbers.setdefault(value, len(self.values))
+        if found == len(self.values):
+            self.values.append(value)
+        return found
+
+    def close(self) -> None:
+        """No value is asked for by more than its number from now on."""
+        self._numbers.clear()
 
 
-def cases_of(rows: Iterable[tuple[int, OutcomeRow]], cluster: str | None = None) -> dict[Place, CaseOutcome]:
-    """The cases of a run.
+class Common:
+    """What cases have in common."""
+
+    def __init__(self) -> None:
+        self.ids = Numbered[str]()
+        self.places = Numbered[Place]()
+        self.rules = Numbered[Rule]()
+        self.tags = Numbered[tuple[str, ...]]()
+        self.clusters = Numbered[str | None]()
+
+
+class Cases:
+    """The cases of a run, each known by a number, 0, 1, 2, … in the order in which they were added."""
+
+    def __init__(self, common: Common) -> None:
+        self.common = common
+        self._ids, self._places, self._rules, self._tags, self._clusters = (array("I") for _ in range(5))
+        self._texts, self._inputs, self._checks = (array("q") for _ in range(3))
+        self._statuses, self._samples = array("b"), array("I")
+        self._scores, self._rates = array("d"), array("d")
+        self._rows, self._ends = array("q"), array("I")
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def add(self, place: Place, case_id: str, outcome: CaseOutcome) -> None:
+        """Take in a case."""
+        common = self.common
+        self._places.append(common.places.number(place))
+        self._ids.append(common.ids.number(case_id))
+        rule = Rule(outcome.repeat, outcome.threshold, outcome.aggregate, outcome.alpha)
+        self._rules.append(common.rules.number(rule))
+        self._tags.append(common.tags.number(outcome.tags))
+        self._clusters.append(common.clusters.number(outcome.cluster))
+        self._texts.append(outcome.text)
+        self._inputs.append(outcome.input)
+        self._checks.append(outcome.checks)
+        self._statuses.append(STATUS_NUMBERS[outcome.status])
+        self._samples.append(outcome.samples)
+        self._scores.append(NONE if outcome.score is None else outcome.score)
+        self._rates.append(NONE if outcome.rate is None else outcome.rate)
+        self._rows.extend(outcome.places)
+        self._ends.append(len(self._rows))
+
+    def outcome(self, number: int) -> CaseOutcome:
+        """What became of a case."""
+        common, rule = self.common, self.common.rules.values[self._rules[number]]
+        score, rate = self._scores[number], self._rates[number]
+        return CaseOutcome(
+            STATUSES[self._statuses[number]],
+            score if score == score else None,  # noqa: PLR0124  # all but NaN equal themselves
+            self._samples[number],
+            rule.threshold,
+            self._texts[number],
+            self._inputs[number],
+            self._checks[number],
+            common.tags.values[self._tags[number]],
+            common.clusters.values[self._clusters[number]],
+            tuple(self._rows[self._ends[number - 1] if number else 0 : self._ends[number]]),
+            rule.repeat,
+            rule.aggregate,
+            rule.alpha,
+            rate if rate == rate else None,  # noqa: PLR0124  # as above
+        )
+
+    def case_id(self, number: int) -> str:
+        """How a case is called in its suite."""
+        return self.common.ids.values[self._ids[number]]
+
+    def place_number(self, number: int) -> int:
+        """Where a case belongs: the number of its place among those of `common`."""
+        return self._places[number]
+
+    def place(self, number: int) -> Place:
+        """Where a case belongs."""
+        return self.common.places.values[self._places[number]]
+
+
+class ChosenCases:
+    """Some cases of a run, such as those on one target.
+
+    Attributes:
+        numbers: those among `cases`.
+        places: where they belong, each place once, in the order of first sight.
+    """
+
+    def __init__(self, cases: Cases, numbers: Sequence[int]) -> None:
+        self.cases, self.numbers = cases, numbers
+        self.places = tuple(
+            map(cases.common.places.values.__getitem__, dict.fromkeys(map(cases.place_number, numbers)))
+        )
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def on(self, target: str) -> ChosenCases:
+        """Those on a target."""
+        return ChosenCases(
+            self.cases, array("I", (one for one in self.numbers if self.cases.place(one).target == target))
+        )
+
+
+class KeyedCases:
+    """Cases of a run with the keys that they have in a comparison.
 
     Args:
-        rows: its finished trials, each with the place where its row begins.
-        cluster: a key of the metadata that says which cases hang together; None: those of one conversation do.
+        chosen: the cases.
+        shared: names that several suites of a run share; they are distinguished by their files.
     """
-    gathered: dict[Place, _Gathered] = {}
-    for at, row in rows:
-        place = Place(row.suite, row.eval_path, row.test_id, row.prompt_id, row.target)
-        case = gathered.get(place)
-        if case is None:
-            case = gathered[place] = _begun(row, cluster)
-        if row.scores:
-            case.checks = hash(tuple((one.name, one.type, one.weight, one.required) for one in row.scores))
-        case.places.append(at)
-        case.samples.append(Sample(row.status, row.score, tuple(_gates(row))))
-    return {place: _outcome(case) for place, case in gathered.items()}
+
+    def __init__(self, chosen: ChosenCases, shared: Container[str] = ()) -> None:
+        self.numbers, self._cases = chosen.numbers, chosen.cases
+        places = chosen.cases.common.places.values
+        self._keys = [CaseKey(place.label(shared), "", place.prompt, place.target) for place in places]
+        self.outcome, self.case_id, self.place_number = (
+            self._cases.outcome,
+            self._cases.case_id,
+            self._cases.place_number,
+        )
+        used = dict.fromkeys(map(self.place_number, self.numbers))
+        self.places = {number: self._keys[number] for number in used}
+
+    def key(self, number: int) -> CaseKey:
+        """The key of a case."""
+        suite, _, prompt, target = self._keys[self.place_number(number)]
+        return CaseKey(suite, self.case_id(number), prompt, target)
+
+    def keys(self, numbers: Iterable[int]) -> Iterator[CaseKey]:
+        """The keys of several."""
+        return map(self.key, numbers)
 
 
 def shared_names(runs: Iterable[Iterable[Place]]) -> frozenset[str]:
@@ -72,50 +195,3 @@ def _shared_in(run: Iterable[Place]) -> Iterator[str]:
     for place in run:
         paths.setdefault(place.suite, set()).add(place.path)
     return (name for name, found in paths.items() if len(found) > 1)
-
-
-def _begun(row: OutcomeRow, cluster: str | None) -> _Gathered:
-    talk = f"{row.suite}/{row.conversation_id}" if row.conversation_id else None
-    return _Gathered(
-        row.case_sha256,
-        Rule(row.repeat, row.threshold, row.aggregate, row.alpha),
-        row.tags,
-        talk if cluster is None else _value(row, cluster) or talk,
-        # what a conversation sent holds its answers, which differ without an edit
-        0 if row.turns else hash(bytes(row.input)),
-    )
-
-
-def _value(row: OutcomeRow, name: str) -> str | None:
-    """A value of the metadata as text that tells it from others; None where there is none."""
-    value = json.loads(bytes(row.metadata)).get(name)
-    return None if value is None else json.dumps(value, sort_keys=True)
-
-
-def _gates(row: OutcomeRow) -> Iterator[Gate]:
-    for score in row.scores:
-        gate = Gate.of(score.required, score.score or 0.0, score.passed or False)
-        if gate is not None:
-            yield gate
-
-
-def _outcome(case: _Gathered) -> CaseOutcome:
-    samples = case.samples
-    status = verdict_over(samples, case.rule)
-    scores = [one.score for one in samples if one.score is not None]
-    judged = status in ("passed", "failed") and scores
-    return CaseOutcome(
-        status=status,
-        score=sum(scores) / len(scores) if judged else None,
-        samples=len(scores),
-        threshold=case.rule.threshold,
-        sha256=case.sha256,
-        input=case.input,
-        checks=case.checks,
-        tags=case.tags,
-        cluster=case.cluster,
-        places=tuple(case.places),
-        repeat=case.rule.repeat,
-        aggregate=case.rule.aggregate,
-        alpha=case.rule.alpha,
-    )

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 
-from agentv.app.compare.cases import Place, cases_of, shared_names
+from agentv.app.compare.cases import ChosenCases, Common, KeyedCases, shared_names
 from agentv.app.compare.evidence import moved_cases, worst_first
-from agentv.app.compare.judging import corrected, judge
+from agentv.app.compare.gathering import cases_of
+from agentv.app.compare.judging import Part, judge_parts
 from agentv.app.compare.matching import Matched, match
 from agentv.app.compare.records import differences, planned_cases
-from agentv.app.compare.settings import setting_notes
-from agentv.app.results.stored import StoredRun, open_run
+from agentv.app.results.stored import StoredRun, open_run, refuse_decided
+from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
-from agentv.model.comparison import (
+from agentv.model.run.comparison import (
     CaseKey,
     CaseOutcome,
     Comparison,
@@ -26,16 +28,15 @@ from agentv.model.comparison import (
     Question,
     RunLabel,
 )
-from agentv.model.trial import TrialResult
-from agentv.spec.nearest import did_you_mean
-from agentv.store.current import replaced_lines
-from agentv.store.directory import INDEX
-from agentv.store.outcomes import read_outcomes
-from agentv.store.results import read_results_at
+from agentv.model.run.trial import TrialResult
+from agentv.store.files.directory import INDEX
+from agentv.store.rows.current import replaced_lines
+from agentv.store.rows.outcomes import read_outcomes
+from agentv.store.rows.results import read_results_at
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CompareRequest:
     """Which runs are compared.
 
     Attributes:
@@ -55,23 +56,23 @@ class _Run:
 
     stored: StoredRun
     target: str | None
-    cases: Mapping[Place, CaseOutcome]
+    cases: ChosenCases
     missing: int
 
     @property
     def label(self) -> RunLabel:
-        targets = dict.fromkeys(place.target for place in self.cases)
+        targets = dict.fromkeys(place.target for place in self.cases.places)
         return RunLabel(self.stored.run_id, str(self.stored.path), tuple(targets), len(self.cases), self.missing)
 
     def trials(self, places: Sequence[int]) -> Iterator[TrialResult]:
         """The trials whose rows begin there."""
         return read_results_at(self.stored.index, self.stored.root, places)
 
-    def keyed(self, shared: Container[str]) -> dict[CaseKey, CaseOutcome]:
-        return {place.key(shared): case for place, case in self.cases.items()}
+    def keyed(self, shared: Container[str]) -> KeyedCases:
+        return KeyedCases(self.cases, shared)
 
 
-def compare(asked: Asked, question: Question) -> Comparison | Matrix:
+def compare(asked: CompareRequest, question: Question) -> Comparison | Matrix:
     """Two runs side by side; of more than two a matrix.
 
     Raises:
@@ -80,31 +81,34 @@ def compare(asked: Asked, question: Question) -> Comparison | Matrix:
         StoreError: a run cannot be read.
     """
     runs = list(_read(asked, question))
-    shared = shared_names(run.cases for run in runs)
+    shared = shared_names(run.cases.places for run in runs)
     if len(runs) == 2:
         return _compared(runs[0], runs[1], question, shared)
     return _matrix(runs, question, shared)
 
 
-def _read(asked: Asked, question: Question) -> Iterator[_Run]:
+def _read(asked: CompareRequest, question: Question) -> Iterator[_Run]:
     if len(asked.runs) < 2:
-        raise UsageError("a comparison takes two runs, or more", "agentv compare BASE CANDIDATE")
+        raise UsageError("a comparison needs two or more runs", "agentv compare BASE CANDIDATE")
     if not 0 <= question.margin <= 1 or not 0 < question.alpha < 1:  # `nan` is a number to Python
         raise UsageError(f"--margin {question.margin:g} and --alpha {question.alpha:g}: both are shares of 0 to 1")
     if question.by is not None and len(asked.runs) > 2:
         raise UsageError("--by is for two runs", "compare them two by two")
-    targets = _targets(asked)
+    targets, common = _targets(asked), Common()
     for named, target in zip(asked.runs, targets, strict=True):
         place = Path(named)
         stored = open_run(str(place.parent) if place.name == INDEX else named, doing="compare", partial=asked.partial)
-        cases = cases_of(read_outcomes(stored.index, replaced_lines(stored.index)), question.cluster)
+        refuse_decided(stored, "compare")
+        cases = cases_of(read_outcomes(stored.index, replaced_lines(stored.index)), question.cluster, common)
         if not cases:
             raise UsageError(f"there is nothing to compare: the run {stored.run_id} holds no finished trial")
         missing = max(0, planned_cases(stored.record) - len(cases))
-        yield _Run(stored, target, _only(cases, target, stored.run_id), missing)
+        chosen = _only(ChosenCases(cases, range(len(cases))), target, stored.run_id)
+        yield _Run(stored, target, chosen, missing)
+    common.ids.close()
 
 
-def _targets(asked: Asked) -> Sequence[str | None]:
+def _targets(asked: CompareRequest) -> Sequence[str | None]:
     if len(asked.targets) in (0, 1):
         return [asked.targets[0] if asked.targets else None] * len(asked.runs)
     if len(asked.targets) == len(asked.runs):
@@ -113,46 +117,62 @@ def _targets(asked: Asked) -> Sequence[str | None]:
     raise UsageError(message, "give --target once for all runs, or once for each of them, in their order")
 
 
-def _only(cases: Mapping[Place, CaseOutcome], target: str | None, run_id: str) -> Mapping[Place, CaseOutcome]:
+def _only(cases: ChosenCases, target: str | None, run_id: str) -> ChosenCases:
     """The cases on a target."""
     if target is None:
         return cases
-    found = {place: case for place, case in cases.items() if place.target == target}
-    if not found:
-        names = dict.fromkeys(place.target for place in cases)
+    found = cases.on(target)
+    if not found.numbers:
+        names = dict.fromkeys(place.target for place in cases.places)
         hint = did_you_mean(target, names) or f"it holds {', '.join(names)}"
         raise UsageError(f"the run {run_id} holds no case on the target '{target}'", hint)
     return found
 
 
 def _compared(base: _Run, candidate: _Run, question: Question, shared: Container[str]) -> Comparison:
-    matched = match(base.keyed(shared), candidate.keyed(shared), edited=question.edited)
-    found = _judged(base, candidate, question, matched)
-    shown = [pair for pair in found.pairs if pair.moved][: question.limit]
+    matched = match(base.keyed(shared), candidate.keyed(shared), edited=question.edited, errored=question.errored)
+    found = _described(base, candidate, question, matched)
+    (found,) = _judged([found], [matched])
+    found = replace(found, groups=_groups(matched, question))
+    shown = list(islice((pair for pair in found.pairs if pair.moved), question.limit))
     if not shown:
         return found
     return replace(found, moved=moved_cases(shown, base.trials, candidate.trials))
 
 
-def _judged(base: _Run, candidate: _Run, question: Question, matched: Matched) -> Comparison:
-    """The comparison, without evidence."""
+def _judged(found: Sequence[Comparison], matched: Sequence[Matched]) -> list[Comparison]:
+    """The comparisons with their verdicts, corrected for their number; those of a run with itself are not counted."""
+    alone = [place for place, one in enumerate(found) if one.same and matched[place].pairs]
+    tested = [place for place, one in enumerate(found) if not one.same and matched[place].pairs]
+    wholes: dict[int, Judgement] = {}
+    for places in (*([place] for place in alone), tested):
+        if places:
+            parts = [Part(matched[place].pairs, matched[place].errored) for place in places]
+            wholes.update(zip(places, judge_parts(parts, found[places[0]].question), strict=True))
+    return [
+        replace(one, whole=replace(whole, verdict="equivalent") if one.same else whole) if whole else one
+        for place, one in enumerate(found)
+        for whole in [wholes.get(place)]
+    ]
+
+
+def _described(base: _Run, candidate: _Run, question: Question, matched: Matched) -> Comparison:
+    """The comparison, without a verdict and without evidence."""
     _refuse_strangers(base, candidate, matched)
+    _refuse_unclustered(matched.pairs, question)
     same = base.stored.path.resolve() == candidate.stored.path.resolve() and base.target == candidate.target
-    whole = judge(matched.pairs, question) if matched.pairs else None
     return Comparison(
         base=base.label,
         candidate=candidate.label,
         question=question,
-        whole=replace(whole, verdict="equivalent") if same and whole else whole,
-        pairs=tuple(sorted(matched.pairs, key=worst_first)),
+        whole=None,
+        pairs=matched.pairs.chosen(worst_first(matched.pairs)),
         left_out=matched.left_out,
-        groups=_groups(matched.pairs, question),
         same=same,
         edited=matched.edited,
         notes=(
             *differences(base.stored.record, candidate.stored.record),
-            *setting_notes(matched.pairs),
-            *_unclustered(matched.pairs, question),
+            *matched.settings.notes(),
         ),
         lost=matched.lost,
     )
@@ -172,55 +192,54 @@ def _refuse_strangers(base: _Run, candidate: _Run, matched: Matched) -> None:
 def _holds(run: _Run) -> str:
     """`the suite refunds on gpt`."""
     suites, targets = (
-        dict.fromkeys(names) for names in zip(*((one.suite, one.target) for one in run.cases), strict=True)
+        dict.fromkeys(names) for names in zip(*((one.suite, one.target) for one in run.cases.places), strict=True)
     )
     several = "suites" if len(suites) > 1 else "suite"
     return f"the {several} {', '.join(suites)} on {', '.join(targets)}"
 
 
-def _unclustered(pairs: Sequence[Pair], question: Question) -> Iterator[str]:
-    """That some cases stand alone. Where all of them do, the key is misspelt, and the interval would be too short."""
-    alone = sum(pair.before.cluster is None for pair in pairs)
-    if question.cluster is None or not alone:
+def _refuse_unclustered(pairs: Sequence[Pair], question: Question) -> None:
+    """Every case must have the cluster that was asked for: one without it would be taken for independent."""
+    if question.cluster is None:
         return
-    if alone == len(pairs):
-        raise UsageError(f"no case that both runs judged has '{question.cluster}' in its metadata")
-    yield f"{alone} of {len(pairs)} cases have no '{question.cluster}' in their metadata, and stand alone"
+    lacking = [pair.after_key for pair in pairs if pair.before.cluster is None]
+    if not lacking:
+        return
+    first = f"the first is '{lacking[0].case_id}' of {lacking[0].suite}"
+    raise UsageError(f"{len(lacking)} of {len(pairs)} cases have no '{question.cluster}' in their metadata; {first}")
 
 
-def _groups(pairs: Sequence[Pair], question: Question) -> tuple[Group, ...]:
+def _groups(matched: Matched, question: Question) -> tuple[Group, ...]:
     """The comparisons of parts, corrected for their number."""
-    if question.by is None or not pairs:
+    if question.by is None or not matched.pairs:
         return ()
-    parts: dict[str, list[Pair]] = {}
-    for pair in pairs:
-        for name in (pair.after_key.suite,) if question.by == "suite" else pair.after.tags:
-            parts.setdefault(name, []).append(pair)
-    if not parts:
+    both = (matched.pairs, matched.errored)
+    parts: dict[str, tuple[array[int], array[int]]] = {}
+    for side, pairs in enumerate(both):
+        for place, pair in enumerate(pairs):
+            for name in (pair.after_key.suite,) if question.by == "suite" else pair.after.tags:
+                parts.setdefault(name, (array("I"), array("I")))[side].append(place)
+    judged = {
+        name: Part(*(pairs.chosen(places) for pairs, places in zip(both, found, strict=True)))
+        for name, found in sorted(parts.items())
+        if found[0]
+    }
+    if not judged:
         raise UsageError("there is nothing to compare by tag: no case that both runs judged has one")
-    judged = corrected([judge(part, question) for part in parts.values()], question.alpha)
-    return tuple(sorted(map(Group, parts, judged), key=lambda group: group.name))
+    return tuple(map(Group, judged, judge_parts(list(judged.values()), question)))
 
 
 def _matrix(runs: Sequence[_Run], question: Question, shared: Container[str]) -> Matrix:
     keyed = [run.keyed(shared) for run in runs]
-    found: dict[tuple[int, int], Comparison] = {}
+    described: dict[tuple[int, int], tuple[Comparison, Matched]] = {}
     for one, other in combinations(range(len(runs)), 2):
-        matched = match(keyed[one], keyed[other], edited=question.edited)
+        matched = match(keyed[one], keyed[other], edited=question.edited, errored=question.errored)
         if one == 0 or matched.pairs:
-            found[one, other] = _judged(runs[one], runs[other], question, matched)
+            described[one, other] = _described(runs[one], runs[other], question, matched), matched
+    found = dict(zip(described, _judged(*map(list, zip(*described.values(), strict=True))), strict=True))
     scores = _scores(found, len(runs))
     shown = dict(list(scores.items())[: question.limit])
-    return Matrix(tuple(run.label for run in runs), _corrected(found, question), shown, len(scores) - len(shown))
-
-
-def _corrected(found: Mapping[tuple[int, int], Comparison], question: Question) -> dict[tuple[int, int], Comparison]:
-    """The comparisons of whole runs, corrected for their number; those of a run with itself are none."""
-    real = {place: one.whole for place, one in found.items() if one.whole is not None and not one.same}
-    wholes: dict[tuple[int, int], Judgement] = dict(
-        zip(real, corrected(list(real.values()), question.alpha), strict=True)
-    )
-    return {place: replace(one, whole=wholes.get(place, one.whole)) for place, one in found.items()}
+    return Matrix(tuple(run.label for run in runs), found, shown, len(scores) - len(shown))
 
 
 def _scores(found: Mapping[tuple[int, int], Comparison], runs: int) -> dict[CaseKey, tuple[float | None, ...]]:

@@ -1,13 +1,14 @@
-"""Why cases moved: of each the two answers that show it best, and the assertions that did not end alike."""
+"""Evidence for cases that moved: the two most telling answers of each, and the assertions that ended differently."""
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from agentv.model.comparison import CaseKey, CaseOutcome, CheckChange, Evidence, MovedCase, Pair
-from agentv.model.grade import TOLERANCE
-from agentv.model.trial import Score, TrialResult
+from agentv.model.run.comparison import CaseOutcome, CheckChange, Evidence, MovedCase, Pair
+from agentv.model.run.grade import TOLERANCE
+from agentv.model.run.trial import Score, TrialResult
 
 Reader = Callable[[Sequence[int]], Iterable[TrialResult]]
 """From places in the rows of a run, in bytes, to the trials whose rows begin there."""
@@ -15,9 +16,19 @@ Reader = Callable[[Sequence[int]], Iterable[TrialResult]]
 _WORST, _BEST = min, max
 
 
-def worst_first(pair: Pair) -> tuple[int, float, CaseKey]:
-    """Sort key: what passed and now fails, then by the difference; what failed and now passes comes last."""
-    return (-1 if pair.broken else 1 if pair.fixed else 0, pair.delta, pair.after_key)
+def worst_first(pairs: Sequence[Pair]) -> list[int]:
+    """The places of the pairs: what passed and now fails, then by the difference; what now passes comes last."""
+    keys, deltas, ways = list[tuple[str, str, str, str]](), array("d"), array("b")
+    for pair in pairs:
+        suite, case_id, prompt, target = pair.after_key
+        keys.append((suite, case_id, prompt or "", target))
+        deltas.append(pair.delta)
+        ways.append(-1 if pair.broken else 1 if pair.fixed else 0)
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    keys.clear()
+    order.sort(key=deltas.__getitem__)  # what is alike stays as it is
+    order.sort(key=ways.__getitem__)
+    return order
 
 
 def moved_cases(pairs: Sequence[Pair], base: Reader, candidate: Reader) -> tuple[MovedCase, ...]:

@@ -1,20 +1,25 @@
-"""What pairs show: better, worse, no difference that matters, or nothing (SPEC section 10).
+"""Verdicts over pairs of cases: better, worse, equivalent, non-inferior, or inconclusive (SPEC section 10).
 
 Two measures decide, the mean score and the pass rate. A mean may rise while every case comes to fail, by a gate that
-weighs little or a mark that is just missed; and it may fall where all cases still pass.
+weighs little or a threshold that is just missed; and it may fall where all cases still pass. Errored samples are
+bounds: a verdict is given only if it holds whether they would have failed or passed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import replace
-from math import ceil, fsum, sqrt
+from array import array
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from math import ceil
 from statistics import NormalDist, fmean
 
-from agentv.app.compare.measuring import Differences, may_claim, measured, together
-from agentv.app.compare.settings import same_settings
-from agentv.model.comparison import (
+from agentv.app.compare.measuring import Measurement, claimed, measured
+from agentv.app.compare.settings import Settings, same_rate, same_rule
+from agentv.model.run.comparison import (
     CaseOutcome,
+    Fill,
     Judgement,
     Level,
     Measure,
@@ -23,11 +28,12 @@ from agentv.model.comparison import (
     Pair,
     Question,
     Verdict,
+    Withheld,
 )
-from agentv.stats.holm import adjusted
-from agentv.stats.paired import mcnemar_exact
-from agentv.stats.power import fewest_cases
-from agentv.stats.proportion import wilson_interval
+from agentv.stats.comparison.difference import ROUNDING, Differences, fewest_for
+from agentv.stats.comparison.paired import mcnemar_exact
+from agentv.stats.intervals.proportion import wilson_interval
+from agentv.stats.power.power import fewest_cases
 
 POWER = 0.8
 """How often a difference that is called detectable is shown."""
@@ -39,133 +45,279 @@ LIKELY_CHANCE = 0.5
 """A p-value above which it would mislead to say how many cases would show the difference: it is likelier chance."""
 
 
-def judge(pairs: Sequence[Pair], question: Question) -> Judgement:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The pairs that are judged together: of two runs, or of a suite or tag of theirs.
+
+    Attributes:
+        pairs: cases with a score in both runs; some of their samples may have errored.
+        errored: cases without a score in one of them, because it errored.
+    """
+
+    pairs: Sequence[Pair]
+    errored: Sequence[Pair] = ()
+
+    def filled(self, before: Fill, after: Fill) -> Iterator[Pair]:
+        """All of them, as if every errored sample had scored these values."""
+        return (pair.filled(before, after) for pair in chain(self.pairs, self.errored))
+
+
+class _Side:
+    """What one run comes to over some pairs: of each case a number."""
+
+    def __init__(self) -> None:
+        self.scores, self.rates = array("d"), array("d")
+        self.passed = 0
+
+    def add(self, case: CaseOutcome, rate: float) -> None:
+        self.scores.append(case.score or 0.0)
+        self.rates.append(rate)
+        self.passed += case.status == "passed"
+
+    @property
+    def level(self) -> Level:
+        return Level(fmean(self.scores), self.passed, fmean(self.rates))
+
+
+class _Tally:
+    """What the judgement of some pairs is based on; they pass by once.
+
+    Attributes:
+        deltas, moved: differences of their scores, and of their pass rates.
+        clusters: for each of them the number of its cluster.
+        by_verdict: all are compared by their verdicts.
+        unsettled: some are, though the two runs decided them by different rules.
+        same_rate: the pass rates of both runs can be compared.
+        same_rule: both took verdicts from samples alike.
+        errored: of how many a sample errored.
+    """
+
+    def __init__(self, pairs: Iterable[Pair]) -> None:
+        self.before, self.after = _Side(), _Side()
+        self.deltas, self.moved, self.clusters = array("d"), array("d"), array("I")
+        self.outcomes = {"win": 0, "loss": 0, "tie": 0}
+        self.fixed = self.broken = self.errored = 0
+        known: dict[Hashable, int] = {}
+        settings = Settings()
+        for pair in pairs:
+            self._add(pair)
+            self.clusters.append(known.setdefault(_cluster(pair), len(known)))
+            settings.add(pair)
+        self.by_verdict = all(pair.by_verdict for pair in settings)
+        self.unsettled = any(pair.by_verdict and not same_rule(pair) for pair in settings)
+        self.same_rate = all(same_rate(pair) for pair in settings)
+        self.same_rule = all(same_rule(pair) for pair in settings)
+
+    def __len__(self) -> int:
+        return len(self.deltas)
+
+    def _add(self, pair: Pair) -> None:
+        before, after = pair.rates
+        self.before.add(pair.before, before)
+        self.after.add(pair.after, after)
+        self.deltas.append(pair.delta)
+        self.moved.append(pair.rate_delta)
+        self.outcomes[pair.outcome] += 1
+        self.fixed += pair.fixed
+        self.broken += pair.broken
+        self.errored += pair.errored
+
+    @cached_property
+    def measurements(self) -> list[Measurement]:
+        """The mean score and the pass rate, which are one where every score moved just as its verdict did."""
+        measure: Measure = "share of passed cases" if self.by_verdict else "mean score"
+        score = Measurement(measure, Differences(self.deltas, self.before.scores, self.clusters))
+        if not self.same_rate or self.deltas == self.moved:
+            return [score]
+        return [score, Measurement("pass rate", Differences(self.moved, self.before.rates, self.clusters))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """What some pairs show, before errors are taken into account."""
+
+    measures: tuple[Measured, ...]
+    verdict: Verdict
+    withheld: Withheld | None
+
+    def shown_by(self, verdict: Verdict) -> tuple[Measure, ...]:
+        """The measures that show a verdict."""
+        if verdict == "cannot tell":
+            return ()
+        claims = ("better", "worse")
+        return tuple(one.measure for one in self.measures if verdict not in claims or one.verdict == verdict)
+
+
+def judge(pairs: Sequence[Pair], question: Question, errored: Sequence[Pair] = ()) -> Judgement:
     """What the pairs show; at least one."""
-    clusters = [_cluster(pair) for pair in pairs]
-    measure: Measure = "pass rate" if all(pair.by_verdict for pair in pairs) else "mean score"
-    scores = Differences(measure, [pair.delta for pair in pairs], clusters)
-    score, rate, tested = _measures(scores, [pair.flip for pair in pairs], question)
-    rates_compare = all(same_settings(pair) for pair in pairs)
-    if not rates_compare:
-        score, rate, tested = measured(scores, question), None, 1  # a lower bar makes failures pass, and shows nothing
-        if any(pair.by_verdict and pair.before.threshold != pair.after.threshold for pair in pairs):
-            score = replace(score, verdict="cannot tell")  # its scores are verdicts, which the mark moves by itself
-    claim, p_of_claim, shown_by = _settled([score] if rate is None else [score, rate])
-    gains = [pair.gain for pair in pairs if pair.gain is not None]
-    detectable = _detectable(scores, score, question.alpha)
-    return Judgement(
-        pairs=len(pairs),
-        clusters=scores.independent,
-        before=_level(pair.before for pair in pairs),
-        after=_level(pair.after for pair in pairs),
-        moves=_moves(pairs, question.alpha, alone=scores.independent == len(pairs)),
-        delta=score.delta,
-        interval=score.interval,
-        gain=fmean(gains) if gains else None,
-        room=len(gains),
-        p=score.p,
-        p_of_claim=p_of_claim,
-        verdict=claim,
-        detectable=detectable,
-        needed=_needed(detectable, score, scores.independent, question),
-        rate=rate,
-        shown_by=shown_by,
-        tested=tested,
-        measure=measure,
-        rates_compare=rates_compare,
-    )
+    return judge_parts([Part(pairs, errored)], question)[0]
 
 
-def corrected(judgements: Sequence[Judgement], alpha: float) -> list[Judgement]:
-    """The same comparisons, their p-values corrected for their number: a claim that does not stand is taken back."""
-    raised = adjusted([one.p_of_claim for one in judgements])
+def judge_parts(parts: Sequence[Part], question: Question) -> list[Judgement]:
+    """What each part shows, together wrong with a chance of at most alpha; each has a pair at least."""
+    tallies = [_Tally(part.pairs) for part in parts]
+    judged = _decided(tallies, question)
+    # cases of which an errored sample could change the outcome
+    uncertain = [tally.errored + len(part.errored) for tally, part in zip(tallies, parts, strict=True)]
+    if question.errored != "bounds" or not any(uncertain):
+        return [_judgement(*each, None, question) for each in zip(tallies, uncertain, judged, strict=True)]
+    worst = _decided([_Tally(part.filled(1, 0)) for part in parts], question)
+    best = _decided([_Tally(part.filled(0, 1)) for part in parts], question)
     return [
-        replace(one, p_of_claim=p) if p <= alpha else replace(one, p_of_claim=p, verdict="cannot tell", shown_by=())
-        for one, p in zip(judgements, raised, strict=True)
+        _judgement(tally, errored, one, bounds if errored else None, question)
+        for tally, errored, one, *bounds in zip(tallies, uncertain, judged, worst, best, strict=True)
     ]
 
 
-def _measures(scores: Differences, flips: Sequence[float], question: Question) -> tuple[Measured, Measured | None, int]:
-    """What the mean score shows, what the pass rate does, and how many of the two their p-values are corrected for.
-
-    Where every score moved just as its verdict did the two are one measure, and the second is None.
-    """
-    score = measured(scores, question)
-    if list(scores.values) == list(flips):
-        return score, None, 1
-    verdicts = Differences("pass rate", flips, scores.clusters)
-    rate = measured(verdicts, question)
-    if not (may_claim(scores, question) and may_claim(verdicts, question)):
-        return score, rate, 1
-    score, rate = together([score, rate], question.alpha)
-    return score, rate, 2
+def _decided(tallies: Sequence[_Tally], question: Question) -> list[_Decision]:
+    """What each part shows; the p-values of all of them are corrected together."""
+    told = iter(measured([one for tally in tallies for one in tally.measurements], question))
+    return [_settled(tuple(next(told) for _ in tally.measurements), tally) for tally in tallies]
 
 
-def _settled(measures: Sequence[Measured]) -> tuple[Verdict, float, tuple[Measure, ...]]:
-    """The verdict, its p-value, and what shows it. What is worse in one measure is worse, whatever the other says."""
-    claims: tuple[Verdict, ...] = ("worse", "better")
-    for claim in claims:
-        shown = [one for one in measures if one.verdict == claim]
-        if shown:
-            return claim, min(one.p_of_claim for one in shown), tuple(one.measure for one in shown)
-    if all(one.verdict == "equivalent" for one in measures):
-        return "equivalent", max(one.p_of_claim for one in measures), tuple(one.measure for one in measures)
-    return "cannot tell", next(one.p_of_claim for one in measures if one.verdict == "cannot tell"), ()
+def _settled(measures: tuple[Measured, ...], tally: _Tally) -> _Decision:
+    """The verdict of one or two measures. What is worse in one of them is worse, whatever the other shows."""
+    if tally.unsettled:
+        return _Decision(measures, "cannot tell", "settings")  # their scores are verdicts, which the rule moves
+    fell = any(one.measure == "pass rate" and one.delta < 0 for one in measures)
+    return _Decision(measures, *_together([one.verdict for one in measures], rate_fell=fell))
 
 
-def _cluster(pair: Pair) -> Hashable:
-    """What a pair hangs together with: its conversation or what the user named, else its own case on all targets."""
-    return pair.before.cluster or (pair.before_key.suite, pair.before_key.case_id)
+def _together(shown: Sequence[Verdict], *, rate_fell: bool) -> tuple[Verdict, Withheld | None]:
+    """The verdict of one or two measures, by what each shows."""
+    if "worse" in shown:
+        return "worse", None
+    if "better" in shown:
+        return ("cannot tell", "pass rate") if rate_fell else ("better", None)
+    for verdict, within in _WITHIN.items():
+        if within.issuperset(shown):
+            return verdict, None
+    return "cannot tell", None
 
 
-def _level(outcomes: Iterable[CaseOutcome]) -> Level:
-    found = list(outcomes)
-    return Level(fmean(one.score or 0.0 for one in found), sum(one.status == "passed" for one in found))
+def verdict_of(found: Sequence[Measurement], question: Question) -> Verdict:
+    """What `judge` would say of the mean score, or of it and the pass rate, where nothing errored."""
+    fell = any(one.measure == "pass rate" and one.differences.mean < 0 for one in found)
+    return _together(claimed(found, question), rate_fell=fell)[0]
 
 
-def _moves(pairs: Sequence[Pair], alpha: float, *, alone: bool) -> Moves:
-    """Which way cases went. Where they do not stand alone, what counts each of them as one would be too sure."""
-    wins, losses = (sum(pair.outcome == outcome for pair in pairs) for outcome in ("win", "loss"))
-    fixed, broken = sum(pair.fixed for pair in pairs), sum(pair.broken for pair in pairs)
-    return Moves(
-        wins=wins,
-        losses=losses,
-        ties=len(pairs) - wins - losses,
-        win_interval=wilson_interval(wins, wins + losses, 1 - alpha) if wins + losses and alone else None,
-        fixed=fixed,
-        broken=broken,
-        flips_p=mcnemar_exact(fixed, broken) if alone else None,
+_WITHIN: dict[Verdict, frozenset[Verdict]] = {
+    "equivalent": frozenset({"equivalent"}),
+    "non-inferior": frozenset({"equivalent", "non-inferior"}),
+}
+"""Verdicts that all measures must show."""
+
+_HOLDS: dict[Verdict, frozenset[Verdict]] = {
+    "better": frozenset({"better"}),
+    "non-inferior": frozenset({"better", "equivalent", "non-inferior"}),
+}
+"""What the worst case for the candidate must show, for a verdict in its favour to hold."""
+
+
+def _bounded(one: _Decision, worst: _Decision, best: _Decision) -> tuple[Verdict, Withheld | None]:
+    """The verdict that holds whether errored samples would have failed or passed."""
+    if one.verdict == "worse":
+        holds = best.verdict == "worse"
+    elif one.verdict == "equivalent":
+        holds = worst.verdict == best.verdict == "equivalent"
+    else:
+        holds = worst.verdict in _HOLDS.get(one.verdict, {one.verdict})
+    if one.verdict == "cannot tell" or holds:
+        return one.verdict, one.withheld
+    spared = one.verdict in ("better", "equivalent") and worst.verdict in _HOLDS["non-inferior"]
+    return ("non-inferior", None) if spared else ("cannot tell", "errors")
+
+
+def _judgement(
+    tally: _Tally, errored: int, one: _Decision, bounds: Sequence[_Decision] | None, question: Question
+) -> Judgement:
+    found = tally.measurements[0].differences
+    verdict, withheld = _bounded(one, *bounds) if bounds else (one.verdict, one.withheld)
+    score, *rates = _with_bounds(one, bounds) if bounds else one.measures
+    detectable = _detectable(found, score, question.alpha)
+    return Judgement(
+        pairs=len(tally),
+        clusters=found.independent,
+        before=tally.before.level,
+        after=tally.after.level,
+        moves=_moves(tally, question.alpha, alone=found.independent == len(tally)),
+        score=score,
+        rate=rates[0] if rates else None,
+        verdict=verdict,
+        shown_by=one.shown_by(verdict),
+        tested=one.measures[0].tests,
+        detectable=detectable,
+        needed=_needed(detectable, score, found, question),
+        rates_compare=tally.same_rate,
+        errored=errored,
+        withheld=withheld,
     )
 
 
-def _detectable(scores: Differences, score: Measured, alpha: float) -> float:
+def _with_bounds(one: _Decision, bounds: Sequence[_Decision]) -> list[Measured]:
+    """The measures, each with what it would be in the worst and in the best case for the candidate."""
+    by_name = [{each.measure: each for each in bound.measures} for bound in bounds]
+    return [
+        replace(each, bounds=(ends[0], ends[1]))
+        for each in one.measures
+        if (ends := [bound.get(each.measure, next(iter(bound.values()))).delta for bound in by_name])
+    ]
+
+
+def _cluster(pair: Pair) -> Hashable:
+    """What a pair depends on: its conversation or what the user named, else its own case on all targets."""
+    return pair.before.cluster or (pair.before_key.suite, pair.before_key.case_id)
+
+
+def _moves(tally: _Tally, alpha: float, *, alone: bool) -> Moves:
+    """Which way cases went. Where they are dependent, what counts each of them as one would be too sure."""
+    wins, losses = tally.outcomes["win"], tally.outcomes["loss"]
+    return Moves(
+        wins=wins,
+        losses=losses,
+        ties=tally.outcomes["tie"],
+        win_interval=wilson_interval(wins, wins + losses, 1 - alpha) if wins + losses and alone else None,
+        fixed=tally.fixed,
+        broken=tally.broken,
+        flips_p=mcnemar_exact(tally.fixed, tally.broken) if alone else None,
+        same_rule=tally.same_rule,
+    )
+
+
+def _detectable(found: Differences, score: Measured, alpha: float) -> float:
     """The difference that is shown with the power asked for: z_alpha + z_power standard errors of the mean.
 
-    Where all differences are alike there is no error to be had from them, so half of the interval stands for z_alpha.
+    Where all differences are alike there is no error to be had from them, so half of the interval takes the place of
+    z_alpha errors.
 
     Source: J. Cohen, Statistical Power Analysis for the Behavioral Sciences (1988), chapter 2, for a normal mean.
     """
-    if scores.independent < fewest_cases(alpha) or score.interval is None:
+    if found.independent < fewest_cases(alpha) or score.interval is None:
         return 1.0
     usual, power = NormalDist().inv_cdf(1 - alpha / 2), NormalDist().inv_cdf(POWER)
     low, high = score.interval
-    error = _error(scores) or (high - low) / 2 / usual
+    error = found.error or (high - low) / 2 / usual
     return min(1.0, (usual + power) * error)
 
 
-def _error(scores: Differences) -> float:
-    """The standard error of the mean by how much the clusters differ; at least two."""
-    sums = scores.sums(fmean(scores.values))
-    return sqrt(fsum(one * one for one in sums) * len(sums) / (len(sums) - 1)) / len(scores.values)
+def _needed(detectable: float, score: Measured, found: Differences, question: Question) -> int | None:
+    """How many cases would show a difference so far from the margin; None where these should, or no number would do.
 
-
-def _needed(detectable: float, score: Measured, clusters: int, question: Question) -> int | None:
-    """How many cases would show a difference so far from the margin; None where these should, or no number would do."""
-    if clusters < fewest_cases(question.alpha):
+    For scores the tails must be ruled out, too, which takes a number of cases of its own.
+    """
+    clusters = found.independent
+    if score.interval is None or clusters < fewest_cases(question.alpha):
         return fewest_cases(question.alpha)
     distance = abs(abs(score.delta) - question.margin)
-    if score.p > LIKELY_CHANCE or detectable <= distance:
+    if found.chance > LIKELY_CHANCE or distance <= ROUNDING:
         return None
-    if clusters * (detectable / MOST_NEEDED**0.5) ** 2 > distance**2:
-        return None
-    return ceil(clusters * (detectable / distance) ** 2)
+    wanted = max(clusters * (detectable / distance) ** 2, _beyond_tails(found, distance, question.alpha))
+    return ceil(wanted) if clusters < wanted <= MOST_NEEDED else None
+
+
+def _beyond_tails(found: Differences, distance: float, alpha: float) -> float:
+    """Cases from which on the tail of a mean score cannot explain the distance."""
+    if found.of_verdicts:
+        return 0.0
+    loss, gain = found.room
+    return fewest_for(distance, loss if found.mean > 0 else gain, alpha)

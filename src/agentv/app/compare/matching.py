@@ -1,15 +1,17 @@
-"""Which cases of two runs belong together, and which are in no number, and why."""
+"""Matching of cases between two runs, with the reasons for those that are left out."""
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from agentv.model.comparison import CaseKey, CaseOutcome, Change, LeftOut, Loss, Pair
-
-Cases = Mapping[CaseKey, CaseOutcome]
+from agentv.app.compare.cases import KeyedCases
+from agentv.app.compare.pairs import Pairs, paired
+from agentv.app.compare.settings import Settings
+from agentv.model.run.comparison import CaseKey, Change, Errored, LeftOut, Loss, Pair
 
 _Fate = Literal["compared", "edited", "errored", "unfinished"]
 
@@ -19,53 +21,91 @@ class Matched:
     """The pairs of two runs.
 
     Attributes:
-        pairs: cases that both of them judged.
+        pairs: cases that have a score in both of them.
+        settings: how these were judged and sampled.
+        errored: cases that errored in one of them, and that have no score there.
         common: how many cases both of them hold.
         edited: how many of the pairs differ in their text.
         lost: the cases that passed in the base and do not pass in the candidate: edited and missing ones, too.
     """
 
-    pairs: tuple[Pair, ...]
+    pairs: Pairs
+    errored: Pairs
     common: int
     edited: int
     left_out: LeftOut
-    lost: Mapping[CaseKey, Loss] = field(default_factory=dict)
+    lost: Mapping[CaseKey, Loss]
+    settings: Settings
 
 
-def match(base: Cases, candidate: Cases, *, edited: bool = False) -> Matched:
+def match(base: KeyedCases, candidate: KeyedCases, *, edited: bool = False, errored: Errored = "bounds") -> Matched:
     """Match two runs by suite and case, and by target and prompt where a run holds several.
 
     Where both hold one target each, cases are matched across them, whatever they are called; so is the one prompt of a
     suite. A case whose text differs is left out unless `edited`: its two scores answer different questions.
+    `errored` says what errored samples count as.
     """
-    before, after = _by_name(base, candidate)
-    fates: dict[_Fate, list[Pair]] = defaultdict(list)
-    for name, key in before.items():
-        if name in after:
-            pair = _paired(key, after[name], base[key], candidate[after[name]])
-            fates[_fate(pair, edited=edited)].append(pair)
-    left_out = LeftOut(
-        only_base=tuple(key for name, key in before.items() if name not in after),
-        only_candidate=tuple(key for name, key in after.items() if name not in before),
-        edited={pair.after_key: tuple(_changes(pair)) for pair in fates["edited"]},
-        errored=tuple(pair.after_key for pair in fates["errored"]),
-        unfinished=tuple(pair.after_key for pair in fates["unfinished"]),
-    )
-    pairs = tuple(fates["compared"])
-    held = [pair for fate in fates.values() for pair in fate]
-    lost = {pair.after_key: loss for pair in held if (loss := _loss(pair)) is not None}
-    gone: dict[CaseKey, Loss] = {key: "missing" for key in left_out.only_base if base[key].status == "passed"}
-    return Matched(pairs, len(held), sum(map(_is_edited, pairs)), left_out, {**lost, **gone})
+    matching = _Matching(base, candidate, edited=edited, errored=errored)
+    old, new = _names(base, candidate)
+    after = {(candidate.case_id(one), new[candidate.place_number(one)]): one for one in candidate.numbers}
+    alone = array("I")
+    for number in base.numbers:
+        other = after.pop((base.case_id(number), old[base.place_number(number)]), None)
+        if other is None:
+            alone.append(number)
+        else:
+            matching.add(number, other)
+    return matching.ended(alone, after.values())
 
 
-def _paired(before_key: CaseKey, after_key: CaseKey, before: CaseOutcome, after: CaseOutcome) -> Pair:
-    """The pair, with verdicts in the place of scores where one side was sampled until decided."""
-    pair = Pair(before_key, after_key, before, after)
-    return replace(pair, before=_by_verdict(before), after=_by_verdict(after)) if pair.by_verdict else pair
+class _Matching:
+    """The pairs so far, by what becomes of them."""
 
+    def __init__(self, base: KeyedCases, candidate: KeyedCases, *, edited: bool, errored: Errored) -> None:
+        self._base, self._candidate = base, candidate
+        self._takes_edited, self._errored = edited, errored
+        self._pairs = Pairs(base, candidate, filled=errored == "fail")
+        self._uncertain = Pairs(base, candidate)
+        self._left: dict[_Fate, list[CaseKey]] = {"errored": [], "unfinished": []}
+        self._changes: dict[CaseKey, tuple[Change, ...]] = {}
+        self._lost: dict[_Fate, dict[CaseKey, Loss]] = {}
+        self._settings = Settings()
+        self._common = self._edited = 0
 
-def _by_verdict(case: CaseOutcome) -> CaseOutcome:
-    return replace(case, score=float(case.status == "passed")) if case.judged else case
+    def add(self, before: int, after: int) -> None:
+        """Put a pair where it belongs."""
+        pair = paired(self._base, before, self._candidate, after)
+        fate = _fate(pair, edited=self._takes_edited, errored=self._errored)
+        if fate == "compared":
+            pair = self._pairs.add(before, after)
+            self._edited += _is_edited(pair)
+            self._settings.add(pair)
+        elif fate == "edited":
+            self._changes[pair.after_key] = tuple(_changes(pair))
+        else:
+            self._left[fate].append(pair.after_key)
+        if fate == "errored" and _ran(pair) and self._errored == "bounds":
+            self._uncertain.add(before, after)
+        self._common += 1
+        lost = self._lost.setdefault(fate, {})
+        if (loss := _loss(pair)) is not None:
+            lost[pair.after_key] = loss
+
+    def ended(self, only_base: Sequence[int], only_candidate: Iterable[int]) -> Matched:
+        """What was found, with the cases that one of the runs alone holds."""
+        left_out = LeftOut(
+            only_base=tuple(map(self._base.key, only_base)),
+            only_candidate=tuple(map(self._candidate.key, only_candidate)),
+            edited=self._changes,
+            errored=tuple(self._left["errored"]),
+            unfinished=tuple(self._left["unfinished"]),
+        )
+        lost = {key: loss for found in self._lost.values() for key, loss in found.items()}
+        outcome = self._base.outcome
+        for number, key in zip(only_base, left_out.only_base, strict=True):
+            if outcome(number).status == "passed":
+                lost[key] = "missing"
+        return Matched(self._pairs, self._uncertain, self._common, self._edited, left_out, lost, self._settings)
 
 
 def _loss(pair: Pair) -> Loss | None:
@@ -73,16 +113,20 @@ def _loss(pair: Pair) -> Loss | None:
     return None if pair.before.status != "passed" or status == "passed" else status
 
 
-def _fate(pair: Pair, *, edited: bool) -> _Fate:
+def _fate(pair: Pair, *, edited: bool, errored: Errored) -> _Fate:
     if _is_edited(pair) and not edited:
         return "edited"
-    if pair.before.judged and pair.after.judged:
+    if _ran(pair) and (not pair.errored or errored == "fail" or (errored == "bounds" and pair.comparable)):
         return "compared"
-    return "errored" if "errored" in (pair.before.status, pair.after.status) else "unfinished"
+    return "errored" if pair.errored else "unfinished"
+
+
+def _ran(pair: Pair) -> bool:
+    return "skipped" not in (pair.before.status, pair.after.status)
 
 
 def _is_edited(pair: Pair) -> bool:
-    return pair.before.sha256 != pair.after.sha256
+    return pair.before.text != pair.after.text
 
 
 def _changes(pair: Pair) -> Iterator[Change]:
@@ -97,26 +141,30 @@ def _changes(pair: Pair) -> Iterator[Change]:
     yield from [what for what, differs in touched.items() if differs] or ["text"]
 
 
-def _by_name(base: Cases, candidate: Cases) -> tuple[dict[CaseKey, CaseKey], dict[CaseKey, CaseKey]]:
-    """Both runs as name → key, where what need not match is no part of the name."""
-    targets = ({key.target for key in base}, {key.target for key in candidate})
-    across = all(len(found) == 1 for found in targets)
-    prompts = (_prompts(base), _prompts(candidate))
+def _names(base: KeyedCases, candidate: KeyedCases) -> tuple[Mapping[int, int], Mapping[int, int]]:
+    """Of both runs: place → a number that two places have in common where all that must match is alike in them."""
+    runs = (base, candidate)
+    across = all(len({place.target for place in run.places.values()}) == 1 for run in runs)
+    prompts = [_prompts(run.places.values()) for run in runs]
     lone = {suite for suite in prompts[0] if all(len(found.get(suite, ())) == 1 for found in prompts)}
+    known: dict[CaseKey, int] = {}
 
-    def named(keys: Iterable[CaseKey]) -> dict[CaseKey, CaseKey]:
-        return {_name(key, across=across, lone=key.suite in lone): key for key in keys}
+    def numbered(run: KeyedCases) -> dict[int, int]:
+        return {
+            number: known.setdefault(_name(place, across=across, lone=place.suite in lone), len(known))
+            for number, place in run.places.items()
+        }
 
-    return named(base), named(candidate)
+    return numbered(base), numbered(candidate)
 
 
-def _name(key: CaseKey, *, across: bool, lone: bool) -> CaseKey:
-    return key._replace(target="" if across else key.target, prompt=None if lone else key.prompt)
+def _name(place: CaseKey, *, across: bool, lone: bool) -> CaseKey:
+    return place._replace(target="" if across else place.target, prompt=None if lone else place.prompt)
 
 
-def _prompts(cases: Iterable[CaseKey]) -> dict[str, set[str | None]]:
+def _prompts(places: Iterable[CaseKey]) -> dict[str, set[str | None]]:
     """Suite → the prompts that its cases have."""
     found: dict[str, set[str | None]] = defaultdict(set)
-    for key in cases:
-        found[key.suite].add(key.prompt)
+    for place in places:
+        found[place.suite].add(place.prompt)
     return found

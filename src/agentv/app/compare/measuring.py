@@ -1,105 +1,108 @@
-"""One measure of the pairs at a time: how far it moved, how sure that is, and what it shows by itself.
+"""Results of each measure of a comparison, corrected for multiple testing.
 
-A claim needs two witnesses: an interval of the mean difference that lies beyond the margin, and a sign-flip permutation
-test at that margin, which is exact for few cases, where bootstrap intervals are too short. Cases that hang together
-count as one.
+Holm's procedure gives each measure a level of its own. Its interval is drawn at that level and alone decides the
+verdict, so that interval, p-value and verdict never disagree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
 
-from agentv.model.comparison import Interval, Measure, Measured, Question, Verdict
-from agentv.model.grade import TOLERANCE
-from agentv.stats.clustered import mean_interval
-from agentv.stats.holm import adjusted
-from agentv.stats.noninferiority import verdict
-from agentv.stats.paired import SCORES, bca_interval, permutation_test
-from agentv.stats.power import FEWEST, rarest
-from agentv.stats.unseen import alike_difference, unseen_share
-
-MANY = 10_000
-"""Pairs above which the t interval serves: the mean of so many is normal for all that matters, and a bootstrap slow."""
-
-_BORDERS: Mapping[Verdict, tuple[int, ...]] = {"better": (1,), "worse": (-1,), "equivalent": (-1, 1)}
-"""At which ends of the margin a claim has to be tested."""
+from agentv.model.run.comparison import Measure, Measured, Question, Verdict
+from agentv.stats.comparison.difference import Differences
+from agentv.stats.comparison.holm import rejection_levels
+from agentv.stats.comparison.joint import JointTest
+from agentv.stats.comparison.noninferiority import verdict
+from agentv.stats.power.power import rarest
 
 
 @dataclass(frozen=True, slots=True)
-class Differences:
-    """One measure of every pair, candidate less base, and what each of them hangs together with."""
+class Measurement:
+    """One measure of the pairs of one comparison."""
 
     measure: Measure
-    values: Sequence[float]
-    clusters: Sequence[Hashable]
+    differences: Differences
 
-    @property
-    def independent(self) -> int:
-        """How many clusters there are."""
-        return len(set(self.clusters))
+    def may_claim(self, question: Question) -> bool:
+        """Whether it can show anything: a measure that moved in too few clusters to reach alpha is not corrected for.
 
-    def sums(self, shift: float = 0.0) -> list[float]:
-        """The sum of each cluster, every difference less the shift."""
-        sums: dict[Hashable, float] = {}
-        for value, cluster in zip(self.values, self.clusters, strict=True):
-            sums[cluster] = sums.get(cluster, 0.0) + value - shift
-        return list(sums.values())
+        Source: R. E. Tarone, "A modified Bonferroni method for discrete data", Biometrics 46 (1990), 515-522.
+        """
+        enough = 1 if question.margin else rarest(question.alpha)
+        return self.differences.test is not None and self.differences.moved >= enough
 
 
-def measured(found: Differences, question: Question) -> Measured:
-    """What one measure shows by itself."""
-    interval = _interval(found, 1 - question.alpha)
-    claim: Verdict = "cannot tell"
-    if interval is not None:
-        claim = verdict(*interval, question.margin, unseen=unseen_share(found.independent, 1 - question.alpha))
-    p = permutation_test(found.sums())
-    p_of_claim = _p_of(claim, found, p, question.margin)
-    shown: Verdict = claim if p_of_claim <= question.alpha else "cannot tell"
-    return Measured(found.measure, fmean(found.values), interval, p, p_of_claim, shown)
+def measured(found: Sequence[Measurement], question: Question) -> list[Measured]:
+    """What each of these measures shows, all of them together wrong with a chance of at most alpha.
 
-
-def together(measures: Sequence[Measured], alpha: float) -> list[Measured]:
-    """Measures that decide side by side, each of which may claim: their p-values corrected by Holm's method.
-
-    That they are equivalent they claim together or not at all, which needs no correction.
+    Args:
+        found: of one comparison, or of several that are made side by side.
+        question: alpha is that of all of them together.
     """
-    p_values = adjusted([one.p for one in measures])
-    of_claims = adjusted([one.p_of_claim for one in measures])
-    raised = (
-        replace(one, p=p, p_of_claim=one.p_of_claim if one.verdict == "equivalent" else of_claim)
-        for one, p, of_claim in zip(measures, p_values, of_claims, strict=True)
-    )
-    return [replace(one, verdict=one.verdict if one.p_of_claim <= alpha else "cannot tell") for one in raised]
+    claiming = [one for one in found if one.may_claim(question)]
+    levels = rejection_levels([_p_of_difference(one, question.margin) for one in claiming], question.alpha)
+    level_of = {id(one): level for one, level in zip(claiming, levels, strict=True)}
+    shown = (_measured(one, level_of.get(id(one), question.alpha), question) for one in found)
+    return [replace(one, tests=max(1, len(claiming))) for one in shown]
 
 
-def may_claim(found: Differences, question: Question) -> bool:
-    """Whether the measure can show anything: one that moved in too few cases to reach alpha needs no correction.
+def claimed(found: Sequence[Measurement], question: Question) -> list[Verdict]:
+    """The verdicts of `measured`, without its intervals, which take most of the time: plans are simulated with it.
 
-    Source: R. E. Tarone, "A modified Bonferroni method for discrete data", Biometrics 46 (1990), 515–522.
+    An interval leaves out a border exactly where the p-value of that border is at most the level.
     """
-    moved = sum(one != 0 for one in found.sums())
-    return moved >= (1 if question.margin else rarest(question.alpha))
+    claiming = [one for one in found if one.may_claim(question)]
+    levels = rejection_levels([_p_of_difference(one, question.margin) for one in claiming], question.alpha)
+    level_of = {id(one): level for one, level in zip(claiming, levels, strict=True)}
+    return [_claim(one.differences, level_of.get(id(one), question.alpha), question.margin) for one in found]
 
 
-def _interval(found: Differences, level: float) -> Interval | None:
-    values, clusters = found.values, found.independent
-    if clusters < FEWEST:
-        return None
-    if max(values) - min(values) <= TOLERANCE:
-        return alike_difference(values[0], clusters, level, SCORES)
-    if clusters == len(values) <= MANY:
-        return bca_interval(values, level=level)
-    robust = mean_interval(values, found.clusters, level=level)
-    if robust.high - robust.low <= TOLERANCE:  # all clusters moved alike: spread that did not show is not none
-        mean = robust.mean if abs(robust.mean) > TOLERANCE else 0.0
-        return alike_difference(mean, clusters, level, SCORES)
-    return max(robust.low, SCORES[0]), min(robust.high, SCORES[1])
+def _claim(found: Differences, level: float, margin: float) -> Verdict:
+    test = found.test
+    if test is None:
+        return "cannot tell"
+
+    def excludes(border: float) -> bool:
+        return test.p(border) <= level
+
+    if found.mean > margin and excludes(margin):
+        return "better"
+    if found.mean < -margin and excludes(-margin):
+        return "worse"
+    if not margin or found.mean < -margin or not excludes(-margin):
+        return "cannot tell"
+    return "equivalent" if found.mean < margin and excludes(margin) else "non-inferior"
 
 
-def _p_of(claim: Verdict, found: Differences, p: float, margin: float) -> float:
-    """The p-value of what the interval claims; of a claim with two ends the larger one."""
-    if claim == "cannot tell":
-        return p if margin == 0 else 1.0
-    return max(permutation_test(found.sums(sign * margin)) for sign in _BORDERS[claim])
+def _measured(one: Measurement, level: float, question: Question) -> Measured:
+    """One measure at its own level of significance."""
+    found, test = one.differences, one.differences.test
+    if test is None:
+        return Measured(one.measure, found.mean, None, None, None, "cannot tell", 1 - question.alpha)
+    interval = test.interval(1 - level)
+    shown = verdict(*interval, question.margin)
+    raised = question.alpha / level
+    p, p_of_claim = (min(1.0, raised * p) for p in (test.p(), _p_of_verdict(test, shown, question.margin)))
+    return Measured(one.measure, found.mean, interval, p, p_of_claim, shown, 1 - level)
+
+
+def _p_of_difference(one: Measurement, margin: float) -> float:
+    """The p-value of the hypothesis that the difference is at most the margin, either way."""
+    found, test = one.differences, one.differences.test
+    if test is None or (margin and abs(found.mean) <= margin):
+        return 1.0
+    return test.p(margin if found.mean > 0 else -margin)
+
+
+def _p_of_verdict(test: JointTest, shown: Verdict, margin: float) -> float:
+    """The p-value of the verdict, held against the borders that it excludes; of no verdict that of any difference."""
+    borders: dict[Verdict, tuple[float, ...]] = {
+        "better": (margin,),
+        "worse": (-margin,),
+        "equivalent": (-margin, margin),
+        "non-inferior": (-margin,),
+    }
+    if shown == "cannot tell":
+        return test.p() if margin == 0 else 1.0
+    return max(test.p(border) for border in borders[shown])

@@ -1,11 +1,11 @@
-"""What `run.json` says of a run beyond its rows: how much was planned, and what may explain a difference."""
+"""Facts from `run.json` that a comparison needs: planned counts, and settings that may explain a difference."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agentv.model.values import JsonObject
+from agentv.model.values.values import JsonObject
 
 
 def differences(base: JsonObject, candidate: JsonObject) -> Iterator[str]:

@@ -1,36 +1,69 @@
-"""How cases were judged and sampled: what a run's flags changed although the cases themselves are the same."""
+"""Flags of a run that changed how its cases were graded and sampled, although the cases are the same."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
-from agentv.model.comparison import CaseOutcome, Pair
+from agentv.model.run.comparison import CaseOutcome, Pair
 
-_MOVES = ", which by itself may move the pass rate"
-"""Of one target, more samples alone turn a case that passes six times in ten from a coin's throw into a failure."""
+_CONSEQUENCES = {
+    "threshold": "pass rates are not compared",
+    "repeat": "case verdicts are not compared",
+    "aggregate": "case verdicts are not compared",
+}
+"""A lower threshold passes more of the same answers; more samples turn a case that passes six times in ten from a coin
+toss into a failure, without a change of the target."""
 
 
-def setting_notes(pairs: Sequence[Pair]) -> Iterator[str]:
-    """Sentences on settings that differ between the two runs, and on what is compared instead of a mean.
+class Settings:
+    """How the cases of some pairs were judged and sampled: which settings there are, and in how many pairs."""
 
-    A lower pass mark makes failures pass without a better answer, which no number of the comparison tells.
-    """
-    for what, of in _SETTINGS.items():
-        found = Counter((of(pair.before), of(pair.after)) for pair in pairs)
-        for (before, after), number in found.items():
-            if before != after:
-                yield f"the {what} differs: {before} → {after} in {number} of {len(pairs)} cases{_MOVES}"
-    decided = sum(pair.by_verdict for pair in pairs)
-    if decided:
-        yield (
-            f"{decided} of {len(pairs)} cases were sampled until decided: when that ends hangs on what came out, so"
-            " they are compared by their verdicts, 1 or 0, and not by their mean scores"
+    def __init__(self) -> None:
+        self._found: dict[tuple[object, ...], tuple[Pair, int]] = {}
+
+    def add(self, pair: Pair) -> None:
+        """Take in a pair."""
+        before, after = pair.before, pair.after
+        settings = (
+            *(before.threshold, before.repeat, before.aggregate, before.alpha),
+            *(after.threshold, after.repeat, after.aggregate, after.alpha),
         )
+        one, number = self._found.get(settings, (pair, 0))
+        self._found[settings] = one, number + 1
+
+    def __iter__(self) -> Iterator[Pair]:
+        """A pair of each kind."""
+        return (pair for pair, _ in self._found.values())
+
+    def notes(self) -> Iterator[str]:
+        """Sentences on settings that differ between the two runs, and on what is therefore not compared."""
+        pairs = sum(number for _, number in self._found.values())
+        for what, of in _SETTINGS.items():
+            found: Counter[tuple[str, str]] = Counter()
+            for pair, number in self._found.values():
+                found[of(pair.before), of(pair.after)] += number
+            for (before, after), number in found.items():
+                if before != after:
+                    cases = f"{number} of {pairs} cases"
+                    yield f"the {what} differs in {cases} ({before} → {after}); {_CONSEQUENCES[what]}"
+        decided = [(pair, number) for pair, number in self._found.values() if pair.by_verdict]
+        if decided:
+            alike = all(same_rule(pair) for pair, _ in decided)
+            yield (
+                f"{sum(number for _, number in decided)} of {pairs} cases were sampled until decided; an early end"
+                " biases their mean scores, so their verdicts are compared, 1 or 0"
+                f"{'' if alike else ', which takes the same rule in both runs'}"
+            )
 
 
-def same_settings(pair: Pair) -> bool:
-    """Whether both runs judged and sampled the case alike, so that its verdicts can be compared."""
+def same_rate(pair: Pair) -> bool:
+    """Whether the pass rates of both runs can be compared: of samples, or the verdicts of a case that was decided."""
+    return same_rule(pair) if pair.by_verdict else _threshold(pair.before) == _threshold(pair.after)
+
+
+def same_rule(pair: Pair) -> bool:
+    """Whether both runs took the case's verdict from its samples by the same rule."""
     return all(of(pair.before) == of(pair.after) for of in _SETTINGS.values())
 
 
@@ -43,7 +76,7 @@ def _repeat(case: CaseOutcome) -> str:
 
 
 _SETTINGS: Mapping[str, Callable[[CaseOutcome], str]] = {
-    "pass mark": _threshold,
+    "threshold": _threshold,
     "repeat": _repeat,
     "aggregate": lambda case: case.aggregate,
 }

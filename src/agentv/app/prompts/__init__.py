@@ -1,1 +1,1 @@
-"""What people do with a library of prompts: one use case a module (SPEC section 11)."""
+"""Use cases of a prompt library, one a module (SPEC section 11)."""

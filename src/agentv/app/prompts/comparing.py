@@ -1,4 +1,4 @@
-"""`agentv prompt diff`: what changed since an exam that stands on record."""
+"""`agentv prompt diff`: what changed since an exam that is on record."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 from agentv.app.prompts.examining import Examined
 from agentv.app.prompts.library import Prompt
-from agentv.app.sitting import texts_home
-from agentv.model.exam import DESCRIPTION, Sitting, normalised
-from agentv.model.library import Comparison, TextDifference
+from agentv.app.running.exam_attempt import texts_home
+from agentv.authoring.source.files import repository_root
+from agentv.model.suite.exam import DESCRIPTION, Sitting, normalised
+from agentv.model.suite.library import Comparison, TextDifference
 from agentv.prompts.evidence import Change, changes, current_digests
 from agentv.prompts.texts import kept
-from agentv.spec.files import repository_root
 
 
 def compare(examined: Examined) -> Comparison:

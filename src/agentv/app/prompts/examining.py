@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING
 
 from agentv.app.prompts.files import strange_files
 from agentv.app.prompts.library import Library, Prompt
+from agentv.authoring.exams.detection import exam_of
+from agentv.authoring.exams.prompt_files import META
+from agentv.authoring.exams.prompt_text import prompt_file_of, read_prompt
+from agentv.authoring.source.files import shown
+from agentv.authoring.source.ignores import MARK, without_ignored
 from agentv.errors import Diagnostic, StoreError
-from agentv.model.exam import STATUSES, PromptStatus, Sitting
-from agentv.model.span import Span
+from agentv.model.suite.exam import STATUSES, PromptStatus, Sitting
+from agentv.model.values.span import Span
 from agentv.prompts.evidence import changes, digests, prompt_sha256
 from agentv.prompts.gates import Evidence, Standing, standing
 from agentv.prompts.log import Log, log_diagnostics, log_path, read_log
-from agentv.reports.sittings import when
-from agentv.spec.exam import exam_of
-from agentv.spec.files import shown
-from agentv.spec.ignores import MARK, without_ignored
-from agentv.spec.meta import META
-from agentv.spec.prompt_text import prompt_file_of, read_prompt
+from agentv.reports.run.exam_attempts import when
 
 if TYPE_CHECKING:
-    from agentv.model.suite import Suite
-    from agentv.spec.request import LoadRequest, Registries
+    from agentv.authoring.fields.request import LoadRequest, Registries
+    from agentv.model.suite.suite import Suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,13 @@ class Examiner:
 
     @cached_property
     def _registries(self) -> Registries:
-        from agentv.app.wiring import registries
+        from agentv.app.registries import registries
 
         return registries()
 
     @cached_property
     def _request(self) -> LoadRequest:
-        from agentv.spec.request import LoadRequest
+        from agentv.authoring.fields.request import LoadRequest
 
         return LoadRequest((), process_env=self._library.env, for_run=False)
 
@@ -87,8 +87,8 @@ class Examiner:
 
     def load(self, exam: str) -> tuple[Suite | None, tuple[Diagnostic, ...]]:
         """An exam, and what is wrong with it."""
-        from agentv.spec.report import Report
-        from agentv.spec.suite import SuiteReader
+        from agentv.authoring.loading.suite import SuiteReader
+        from agentv.authoring.source.report import Report
 
         reader = SuiteReader(exam, self._request, self._registries, Report())
         suite = reader.read()
@@ -112,7 +112,7 @@ class Examiner:
 
     def _text(self, prompt: Prompt) -> Iterator[Diagnostic]:
         """What is wrong with the text of a prompt; where there is an exam, reading that has told it."""
-        from agentv.spec.prompt_library import library_reading
+        from agentv.authoring.exams.prompt_library import library_reading
 
         reading = library_reading(prompt.directory, self._library.env)
         if prompt_file_of(prompt.directory) is None:
@@ -126,9 +126,9 @@ class Examiner:
 def findings(prompts: Sequence[Prompt], library: Library) -> Iterator[Diagnostic]:
     """What is wrong with several prompts, taken together: each thing once, and the ids that collide.
 
-    What files share, such as a mistake in `targets.yaml`, is told with the first of them.
+    What files share, such as a mistake in `targets.yaml`, is reported with the first of them.
     """
-    from agentv.foreign.forks import mapped
+    from agentv.user_code.processes.parallel import mapped
 
     examiner = Examiner(library)
 

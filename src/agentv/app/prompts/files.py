@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 
+from agentv.authoring.exams.detection import EXAM_FILES
+from agentv.authoring.exams.prompt_files import META, PROMPT_FILES
+from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import Diagnostic
-from agentv.model.span import Span
-from agentv.spec.exam import EXAM_FILES
-from agentv.spec.meta import META
-from agentv.spec.nearest import did_you_mean
-from agentv.spec.prompt_library import PROMPT_FILES
+from agentv.model.values.span import Span
 
 EXAMPLES = "examples"
 """The directory of the inputs, each set in a directory of its own."""
@@ -35,9 +34,9 @@ def strange_files(directory: str, read: Collection[str]) -> Iterator[Diagnostic]
     for name in names:
         if name in _OURS or name in read or name.startswith((".", "_")) or name.lower().startswith(_PAPERS):
             continue
-        hint = did_you_mean(name, [*_OURS, *_INPUTS]) or "files of your own are at home in a directory of their own"
+        hint = did_you_mean(name, [*_OURS, *_INPUTS]) or "keep your own files in a directory of their own"
         at = _top(os.path.join(directory, name))  # noqa: PTH118  # for thousands of prompts
-        yield Diagnostic("unknown-file", f"nothing reads '{name}'", at, "warning", hint)
+        yield Diagnostic("unknown-file", f"unused file '{name}'", at, "warning", hint)
     yield from _unused_inputs(directory, read)
 
 

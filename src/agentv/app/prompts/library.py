@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agentv.authoring.exams.meta import read_meta
+from agentv.authoring.exams.prompt_library import is_prompt_directory, library_of, library_reading, prompt_directories
+from agentv.authoring.source.files import exists, is_directory, is_file, shown
+from agentv.authoring.source.ignores import without_ignored
+from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic, LoadError, UsageError
-from agentv.model.exam import PromptMeta
-from agentv.spec.files import exists, is_directory, is_file, shown
-from agentv.spec.ignores import without_ignored
-from agentv.spec.meta import read_meta
-from agentv.spec.prompt_library import is_prompt_directory, library_of, library_reading, prompt_directories
-from agentv.spec.report import Report
+from agentv.model.suite.exam import PromptMeta
 
-_NO_LIBRARY = "no directory 'prompts' from here up to the root of the repository"
-_HINT = "agentv prompt init NAME starts one; 'prompts_dir' in .agentv/config.yaml names another directory"
+_NO_LIBRARY = "no directory 'prompts' between here and the repository root"
+_HINT = "agentv prompt init NAME creates one; 'prompts_dir' in .agentv/config.yaml sets another directory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Library:
         return directory
 
     def _unknown(self, name: str, place: str | None, directories: Sequence[str]) -> UsageError:
-        from agentv.spec.nearest import did_you_mean
+        from agentv.authoring.source.nearest import did_you_mean
 
         if place is None:
             return UsageError(f"no prompt '{name}': {_NO_LIBRARY}", _HINT)

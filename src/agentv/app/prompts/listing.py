@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from agentv.app.prompts.library import Prompt
 from agentv.errors import StoreError
-from agentv.model.exam import Sitting
-from agentv.model.library import ListedPrompt, TextChange
+from agentv.model.suite.exam import Sitting
+from agentv.model.suite.library import ListedPrompt, TextChange
 from agentv.prompts.evidence import changes, current_digests
 from agentv.prompts.gates import is_whole
 from agentv.prompts.log import last_sitting, read_log

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Literal
 
 from agentv.app.prompts.library import Library
+from agentv.authoring.exams.prompt_files import PROMPT_FILES
+from agentv.authoring.exams.prompt_library import LIBRARY, prompt_directories
+from agentv.authoring.source.files import repository_root, shown
 from agentv.errors import UsageError
-from agentv.spec.files import repository_root, shown
-from agentv.spec.prompt_library import LIBRARY, PROMPT_FILES, prompt_directories
 
 PromptFormat = Literal["xml", "md", "txt"]
 
@@ -39,7 +40,7 @@ def make_prompt(name: str, form: PromptFormat, library: Library) -> Made:
     """
     if not _ID.fullmatch(name):
         raise UsageError(
-            f"'{name}' cannot be the id of a new prompt",
+            f"'{name}' is not a valid prompt id",
             "an id is a directory's name: letters, digits, '-', '_' and '.', a letter or a digit first",
         )
     place = library.place or str(Path(repository_root(library.working)) / LIBRARY)
@@ -70,7 +71,7 @@ def _files(directory: Path, form: PromptFormat) -> Iterator[tuple[Path, str]]:
 
 
 def _refuse_twins(name: str, directory: Path, library: Library) -> None:
-    """Two prompts of one id could not be told apart."""
+    """Two prompts of one id could not be distinguished."""
     place = library.place
     for prompt in library.all() if place is not None and prompt_directories(place) else ():
         if prompt.id == name and prompt.directory != str(directory):

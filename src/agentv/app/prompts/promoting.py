@@ -7,12 +7,12 @@ from pathlib import Path
 
 from agentv.app.prompts.examining import Examined
 from agentv.app.prompts.library import Prompt
+from agentv.authoring.exams.prompt_files import META
 from agentv.errors import UsageError
-from agentv.model.exam import STATUSES, PromptStatus
-from agentv.model.library import Gate, Promotion
+from agentv.model.suite.exam import STATUSES, PromptStatus
+from agentv.model.suite.library import Gate, Promotion
 from agentv.prompts.gates import next_status, previous_status, refusals
 from agentv.prompts.status import write_status
-from agentv.spec.meta import META
 
 Write = Callable[[Path, PromptStatus], None]
 
@@ -55,9 +55,11 @@ def demote(prompt: Prompt, to: PromptStatus | None, *, dry_run: bool, write: Wri
     status = prompt.meta.status
     wanted = to or previous_status(status)
     if wanted is None:
-        raise UsageError(f"'{prompt.id}' is a draft, and there is no status below")
+        raise UsageError(f"'{prompt.id}' is a draft, the lowest status")
     if STATUSES.index(wanted) >= STATUSES.index(status):
-        raise UsageError(f"'{prompt.id}' cannot be demoted from {status} to {wanted}", "agentv prompt promote goes up")
+        raise UsageError(
+            f"'{prompt.id}' cannot be demoted from {status} to {wanted}", "to go up, use agentv prompt promote"
+        )
     if not dry_run:
         write(_meta_of(prompt), wanted)
     return Promotion(prompt.id, prompt.meta.path, status, Gate(wanted), written=not dry_run)

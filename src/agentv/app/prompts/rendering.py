@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from agentv.app.prompts.examining import Examiner
 from agentv.app.prompts.library import Prompt
+from agentv.authoring.exams.detection import exam_of
 from agentv.errors import LoadError, UsageError
-from agentv.model.library import Rendered
-from agentv.model.suite import Suite
-from agentv.spec.exam import exam_of
+from agentv.model.suite.library import Rendered
+from agentv.model.suite.suite import Suite
 
 
 def render(prompt: Prompt, case_id: str | None, examiner: Examiner) -> Rendered:
@@ -26,7 +26,7 @@ def render(prompt: Prompt, case_id: str | None, examiner: Examiner) -> Rendered:
         raise UsageError(f"'{prompt.id}' has {len(own)} cases; say which one with --case", _listed(own))
     case = cases.get(case_id)
     if case is None:
-        from agentv.spec.nearest import did_you_mean
+        from agentv.authoring.source.nearest import did_you_mean
 
         raise UsageError(f"'{prompt.id}' has no case '{case_id}'", did_you_mean(case_id, cases) or _listed(own))
     return Rendered(prompt.id, case.id, case.input)

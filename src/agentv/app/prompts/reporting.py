@@ -1,14 +1,14 @@
-"""What a sitting means for its prompt, once it is on record."""
+"""Consequences of a recorded exam attempt for its prompt."""
 
 from __future__ import annotations
 
 from agentv.app.prompts.examining import Examiner
 from agentv.app.prompts.library import Library
 from agentv.app.prompts.promoting import gate_of
-from agentv.app.sitting import Sat
-from agentv.model.library import ExamReport
+from agentv.app.running.exam_attempt import Sat
+from agentv.authoring.exams.detection import exam_of
+from agentv.model.suite.library import ExamReport
 from agentv.prompts.log import log_path
-from agentv.spec.exam import exam_of
 
 
 def report_of(sat: Sat, *, promotes: bool) -> ExamReport:

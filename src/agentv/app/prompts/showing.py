@@ -5,12 +5,12 @@ from __future__ import annotations
 from agentv.app.prompts.examining import Examined
 from agentv.app.prompts.listing import listed
 from agentv.app.prompts.promoting import gate_of
-from agentv.model.library import ShownPrompt
-from agentv.model.suite import Suite
+from agentv.model.suite.library import ShownPrompt
+from agentv.model.suite.suite import Suite
 
 
 def shown_prompt(examined: Examined) -> ShownPrompt:
-    """What is told of a prompt whose exam and log are read."""
+    """What is reported of a prompt whose exam and log are read."""
     meta, suite = examined.prompt.meta, examined.suite
     exam = suite.exam if suite is not None else None
     return ShownPrompt(

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.app.prompts.library import Library
+from agentv.authoring.exams.detection import exam_of
+from agentv.authoring.source.files import shown
 from agentv.errors import UsageError
-from agentv.spec.exam import exam_of
-from agentv.spec.files import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ def exams_of(names: Sequence[str], *, everything: bool) -> Chosen:
         UsageError: nobody is named, there is no such prompt, or one that is named has no exam.
     """
     if everything and names:
-        raise UsageError("--all and names are given; give one of them")
+        raise UsageError("--all and names conflict; use one of them")
     if not everything and not names:
-        raise UsageError("no prompt is named", "name some, or take every one with --all")
+        raise UsageError("no prompt given", "name prompts, or use --all")
     library = Library.here()
     if everything:
         exams = {one.id: exam_of(one.directory) for one in library.all()}

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from agentv.app.results.finding import find_run, runs_in
 from agentv.app.results.listing import listed_run
+from agentv.app.results.place import RESULTS, place_holding
+from agentv.authoring.source.files import shown
 from agentv.errors import StoreError, UsageError
-from agentv.model.runs import ListedRun
-from agentv.spec.files import repository_root, shown
-from agentv.store.directory import RUN, is_being_written, results_directory
-from agentv.store.removal import check_removable, remove_run, size_of_run
+from agentv.model.run.runs import ListedRun
+from agentv.store.files.directory import RUN, is_being_written, results_directory
+from agentv.store.index.deletion import check_removable, remove_run, size_of_run
 
 _ID_TIME = "%Y%m%dT%H%M%SZ"
 
@@ -54,19 +55,19 @@ def named_runs(names: Sequence[str]) -> Meant:
         UsageError: one is no run, or is still being written.
         StoreError: one is a link, or not what agentv wrote.
     """
-    root = Path(repository_root(str(Path.cwd())))
+    root = place_holding(RESULTS)
     paths = dict.fromkeys(find_run(name, root, doing="delete").absolute() for name in names)
     for path in paths:
         check_removable(path)
         if is_being_written(path):
             what = f"the run {path.name} is still being written, in {shown(str(path))}"
-            raise UsageError(what, "wait for its end, or stop it")
+            raise UsageError(what, "wait until it ends, or stop it")
     return _meant(paths)
 
 
 def runs_by_age(older_than: timedelta | None, keep: int, now: datetime) -> Meant:
     """The runs of the repository that are older than that, but for the newest `keep` of all."""
-    found = runs_in(results_directory(Path(repository_root(str(Path.cwd())))), damaged=True)
+    found = runs_in(results_directory(place_holding(RESULTS)), damaged=True)
     chosen = found[: max(len(found) - keep, 0)]
     old = [path for path in chosen if older_than is None or now - _begun(path) > older_than]
     written, refused = dict[Path, str](), dict[Path, str]()

@@ -1,12 +1,12 @@
-"""Which run a person means: an id, a directory, or `last`."""
+"""Lookup of a run by id, directory, or `last`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from agentv.authoring.source.files import shown
 from agentv.errors import UsageError
-from agentv.spec.files import shown
-from agentv.store.directory import RUN, holds_run, results_directory, without_record
+from agentv.store.files.directory import RUN, holds_run, results_directory, without_record
 
 
 def find_run(named: str, root: Path, out: str | None = None, *, doing: str = "resume") -> Path:
@@ -21,12 +21,12 @@ def find_run(named: str, root: Path, out: str | None = None, *, doing: str = "re
             return Path(out)
         runs = sorted((path for path in results.iterdir() if holds_run(path)) if results.is_dir() else (), key=_begun)
         if not runs:
-            raise UsageError(f"there is nothing to {doing}: {shown(str(results))} holds no run")
+            raise UsageError(f"cannot {doing}: {shown(str(results))} has no runs")
         return _recorded(runs[-1])
     for candidate in (results / named, Path(named)):
         if holds_run(candidate):
             return candidate if doing == "delete" else _recorded(candidate)
-    raise UsageError(f"there is nothing to {doing}: no run '{named}' in {shown(str(results))}")
+    raise UsageError(f"cannot {doing}: no run '{named}' in {shown(str(results))}")
 
 
 def _recorded(run: Path) -> Path:

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agentv.app.results.finding import runs_in
+from agentv.app.results.place import RESULTS, place_holding
 from agentv.errors import StoreError
-from agentv.model.runs import ListedRun, RunState
-from agentv.model.selection import Selection
-from agentv.model.summary import Summary
-from agentv.model.values import Json, JsonObject
-from agentv.spec.files import repository_root
-from agentv.store.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
-from agentv.store.history import replaced_rows
-from agentv.store.index import RowIndex
-from agentv.store.lines import count_lines
-from agentv.store.reading import RowFacts, read_rows
-from agentv.store.summary import Planned, read_summary, summarize
+from agentv.model.run.runs import ListedRun, RunState
+from agentv.model.run.selection import Selection
+from agentv.model.run.summary import Summary
+from agentv.model.values.values import Json, JsonObject
+from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
+from agentv.store.files.lines import count_lines
+from agentv.store.index.search_index import RowIndex
+from agentv.store.rows.history import replaced_rows
+from agentv.store.rows.reading import RowFacts, read_rows
+from agentv.store.totals.summary import Planned, read_summary, summarize
 
 _LARGE = 8_000_000
 """Bytes of rows that are not read at every look: their totals are kept in their index."""
@@ -35,7 +35,7 @@ class Listing:
 
 def listed_runs(limit: int | None) -> Listing:
     """The newest runs of the repository that the working directory is in. Only those that are asked for are read."""
-    results = results_directory(Path(repository_root(str(Path.cwd()))))
+    results = results_directory(place_holding(RESULTS))
     found = runs_in(results)[::-1]
     return Listing(map(listed_run, found[:limit]), len(found), str(results))
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agentv.app.results.stored import StoredRun
+from agentv.authoring.source.nearest import did_you_mean
 from agentv.errors import UsageError
-from agentv.model.selection import Selection
-from agentv.model.summary import Counts
-from agentv.spec.nearest import did_you_mean
-from agentv.store.directory import is_being_written
-from agentv.store.index import RowIndex
+from agentv.model.run.selection import Selection
+from agentv.model.run.summary import Counts
+from agentv.store.files.directory import is_being_written
+from agentv.store.index.search_index import RowIndex
+from agentv.store.journal.vouched import check_rows
 
 _GUESSED_FROM = 10_000
 """Names that a slip of the pen is held against."""
@@ -38,8 +39,13 @@ def choose(run: StoredRun, selection: Selection, limit: int | None = None) -> Ch
 
     Raises:
         UsageError: a name that is given is that of nothing in the run, however it ended.
-        StoreError: its rows cannot be read.
+        StoreError: its rows cannot be read, or one is not as it was written.
     """
+    there = RowIndex.there(run.path)
+    if there is None:
+        check_rows(run.path)
+    else:
+        there.close()
     with RowIndex.of(run.path, keep=not is_being_written(run.path)) as index:
         _check_names(index, selection, run.run_id)
         counts = index.counts(selection)

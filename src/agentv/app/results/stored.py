@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentv.app.results.finding import find_run
+from agentv.app.results.place import RESULTS, place_holding
+from agentv.authoring.source.files import repository_root, shown
 from agentv.errors import UsageError
-from agentv.model.trial import TrialResult
-from agentv.model.values import JsonObject
-from agentv.spec.files import repository_root, shown
-from agentv.store.directory import INDEX, RUN, SUMMARY, is_being_written, read_document
+from agentv.model.run.trial import TrialResult
+from agentv.model.values.values import JsonObject
+from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document
+from agentv.store.journal.vouched import check_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +46,8 @@ class StoredRun:
         Raises:
             StoreError: a line is no row; the text names it.
         """
-        from agentv.store.current import replaced_lines
-        from agentv.store.results import read_results, read_results_at
+        from agentv.store.rows.current import replaced_lines
+        from agentv.store.rows.results import read_results, read_results_at
 
         if self.places is not None:
             yield from read_results_at(self.index, self.root, self.places)
@@ -63,15 +65,35 @@ def open_run(named: str, *, doing: str, partial: bool = False) -> StoredRun:
 
     Raises:
         UsageError: there is none, or it is still being written.
-        StoreError: its files cannot be read.
+        StoreError: its files cannot be read, or a row is not as it was written.
     """
-    path = find_run(named, Path(repository_root(str(Path.cwd()))), doing=doing).absolute()
+    path = find_run(named, place_holding(RESULTS), doing=doing).absolute()
     if not partial and is_being_written(path):
         what = f"the run {path.name} is still being written, in {shown(str(path))}"
-        raise UsageError(what, "wait for its end, or take it with --partial")
+        raise UsageError(what, "wait until it ends, or use --partial")
+    if doing != "show":  # which looks at rows through their index, and checks them when that is built
+        check_rows(path)
     record = read_document(path / RUN)
     summary = read_document(path / SUMMARY) if (path / SUMMARY).exists() else None
     run_id = record.get("run_id")
     if not isinstance(run_id, str):
-        raise UsageError(f"{path} holds no run: its {RUN} has no run_id")
+        raise UsageError(f"{path} is not a run: its {RUN} has no run_id")
     return StoredRun(path, repository_root(str(path.parent)), run_id, record, summary)
+
+
+def refuse_decided(run: StoredRun, doing: str) -> None:
+    """Refuse a run that ended when its comparison was decided: what it drew is no sample of a fixed size.
+
+    A test for such samples sees a difference that is not there in a fifth to a third of such runs.
+
+    Args:
+        run: as it lies on disk.
+        doing: what is to be done with it, for the message.
+
+    Raises:
+        UsageError: it ended so.
+    """
+    if run.summary is None or run.summary.get("cut") != "decided":
+        return
+    what = f"the run {run.run_id} ended when its comparison was decided: it is too short to {doing}"
+    raise UsageError(what, f"what it shows is in its {SUMMARY} under `against`; run all cases without --against")

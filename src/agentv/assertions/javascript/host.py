@@ -15,10 +15,10 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from agentv.assertions.javascript.line import Answer, Line, LostError
+from agentv.assertions.javascript.line import Answer, LostError, WorkerProcess
 from agentv.assertions.javascript.runtime import Runtime, find_runtime
-from agentv.model.response import Failure
-from agentv.model.values import Json, JsonObject
+from agentv.model.values.response import Failure
+from agentv.model.values.values import Json, JsonObject
 
 PATIENCE_S = 1.0
 """Seconds without a word after which the process that all share is taken to be blocked."""
@@ -38,9 +38,9 @@ class JavaScriptHost:
         self._env = env
         self._patience_s = patience_s
         self._runtime: asyncio.Task[Runtime | Failure] | None = None
-        self._shared: asyncio.Task[Line] | None = None
-        self._lines: set[Line] = set()
-        self._spare: list[Line] = []
+        self._shared: asyncio.Task[WorkerProcess] | None = None
+        self._lines: set[WorkerProcess] = set()
+        self._spare: list[WorkerProcess] = []
         self._apart: set[str] = set()
         self._is_closed = False
         self._known = asyncio.Semaphore(_AT_ONCE)
@@ -128,19 +128,19 @@ class JavaScriptHost:
             late.cancel()
             leave()
 
-    async def _shared_line(self) -> Line:
+    async def _shared_line(self) -> WorkerProcess:
         if self._shared is None or (self._shared.done() and _is_spent(self._shared)):
             self._shared = asyncio.get_running_loop().create_task(self._start(self._patience_s))
         return await asyncio.shield(self._shared)
 
-    async def _line_alone(self) -> Line:
+    async def _line_alone(self) -> WorkerProcess:
         while self._spare:
             line = self._spare.pop()
             if not line.is_lost:
                 return line
         return await self._start(None)
 
-    async def _start(self, patience_s: float | None) -> Line:
+    async def _start(self, patience_s: float | None) -> WorkerProcess:
         if self._is_closed:
             raise _NoRuntimeError(Failure("cannot-start", "comes too late: the JavaScript runtime was shut down"))
         env = dict(os.environ if self._env is None else self._env)
@@ -149,7 +149,7 @@ class JavaScriptHost:
         runtime = await asyncio.shield(self._runtime)
         if isinstance(runtime, Failure):
             raise _NoRuntimeError(runtime)
-        line = Line(patience_s)
+        line = WorkerProcess(patience_s)
         self._lines = {one for one in self._lines if not one.is_over} | {line}
         try:
             await line.start(runtime.argv, env)
@@ -166,7 +166,7 @@ class _NoRuntimeError(Exception):
         self.failure = failure
 
 
-def _is_spent(task: asyncio.Task[Line]) -> bool:
+def _is_spent(task: asyncio.Task[WorkerProcess]) -> bool:
     """Whether the process that was started is gone. A start that failed is not tried again."""
     return task.cancelled() or (task.exception() is None and task.result().is_lost)
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import msgspec
 
-from agentv.foreign.processes import kill_group, start_program
 from agentv.registry.fields import Command
+from agentv.user_code.excerpts import last_error
+from agentv.user_code.processes.processes import kill_group, start_program
 
 _WORKER = str(Path(__file__).parent / "worker.mjs")
 _START_S = 30.0
@@ -49,7 +50,7 @@ class Answer(msgspec.Struct):
     error: Refusal | None = None
 
 
-class Line(asyncio.Protocol):
+class WorkerProcess(asyncio.Protocol):
     """A process that grades, and the gradings that it has not answered yet.
 
     Args:
@@ -149,7 +150,7 @@ class Line(asyncio.Protocol):
             self._socket.close()
 
     async def last_words(self) -> str:
-        """Once the process has ended or is killed: how it ended, and the last line that it or a file printed."""
+        """Once the process has ended or is killed: how it ended, and the error that it or a file printed last."""
         if self._process is None:
             return ""
         with suppress(TimeoutError):
@@ -158,9 +159,9 @@ class Line(asyncio.Protocol):
                 kill_group(self._process.pid)  # what it started may hold its stderr open
                 if self._draining is not None:
                     await self._draining
-                lines = b"".join(self._said).decode(errors="replace").strip().splitlines()
+                said = last_error(b"".join(self._said))
                 how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
-                return f"{how}: {lines[-1][:300]}" if lines else how
+                return f"{how}: {said}" if said else how
         return "it does not end"
 
     # asyncio's side

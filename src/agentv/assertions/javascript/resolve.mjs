@@ -1,8 +1,7 @@
 // How users' files find what they import: our module under AgentV's names, whatever the project has installed, and
 // TypeScript's neighbours without their suffix, as bun finds them.
 
-const NAMES = ['@agentv/sdk', 'agentv', '@agentv/eval'];
-const SDK = new URL('./sdk/index.mjs', import.meta.url).href;
+import { NAMES, ownModule, SDK } from './hooks.mjs';
 
 export async function resolveSdk() {
   if (process.versions.bun) await resolveInBun();
@@ -23,9 +22,8 @@ async function resolveInNode() {
   const { registerHooks } = await import('node:module');
   registerHooks({
     resolve(specifier, context, next) {
-      if (NAMES.includes(specifier)) return { url: SDK, format: 'module', shortCircuit: true };
       try {
-        return next(specifier, context);
+        return ownModule(specifier) ?? next(specifier, context);
       } catch (error) {
         const found = specifier.startsWith('.') && neighbour(specifier, (one) => next(one, context));
         if (!found) throw error;

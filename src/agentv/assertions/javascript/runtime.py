@@ -1,4 +1,4 @@
-"""Which JavaScript runtime there is: bun, else Node ≥ 22.18, else the one that `agentv[typescript]` brings."""
+"""Choice of the JavaScript runtime: bun, else Node ≥ 22.18, else the one that `agentv[typescript]` installs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from agentv.foreign.processes import Finished, run_program
-from agentv.model.response import Failure
+from agentv.model.values.response import Failure
 from agentv.registry.fields import Command
+from agentv.user_code.processes.processes import Finished, run_program
 
 OLDEST_NODE = (22, 18)
 """The first Node that strips types by itself."""
@@ -37,7 +37,7 @@ async def find_runtime(env: Mapping[str, str]) -> Runtime | Failure:
     tried: list[str] = []
     for name, program in _candidates(env):
         if name == "bun":
-            if await _version([program], env) is not None:
+            if await version_of([program], env) is not None:
                 return Runtime("bun", (program,))
             tried.append(f"{program} does not start")
             continue
@@ -65,11 +65,12 @@ def _candidates(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 async def _node(program: str, env: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
     """The flags that this Node takes, and its version. The flags let enums and the like through, as bun does."""
     flags = (_TRANSFORM, _QUIET)
-    version = await _version([program, *flags], env)
-    return (flags, version) if version is not None else ((), await _version([program], env))
+    version = await version_of([program, *flags], env)
+    return (flags, version) if version is not None else ((), await version_of([program], env))
 
 
-async def _version(argv: list[str], env: Mapping[str, str]) -> tuple[int, ...] | None:
+async def version_of(argv: list[str], env: Mapping[str, str]) -> tuple[int, ...] | None:
+    """The version of a runtime; None where it does not start."""
     command = Command(argv=(*argv, "--version"))
     ended = await run_program(command, stdin=b"", env=env, timeout_s=_PROBE_S)
     if not isinstance(ended, Finished) or ended.status != 0:

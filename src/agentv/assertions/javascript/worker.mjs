@@ -139,10 +139,19 @@ function shown(value) {
 
 /** What was thrown and where in the user's file: `raised TypeError: no (min-words.ts:5)`. */
 function described(error, file) {
+  const built = notBuilt(error);
+  if (built) return `raised SyntaxError: ${built}`;
   if (!(error instanceof Error)) return `raised ${shown(error)}`;
   const place = (error.stack ?? '').split('\n').find((line) => line.includes(`${file}:`));
   const line = place?.slice(place.indexOf(`${file}:`) + file.length + 1).match(/^\d+/)?.[0];
   return `raised ${error.name}: ${error.message}${line ? ` (${basename(file)}:${line})` : ''}`;
+}
+
+/** Why bun could not read a file, with the place: it throws messages of its own, several together, that have no stack. */
+function notBuilt(error) {
+  const first = error?.errors?.[0] ?? error;
+  const { file, line } = first?.position ?? {};
+  return line ? `${first.message}${file ? ` (${basename(file)}:${line})` : ''}` : undefined;
 }
 
 // --- users' files

@@ -27,8 +27,8 @@ COMMANDS = {
     epilog="Example: agentv prompt eval diff-surgeon",
 )
 def group() -> None:
-    """Examine prompts, and promote those that have passed: draft, tested, ready.
+    """Run exams of prompts, and promote prompts that pass: draft, tested, ready.
 
-    A prompt is a directory below `prompts/` with a `prompt.xml` (or .md, .txt), a `meta.yaml` and an exam, `eval.yml`.
-    `eva COMMAND` is the same as `agentv prompt COMMAND`.
+    A prompt is a directory below `prompts/` with `prompt.xml` (or .md, .txt), `meta.yaml` and an exam, `eval.yml`. `eva
+    COMMAND` is short for `agentv prompt COMMAND`.
     """

@@ -7,16 +7,18 @@ from typing import Any
 import click
 
 from agentv.cli.formats import chosen_format, format_options
-from agentv.model.exam import PromptStatus
+from agentv.model.suite.exam import PromptStatus
 
 
 @click.command("check", epilog="Example: agentv prompt check --require ready --format github")
-@click.option("--require", type=click.Choice(("tested", "ready")), help="Every prompt has come so far, or further.")
-@format_options("What is wrong as JSON on stdout; the same as --format json.")
+@click.option(
+    "--require", type=click.Choice(("tested", "ready")), help="Require every prompt to have at least this status."
+)
+@format_options("Print findings to stdout as JSON. Same as --format json.")
 def command(*, require: PromptStatus | None, **formats: Any) -> int:
-    """The gate for CI: the whole library has nothing that doctor finds, and no status without its evidence.
+    """Check the whole library in CI: fail if doctor has findings or a status lacks its evidence.
 
-    Nothing is called. Exit status 1 if anything is wrong.
+    Makes no calls. Exit status: 1 if anything is wrong.
     """
     from agentv.app.prompts.examining import below, findings
     from agentv.app.prompts.library import Library

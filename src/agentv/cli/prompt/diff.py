@@ -9,26 +9,26 @@ from agentv.errors import ExitStatus
 
 @click.command("diff", epilog="Example: agentv prompt diff diff-surgeon")
 @click.argument("name", metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout: both sides of every text that changed.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout, with both versions of every changed text.")
 def command(name: str, *, as_json: bool) -> int:
-    """Show what changed since the last exam on record: the prompt, its description, its exam and its inputs.
+    """Show what changed since the last recorded exam: prompt, description, exam and inputs.
 
-    The texts that sat are kept in .agentv/exams/, which is not shared: of an exam that was sat elsewhere only the names
-    of what changed are known.
+    Examined texts are stored in .agentv/exams/, which is not shared. If an exam ran elsewhere, only the names of the
+    changed files are known.
     """
     from agentv.app.prompts.comparing import compare
     from agentv.app.prompts.examining import Examiner
     from agentv.app.prompts.library import Library
     from agentv.cli.prompt.looks import width_and_color
-    from agentv.reports.differences import compared_with, differences_json, render_differences
-    from agentv.reports.text import one_line
+    from agentv.reports.commands.differences import compared_with, differences_json, render_differences
+    from agentv.reports.text.escaping import one_line
 
     library = Library.here()
     found = compare(Examiner(library).examine(library.one(name)))
     if as_json:
         click.echo(differences_json(found))
     elif found.sitting is None:
-        click.echo(f"'{one_line(found.prompt)}' has no exam on record that says which text sat", err=True)
+        click.echo(f"'{one_line(found.prompt)}' has no recorded exam with the text that it examined", err=True)
     elif not found.differences:
         click.echo(f"nothing changed since {compared_with(found)}", err=True)
     else:

@@ -13,13 +13,13 @@ from agentv.errors import Diagnostic, ExitStatus
 
 @click.command("doctor", epilog="Example: agentv prompt doctor diff-surgeon")
 @click.argument("names", nargs=-1, metavar="[ID]...")
-@format_options("What is wrong as JSON on stdout; the same as --format json.")
+@format_options("Print findings to stdout as JSON. Same as --format json.")
 def command(names: tuple[str, ...], **formats: Any) -> int:
-    """Say what is wrong with prompts, each thing at its place; with all of the library where none is named.
+    """Check prompts and report every mistake with its position. Without an ID, check the whole library.
 
-    It reads prompts, exams, inputs and logs, and calls nothing. A comment `# agentv: ignore[CODE]` silences a warning.
+    Reads prompts, exams, inputs and logs; makes no calls. A comment `# agentv: ignore[CODE]` silences a warning.
 
-    Exit status 1 if it finds anything.
+    Exit status: 1 if there are findings.
     """
     from agentv.app.prompts.examining import findings
     from agentv.app.prompts.library import Library
@@ -36,9 +36,9 @@ def tell(found: Sequence[Diagnostic], prompts: int, form: Format) -> int:
     Args:
         found: in any order.
         prompts: how many were looked at.
-        form: how it is told.
+        form: how it is reported.
     """
     print_as(found, form)
     if form == "text" and not found:
-        click.echo(f"{prompts} prompt{'' if prompts == 1 else 's'}: nothing is wrong", err=True)
+        click.echo(f"{prompts} prompt{'' if prompts == 1 else 's'}: no problems found", err=True)
     return ExitStatus.FAILED if found else ExitStatus.PASSED

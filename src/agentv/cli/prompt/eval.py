@@ -28,6 +28,7 @@ TAKEN = frozenset(
         "format_name",
         "as_json",
         "quiet",
+        "verbose",
         "no_progress",
         "strict",
     }
@@ -37,23 +38,23 @@ TAKEN = frozenset(
 
 @click.command("eval", epilog="Example: agentv prompt eval diff-surgeon --filter 'small-*'")
 @click.argument("names", nargs=-1, metavar="[ID]...")
-@click.option("--all", "everything", is_flag=True, help="Every prompt of the library that has an exam.")
+@click.option("--all", "everything", is_flag=True, help="Run the exam of every prompt in the library.")
 def command(names: tuple[str, ...], *, everything: bool, **options: Any) -> int:
-    """Sit the exams of prompts, and put every sitting on record in the prompt's .eval.jsonl.
+    """Run the exams of prompts and record every attempt in the prompt's .eval.jsonl.
 
-    ID is that of a prompt, or a path to its directory or its exam. A sitting of a part of an exam, or on another model
-    than the exam names, counts as no evidence.
+    ID is the id of a prompt, or a path to its directory or its exam. An attempt that runs only part of an exam, or uses
+    another model than the exam names, is no evidence for a promotion.
 
-    Exit status as of `agentv eval`: 0 every case passed, 1 some failed, 2 something is wrong and nothing ran, 3 some
-    errored or were not run, 130 interrupted.
+    Exit status: 0 all cases passed; 1 a case failed; 2 a file or the command is wrong and nothing ran; 3 a trial
+    errored or did not run; 130 interrupted.
     """
     from agentv.app.prompts.sitting import exams_of
     from agentv.cli.eval import run
-    from agentv.reports.text import one_line
+    from agentv.reports.text.escaping import one_line
 
     chosen = exams_of(names, everything=everything)
     for prompt in chosen.without:
-        click.echo(f"note: {one_line(prompt)} has no exam and is passed over", err=True)
+        click.echo(f"note: {one_line(prompt)} has no exam and is skipped", err=True)
     return run(chosen.paths, options, promotes=True)
 
 

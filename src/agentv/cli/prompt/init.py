@@ -17,24 +17,24 @@ from agentv.errors import ExitStatus
     "form",
     type=click.Choice(("xml", "md", "txt")),
     default="xml",
-    help="Of the prompt's file; xml if nothing is said.",
+    help="Format of the prompt file (default xml).",
 )
 def command(name: str, form: PromptFormat) -> int:
-    """Start a prompt: its text, what it is for, an exam, and the inputs of a first case.
+    """Create a prompt with its description, an exam, and the inputs of a first case.
 
-    It goes into the library: `prompts_dir` of .agentv/config.yaml, else the closest directory `prompts`, which is made
-    in the root of the repository where there is none. What stands there already is never changed.
+    Writes to `prompts_dir` of .agentv/config.yaml, or else to the closest directory `prompts`; creates one in the root
+    of the repository if there is none. Never changes existing files.
     """
     from agentv.app.prompts.library import Library
     from agentv.app.prompts.making import make_prompt
-    from agentv.reports.paths import shown_from
-    from agentv.reports.text import one_line
+    from agentv.reports.text.escaping import one_line
+    from agentv.reports.text.paths import shown_from
 
     made = make_prompt(name, form, Library.here())
     here = str(Path.cwd())
     for path in made.written:
         click.echo(f"wrote {one_line(shown_from(path, here))}", err=True)
     for path in made.kept:
-        click.echo(f"kept {one_line(shown_from(path, here))}, which stood there", err=True)
+        click.echo(f"kept {one_line(shown_from(path, here))}, which already existed", err=True)
     click.echo(f"\nWrite the prompt and its exam, then: agentv prompt eval {name}", err=True)
     return ExitStatus.PASSED

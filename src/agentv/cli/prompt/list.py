@@ -8,16 +8,16 @@ from agentv.errors import ExitStatus
 
 
 @click.command("list", epilog="Example: agentv prompt list --json")
-@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def command(*, as_json: bool) -> int:
-    """List the prompts of the library: their status, their last exam, and what changed since.
+    """List the prompts of the library with their status, their last exam, and what changed since.
 
-    `(edited)` behind a status says that it rests on another text than there is now.
+    `(edited)` after a status means that the prompt has changed since it got that status.
     """
     from agentv.app.prompts.library import Library
     from agentv.app.prompts.listing import listed_prompts
     from agentv.cli.prompt.looks import width_and_color
-    from agentv.reports.prompts import list_json, render_list
+    from agentv.reports.commands.prompts import list_json, render_list
 
     library = Library.here()
     prompts = list(listed_prompts(library.all()))

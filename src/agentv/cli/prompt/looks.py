@@ -1,4 +1,4 @@
-"""How wide and how colourful what goes to stdout may be."""
+"""Width and colours of the output on stdout."""
 
 from __future__ import annotations
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 import click
 
 from agentv.errors import ExitStatus
-from agentv.model.exam import PromptStatus
+from agentv.model.suite.exam import PromptStatus
 
 
 @click.command("promote", epilog="Example: agentv prompt promote diff-surgeon --to ready")
 @click.argument("names", nargs=-1, required=True, metavar="ID...")
-@click.option("--to", type=click.Choice(("tested", "ready")), help="Which status; the next one if nothing is said.")
-@click.option("--dry-run", is_flag=True, help="Only say whether it would be; nothing is written.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
+@click.option("--to", type=click.Choice(("tested", "ready")), help="Target status (default: the next one).")
+@click.option("--dry-run", is_flag=True, help="Report what would happen without writing anything.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def command(names: tuple[str, ...], *, to: PromptStatus | None, dry_run: bool, as_json: bool) -> int:
-    """Promote prompts, draft to tested to ready, where the evidence is on record; or say exactly what is missing.
+    """Promote prompts from draft to tested to ready if the evidence is on record; otherwise report what is missing.
 
-    To tested: doctor finds nothing wrong, and a whole exam of this very text was sat. To ready: the last exam of this
-    very text was whole, and was passed. The status is written into meta.yaml, of which nothing else changes.
+    To tested: doctor finds nothing, and the whole exam ran on the current text. To ready: the last exam on the current
+    text was complete and passed. Writes the status to meta.yaml and changes nothing else there.
 
-    What has the status already, or a later one, keeps it. Exit status 1 if a promotion is refused.
+    A prompt that already has the status, or a later one, keeps it. Exit status: 1 if a promotion is refused.
     """
     from agentv.app.prompts.examining import Examiner
     from agentv.app.prompts.library import Library

@@ -1,4 +1,4 @@
-"""What became of promotions and demotions."""
+"""Output of promotions and demotions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from agentv.model.library import Promotion
+from agentv.model.suite.library import Promotion
 
 
 def tell(done: Sequence[Promotion], *, as_json: bool) -> None:
     """Say it on stderr, or as JSON on stdout."""
     here = str(Path.cwd())
     if as_json:
-        from agentv.reports.promotions import promotions_json
+        from agentv.reports.commands.promotions import promotions_json
 
         click.echo(promotions_json(done, here=here))
         return
@@ -23,7 +23,7 @@ def tell(done: Sequence[Promotion], *, as_json: bool) -> None:
 
 
 def _lines(done: Iterable[Promotion], here: str) -> Iterable[str]:
-    from agentv.reports.promotions import promotion_lines
+    from agentv.reports.commands.promotions import promotion_lines
 
     for one in done:
         yield from promotion_lines(one, here=here)

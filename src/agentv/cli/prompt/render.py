@@ -11,18 +11,18 @@ from agentv.errors import ExitStatus
 
 @click.command("render", epilog="Example: agentv prompt render diff-surgeon --case small-file-happy-path")
 @click.argument("name", metavar="ID")
-@click.option("--case", "case_id", metavar="NAME", help="Which case; needed where the exam has several.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout: the messages with their roles.")
+@click.option("--case", "case_id", metavar="NAME", help="Case to render. Required if the exam has several.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout: the messages with their roles.")
 def command(name: str, *, case_id: str | None, as_json: bool) -> int:
-    """Print what the model would see of a case, and nothing else. Nothing is called.
+    """Print what the model would see for a case. Makes no calls.
 
-    One user message is printed as its text alone; several are labelled by their roles.
+    Prints the text of a single user message, or several messages labelled with their roles.
     """
     from agentv.app.prompts.examining import Examiner
     from agentv.app.prompts.library import Library
     from agentv.app.prompts.rendering import render
-    from agentv.model.message import prompt_text
-    from agentv.reports.text import safe
+    from agentv.model.values.message import prompt_text
+    from agentv.reports.text.escaping import safe
 
     library = Library.here()
     rendered = render(library.one(name), case_id, Examiner(library))

@@ -9,17 +9,17 @@ from agentv.errors import ExitStatus
 
 @click.command("show", epilog="Example: agentv prompt show diff-surgeon")
 @click.argument("name", metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def command(name: str, *, as_json: bool) -> int:
-    """Show one prompt: what it is for, its exam, every sitting on record, and whether it may be promoted.
+    """Show one prompt: its description, its exam, every recorded attempt, and whether it may be promoted.
 
-    ID is that of the prompt, or a path to its directory.
+    ID is the id of the prompt or a path to its directory.
     """
     from agentv.app.prompts.examining import Examiner
     from agentv.app.prompts.library import Library
     from agentv.app.prompts.showing import shown_prompt
     from agentv.cli.prompt.looks import width_and_color
-    from agentv.reports.prompts import prompt_json, render_prompt
+    from agentv.reports.commands.prompts import prompt_json, render_prompt
 
     library = Library.here()
     shown = shown_prompt(Examiner(library).examine(library.one(name)))

@@ -22,7 +22,7 @@ COMMANDS = {
     epilog="Example: agentv results list",
 )
 def group() -> None:
-    """Look at runs that were: list and show them, write them as other files, delete them.
+    """Inspect past runs: list, show, export and delete them.
 
-    RUN is the id of a run, its directory, or `last`.
+    A RUN is a run id, its directory, or `last`.
     """

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from agentv.model.selection import Selection
-from agentv.model.trial import Status
+from agentv.model.run.selection import Selection
+from agentv.model.run.trial import Status
 
 if TYPE_CHECKING:
     from agentv.app.results.selecting import Chosen
@@ -21,14 +21,14 @@ _NAMES = {"case": "cases", "suite": "suites", "target": "targets", "tag": "tags"
 _STATUSES: tuple[Status, ...] = ("failed", "errored", "passed", "skipped")
 
 _OPTIONS = (
-    click.option("--failed", is_flag=True, help="Trials that failed."),
-    click.option("--errored", is_flag=True, help="Trials that errored."),
-    click.option("--passed", is_flag=True, help="Trials that passed."),
-    click.option("--skipped", is_flag=True, help="Trials that were held back because of others."),
-    click.option("--case", multiple=True, metavar="GLOB", help="Cases whose id matches."),
-    click.option("--suite", multiple=True, metavar="GLOB", help="Suites whose name matches."),
-    click.option("--target", multiple=True, metavar="GLOB", help="Targets whose name matches."),
-    click.option("--tag", multiple=True, metavar="GLOB", help="Cases with a tag that matches."),
+    click.option("--failed", is_flag=True, help="Include failed trials."),
+    click.option("--errored", is_flag=True, help="Include errored trials."),
+    click.option("--passed", is_flag=True, help="Include passed trials."),
+    click.option("--skipped", is_flag=True, help="Include trials skipped because a dependency did not pass."),
+    click.option("--case", multiple=True, metavar="GLOB", help="Include cases whose id matches."),
+    click.option("--suite", multiple=True, metavar="GLOB", help="Include suites whose name matches."),
+    click.option("--target", multiple=True, metavar="GLOB", help="Include targets whose name matches."),
+    click.option("--tag", multiple=True, metavar="GLOB", help="Include cases with a matching tag."),
 )
 
 Command = Callable[..., int]
@@ -48,10 +48,10 @@ def selection_of(chosen: dict[str, Any]) -> Selection:
 
 
 def chosen_of(run: StoredRun, selection: Selection, limit: int | None) -> Chosen:
-    """The chosen trials of a run. A person who has to wait for it is told why."""
+    """The chosen trials of a run. A person who has to wait for it sees why."""
     from agentv.app.results.selecting import bytes_to_index, choose
 
     size = bytes_to_index(run)
     if size > _LONG:
-        click.echo(f"reading {size / 1e9:.1f} GB of rows, so that they can be searched: this is done once", err=True)
+        click.echo(f"reading {size / 1e9:.1f} GB of rows into a search index; this happens once", err=True)
     return choose(run, selection, limit)

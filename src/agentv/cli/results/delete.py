@@ -24,29 +24,31 @@ def _age(ctx: click.Context, param: click.Parameter, value: str | None) -> timed
         return None
     found = re.fullmatch(r"([0-9]{1,6})([hdw]?)", value)
     if found is None:
-        raise click.BadParameter(f"'{value}' is no age; write 12h, 30d or 4w", ctx, param)
+        raise click.BadParameter(f"'{value}' is not an age; write 12h, 30d or 4w", ctx, param)
     return timedelta(**{_UNITS[found[2] or "d"]: int(found[1])})
 
 
 @click.command("delete", epilog="Example: agentv results delete --older-than 30d --keep 10")
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
-@click.option("--older-than", callback=_age, metavar="AGE", help="Runs that began longer ago: 12h, 30d, 4w.")
-@click.option("--keep", type=click.IntRange(0), metavar="N", help="All runs but the newest N.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--older-than", callback=_age, metavar="AGE", help="Delete runs that started longer ago, such as 12h, 30d or 4w."
+)
+@click.option("--keep", type=click.IntRange(0), metavar="N", help="Keep the newest N runs.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def command(runs: tuple[str, ...], older_than: timedelta | None, keep: int | None, *, yes: bool) -> int:
-    """Delete runs: those that are named, or old ones of this repository.
+    """Delete runs: those you name, or old ones of this repository.
 
-    It asks first. What agentv wrote is deleted and nothing else; a run that is being written is not. With both options
-    a run must be older, and none of the newest N.
+    Asks for confirmation. Deletes only files that agentv wrote, and no run that is still being written. With both
+    options, a run must be older than AGE and not among the newest N.
     """
     from agentv.app.results.deleting import delete, named_runs, runs_by_age
-    from agentv.reports.text import safe
-    from agentv.reports.totals import plural
+    from agentv.reports.run.totals import plural
+    from agentv.reports.text.escaping import safe
 
     by_age = older_than is not None or keep is not None
     if bool(runs) == by_age:
         raise UsageError(
-            "say which runs: RUN..., or --older-than and --keep", "agentv results list shows what there is"
+            "no runs selected: name them, or use --older-than and --keep", "agentv results list shows what there is"
         )
     meant = named_runs(runs) if runs else runs_by_age(older_than, keep or 0, datetime.now(UTC))
     for why in meant.passed_over:
@@ -71,12 +73,12 @@ def _agreed(meant: Meant) -> bool:
         UsageError: nobody is there.
     """
     from agentv.cli.prompt.looks import width_and_color
-    from agentv.reports.runs import render_runs
-    from agentv.reports.totals import plural
+    from agentv.reports.commands.runs import render_runs
+    from agentv.reports.run.totals import plural
 
     asked = f"delete {plural(len(meant.paths), 'run')}, {meant.size / _MEGABYTE:.1f} MB?"
     if not sys.stdin.isatty():
-        raise UsageError(f"nobody is there to be asked: {asked}", "--yes deletes without asking")
+        raise UsageError(f"there is no terminal to confirm on: {asked}", "--yes deletes without asking")
     width, color = width_and_color()
     click.echo(render_runs(meant.listed(), len(meant.paths), width=width, color=color), color=color)
     return click.confirm(asked, err=True)

@@ -13,23 +13,25 @@ from agentv.errors import ExitStatus, UsageError
 
 @click.command("export", epilog="Example: agentv results export last --failed -o failed.csv")
 @click.argument("run", metavar="[RUN]", default="last")
-@click.option("-o", "--out", multiple=True, metavar="FILE", help="The file; its suffix says the format. Repeatable.")
+@click.option(
+    "-o", "--out", multiple=True, metavar="FILE", help="Output file. Its suffix selects the format. Repeatable."
+)
 @choosing
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="At most N trials.")
-@click.option("--partial", is_flag=True, help="Take a run that is still being written as far as it is.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Maximum number of trials.")
+@click.option("--partial", is_flag=True, help="Include unfinished runs.")
 def command(run: str, out: tuple[str, ...], limit: int | None, *, partial: bool, **chosen: Any) -> int:
-    """Write the trials of a run, the last one unless RUN names another, to files.
+    """Export the trials of a run (default: the last) to files.
 
-    FILE ends in .jsonl, .json, .csv, .xml (JUnit), .md or .html. Totals in it are those of the whole run.
+    FILE ends in .jsonl, .json, .csv, .xml (JUnit), .md or .html. Its totals are those of the whole run.
     """
     from agentv.app.exports import check_export, write_export
     from agentv.app.results.stored import open_run
-    from agentv.model.selection import Selection
-    from agentv.reports.text import one_line
-    from agentv.reports.totals import plural
+    from agentv.model.run.selection import Selection
+    from agentv.reports.run.totals import plural
+    from agentv.reports.text.escaping import one_line
 
     if not out:
-        raise UsageError("no file is named to export to", "give -o FILE, such as -o rows.csv")
+        raise UsageError("no output file", "give -o FILE, such as -o rows.csv")
     found = open_run(run, doing="export", partial=partial)
     for file in out:
         check_export(Path(file), found.path)

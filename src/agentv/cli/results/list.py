@@ -10,17 +10,19 @@ from agentv.errors import ExitStatus
 
 
 @click.command("list", epilog="Example: agentv results list --limit 5")
-@click.option("--limit", type=click.IntRange(1), metavar="N", default=20, show_default=True, help="The newest N runs.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON on stdout.")
+@click.option(
+    "--limit", type=click.IntRange(1), metavar="N", default=20, show_default=True, help="Number of runs to list."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")
 def command(*, limit: int, as_json: bool) -> int:
-    """List the runs of this repository, newest first: how they ended, what they came to, what they cost.
+    """List the runs of this repository, newest first, with their outcome and cost.
 
-    Those are the runs in .agentv/results; one that was written elsewhere with --out is shown by its directory.
+    Lists the runs in .agentv/results. To show a run that was written elsewhere with --out, name its directory.
     """
     from agentv.app.results.listing import listed_runs
     from agentv.cli.prompt.looks import width_and_color
-    from agentv.reports.paths import shown_from
-    from agentv.reports.runs import render_runs, runs_json
+    from agentv.reports.commands.runs import render_runs, runs_json
+    from agentv.reports.text.paths import shown_from
 
     here = str(Path.cwd())
     listing = listed_runs(limit)

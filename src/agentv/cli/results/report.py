@@ -18,28 +18,28 @@ _SUFFIXES = {"html": ".html", "md": ".md", "junit": ".xml"}
 
 @click.command("report", epilog="Example: agentv results report last --md summary.md --junit junit.xml")
 @click.argument("run", metavar="[RUN]", default="last")
-@click.option("--html", metavar="FILE", help="A page that opens in a browser, without a network.")
-@click.option("--md", metavar="FILE", help="Markdown, short enough for a comment on a pull request.")
-@click.option("--junit", metavar="FILE", help="JUnit XML, for CI servers.")
-@click.option("--against", metavar="RUN", help="With --html: show what changed since that run, answer beside answer.")
-@click.option("--partial", is_flag=True, help="Take a run that is still being written as far as it is.")
+@click.option("--html", metavar="FILE", help="Write a self-contained HTML page.")
+@click.option("--md", metavar="FILE", help="Write Markdown that fits into a pull request comment.")
+@click.option("--junit", metavar="FILE", help="Write JUnit XML for CI servers.")
+@click.option("--against", metavar="RUN", help="With --html: compare each answer with that of an earlier run.")
+@click.option("--partial", is_flag=True, help="Include unfinished runs.")
 def command(run: str, against: str | None, *, partial: bool, **files: str | None) -> int:
-    """Write reports of a run that was, the last one unless RUN names another.
+    """Write reports of a run (default: the last).
 
-    FILE may be - for stdout.
+    Use - as FILE to write to stdout.
     """
     from agentv.app.export_formats import Exported
     from agentv.app.exports import write_as
     from agentv.app.results.stored import open_run
-    from agentv.reports.text import one_line
+    from agentv.reports.text.escaping import one_line
 
     wanted = {_SUFFIXES[name]: file for name, file in files.items() if file is not None}
     if not wanted:
-        raise UsageError("no report is asked for", "give --html FILE, --md FILE or --junit FILE")
+        raise UsageError("no report given", "give --html FILE, --md FILE or --junit FILE")
     if len(set(wanted.values())) < len(wanted):
-        raise UsageError("two reports are asked for in one file", "give each a FILE of its own")
+        raise UsageError("two reports for one file", "give each a FILE of its own")
     if against is not None and ".html" not in wanted:
-        raise UsageError("--against is shown in a page alone", "give --html FILE; agentv compare compares in words")
+        raise UsageError("--against requires --html", "add --html FILE, or use `agentv compare`")
     found = open_run(run, doing="report", partial=partial)
     if next(found.results(), None) is None:
         raise UsageError(f"there is nothing to report: no trial of the run {found.run_id} has ended")

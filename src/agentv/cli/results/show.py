@@ -18,15 +18,17 @@ SHOWN = 20
 @click.argument("run", metavar="[RUN]", default="last")
 @choosing
 @click.option("--limit", type=click.IntRange(0), metavar="N", help=f"At most N trials; {SHOWN} without --json.")
-@click.option("--full", is_flag=True, help="Long answers and evidence to their end.")
-@click.option("--partial", is_flag=True, help="Take a run that is still being written as far as it is.")
-@click.option("--json", "as_json", is_flag=True, help="run.json, summary.json and the rows as one object on stdout.")
+@click.option("--full", is_flag=True, help="Do not shorten answers and evidence.")
+@click.option("--partial", is_flag=True, help="Include unfinished runs.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print run.json, summary.json and the rows to stdout as one JSON object."
+)
 def command(run: str, limit: int | None, *, full: bool, partial: bool, as_json: bool, **chosen: Any) -> int:
-    """Show the trials of a run, the last one unless RUN names another.
+    """Show the trials of a run (default: the last).
 
-    For each its answer, every check with its evidence, what the judge said, and the difference to the reference answer.
+    Shows each answer, every check with its evidence, what the judge said, and the difference from the reference answer.
 
-    Of several options of one kind any is enough, of several kinds each must hold.
+    Options of the same kind are ORed; different kinds are ANDed.
     """
     from agentv.app.results.listing import listed_run
     from agentv.app.results.stored import open_run
@@ -41,7 +43,7 @@ def command(run: str, limit: int | None, *, full: bool, partial: bool, as_json: 
             click.echo(piece, nl=False)
         return ExitStatus.PASSED
     from agentv.cli.prompt.looks import width_and_color
-    from agentv.reports.stored_run import Looks, render_head, render_rest, render_trial
+    from agentv.reports.commands.stored_run import Looks, render_head, render_rest, render_trial
 
     _, color = width_and_color()
     looks = Looks(here=str(Path.cwd()), color=color, full=full)

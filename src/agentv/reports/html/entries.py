@@ -1,4 +1,4 @@
-"""What the list shows of a trial, and filters by: what is read of all trials when the page opens."""
+"""List entries of the HTML report, and the fields that they are filtered by."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentv.model.cases import Sample, sample_of
-from agentv.model.trial import Score, Status, TrialResult
-from agentv.reports.text import one_line
-from agentv.stats.deciding import Rule, rule_of, stopped_by, verdict_over
+from agentv.model.run.cases import Sample, sample_of
+from agentv.model.run.clusters import CASE, TrialCluster, cluster_of, key_of_cluster
+from agentv.model.run.sampling import Stopped
+from agentv.model.run.trial import Score, Status, Trial, TrialResult
+from agentv.reports.text.escaping import one_line
+from agentv.stats.samples.deciding import Rule, rule_of, stopped_by, verdict_over
 
 TEASER = 140
 """Characters that the list shows of what a trial came to."""
 
 NAMES = 500
-"""Assertions that are told apart by name in the filters; later ones by their type alone, so that memory is bounded."""
+"""Assertions that the filters distinguish by name; later ones by their type alone, so that memory is bounded."""
 
 STATUSES: tuple[Status, ...] = ("passed", "failed", "errored", "skipped")
 PASSED, FAILED, ERRORED = range(3)
@@ -44,12 +46,24 @@ class _Group:
         return STATUSES.index(verdict_over(self.samples, self.rule))
 
     def early(self) -> dict[str, Any] | None:
-        """Of a case whose samples may end early how they did; no bounds where some are to come. None: of any other."""
+        """Of a case whose samples may end early how they did, and what its pass rate is without the bias of that.
+
+        No bounds and no rate where some are to come. None: of any other case.
+        """
         if self.rule.alpha is None:
             return None
         stopped = stopped_by(self.samples, self.rule)
         bounds = None if stopped is None or not stopped.samples else [stopped.low, stopped.high]
-        return {"alpha": self.rule.alpha, "why": None if stopped is None else stopped.why, "bounds": bounds}
+        why = None if stopped is None else stopped.why
+        return {"alpha": self.rule.alpha, "why": why, "bounds": bounds, "rate": _unbiased(stopped, self.rule)}
+
+
+def _unbiased(stopped: Stopped | None, rule: Rule) -> float | None:
+    from agentv.stats.samples.stopped import unbiased_rate  # few runs end samples early
+
+    if stopped is None or rule.alpha is None:
+        return None
+    return unbiased_rate(stopped, threshold=rule.threshold, alpha=rule.alpha, repeat=rule.repeat)
 
 
 @dataclass(slots=True)
@@ -65,6 +79,8 @@ class Entries:
     prompts: Numbered = field(default_factory=Numbered)
     tags: Numbered = field(default_factory=Numbered)
     assertions: Numbered = field(default_factory=Numbered)
+    clusters: Numbered = field(default_factory=Numbered)
+    _homes: dict[str, str] = field(default_factory=dict)
     _groups: dict[tuple[object, ...], _Group] = field(default_factory=dict)
 
     def short(self, result: TrialResult) -> list[Any]:
@@ -87,6 +103,7 @@ class Entries:
             teaser(result),
             self._group(result),
             case.sha256[:12],
+            self._cluster(trial),
         ]
 
     def tables(self) -> dict[str, Any]:
@@ -95,9 +112,18 @@ class Entries:
         return {
             **{name: list(table.numbers) for name, table in tables.items()},
             "assertions": list(self.assertions.numbers),
+            "clusters": [by for by, _ in self.clusters.numbers],
             "verdicts": [group.verdict() for group in self._groups.values()],
             "early": [group.early() for group in self._groups.values()],
         }
+
+    def _cluster(self, trial: Trial) -> int:
+        """The number of its cluster; −1 where that is its case, which the page knows by its suite's name and its id."""
+        suite, row = trial.suite, TrialCluster.of(trial)
+        by = key_of_cluster(row)
+        if by is None and self._homes.setdefault(suite.name, suite.path) == suite.path:
+            return -1
+        return self.clusters.of((by or CASE, cluster_of(row)))
 
     def _assertion(self, score: Score) -> int:
         entry = score.entry

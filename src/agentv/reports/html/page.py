@@ -18,7 +18,7 @@ from agentv.reports.html.embedded import data_element, to_json
 from agentv.reports.html.entries import Entries
 from agentv.reports.html.report import HtmlReport
 from agentv.reports.html.whole import whole
-from agentv.reports.text import one_line
+from agentv.reports.text.escaping import one_line
 
 CHUNK = 100
 """Trials whose data stand in one element: what is read together when one of them is opened."""
@@ -30,6 +30,7 @@ SCRIPTS = (
     "elements",
     "text",
     "numbers",
+    "rates",
     "data",
     "choice",
     "search",

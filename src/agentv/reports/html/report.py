@@ -1,13 +1,13 @@
-"""What an HTML report is made from."""
+"""Input of an HTML report."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from agentv.model.summary import Summary
-from agentv.model.trial import TrialResult
-from agentv.model.values import Json, JsonObject
+from agentv.model.run.summary import Summary
+from agentv.model.run.trial import TrialResult
+from agentv.model.values.values import Json, JsonObject
 
 TOLD = ("run_id", "started", "agentv", "python", "platform", "git_commit", "planned")
 """What the page shows of `run.json`, beside the settings that shaped the run."""

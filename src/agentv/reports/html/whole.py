@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agentv.model.message import Message
-from agentv.model.response import Attempt, Failure, TargetResponse, TokenUsage
-from agentv.model.trial import Score, TrialResult
+from agentv.model.run.trial import Score, TrialResult
+from agentv.model.values.message import Message
+from agentv.model.values.response import Attempt, Failure, TargetResponse, TokenUsage
 from agentv.reports.html.entries import state
 
 KEPT = 1_000_000

@@ -12,15 +12,16 @@ from dataclasses import dataclass, field, fields
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from agentv.foreign.excerpts import head
-from agentv.model.response import CallFailure, Failure
-from agentv.model.values import JsonObject
-from agentv.targets.answers import TOO_LARGE
-from agentv.targets.connection import reason_of
-from agentv.targets.model_calls import carries_key, no_key_sent
+from agentv.model.values.response import CallFailure, Failure
+from agentv.model.values.values import JsonObject
+from agentv.targets.http.answers import TOO_LARGE
+from agentv.targets.http.bodies import PackedError, TooLargeError
+from agentv.targets.http.connection import reason_of
+from agentv.targets.http.model_calls import carries_key, no_key_sent
+from agentv.targets.http.statuses import failure_of, shown
 from agentv.targets.openai_api.dialect import Dialect, client_of
 from agentv.targets.openai_api.replies import bad_answer, filtered
-from agentv.targets.statuses import failure_of, shown
+from agentv.user_code.excerpts import head
 
 if TYPE_CHECKING:
     from openai import APIConnectionError, APIStatusError, AsyncOpenAI
@@ -149,13 +150,11 @@ class ModelClient:
         """Why no whole reply came. The SDK calls nearly all of it a time-out; what happened stands behind."""
         from aiohttp import ClientConnectorError, ClientError, ClientPayloadError, ServerTimeoutError
 
-        from agentv.targets.transport import TooLargeError
-
         for cause in _causes(error):
             if isinstance(cause, TooLargeError):
                 return TOO_LARGE
-            if isinstance(cause, ClientPayloadError):
-                return bad_answer("the reply breaks off")
+            if isinstance(cause, PackedError | ClientPayloadError):
+                return bad_answer(f"{cause}" if isinstance(cause, PackedError) else "the reply breaks off")
             if isinstance(cause, ServerTimeoutError):
                 return CallFailure("timeout", "the server took too long", retryable=True)
             if isinstance(cause, ClientConnectorError) and self.dialect.unreachable:

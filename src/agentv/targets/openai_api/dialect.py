@@ -1,4 +1,4 @@
-"""In what the servers that speak OpenAI's API differ."""
+"""Differences between servers that speak OpenAI's API."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def client_of(dialect: Dialect) -> AsyncOpenAI:
     """The SDK's client for a server, its own retries and time limits off: the engine decides on those."""
     from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAioHttpClient
 
-    from agentv.targets.transport import no_cookies, transport_for
+    from agentv.targets.http.transport import no_cookies, transport_for
 
     http = DefaultAioHttpClient(
         transport=transport_for(dialect.base_url),

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentv.model.message import Block, DocumentBlock, ImageBlock, Message, ToolCall
-from agentv.model.response import Failure
-from agentv.targets.documents import Attached, document_of, not_taken
-from agentv.targets.pictures import Picture, picture_of
-from agentv.targets.tool_calls import Step, steps
+from agentv.model.values.message import Block, DocumentBlock, ImageBlock, Message, ToolCall
+from agentv.model.values.response import Failure
+from agentv.targets.model_api.documents import Attached, document_of, not_taken
+from agentv.targets.model_api.pictures import Picture, picture_of
+from agentv.targets.model_api.tool_calls import Step, steps
 
 _NO_NAME = re.compile(r"[\s<|\\/>]+")
 """What a `name` must not hold."""

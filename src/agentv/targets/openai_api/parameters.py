@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from agentv.model.values import Json, JsonObject
+from agentv.model.values.values import Json, JsonObject
 from agentv.ports import TargetRequest
 from agentv.targets.openai_api.dialect import Dialect, reasons
 from agentv.targets.openai_api.settings import OpenAISettings

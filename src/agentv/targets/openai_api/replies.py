@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agentv.model.message import Message, messages_from_json
-from agentv.model.response import CallFailure, Failure, TargetResponse, TokenUsage
-from agentv.model.values import Json, JsonObject
-from agentv.targets.answers import fault_of
-from agentv.targets.statuses import failure_of, shown
+from agentv.model.values.message import Message, messages_from_json
+from agentv.model.values.response import CallFailure, Failure, TargetResponse, TokenUsage
+from agentv.model.values.values import Json, JsonObject
+from agentv.targets.http.answers import fault_of
+from agentv.targets.http.statuses import failure_of, shown
 
 FILTERED = "content_filter"
 REFUSAL = "refusal"

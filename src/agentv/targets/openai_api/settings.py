@@ -1,4 +1,4 @@
-"""What the providers that speak OpenAI's API are told, alike for all of them."""
+"""Settings shared by the providers that speak OpenAI's API."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar, Literal
 
-from agentv.model.budget import Ceiling
-from agentv.model.suite import TargetSpec
-from agentv.model.values import Json, JsonObject
+from agentv.model.run.budget import Ceiling
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.values import Json, JsonObject
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.fields import Between, Doc, Fault, Nonempty, Text, Verbatim
+from agentv.registry.fields import Between, Doc, Issue, Nonempty, Text, Verbatim
 from agentv.registry.types import ProviderSettings
-from agentv.targets.ceilings import Asked
-from agentv.targets.extra_keys import extra_faults
-from agentv.targets.model_calls import endpoint_of, host_of, key_faults, url_faults
+from agentv.targets.http.extra_keys import extra_faults
+from agentv.targets.http.model_calls import endpoint_of, host_of, key_faults, names_user, url_faults
+from agentv.targets.model_api.ceilings import RequestSettings
+from agentv.targets.model_api.tool_calls import tool_faults
 from agentv.targets.openai_api.dialect import Dialect
-from agentv.targets.tool_calls import tool_faults
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104  # as people write it, not bound to
 _NOT_IN_RESPONSES = ("seed", "stop", "frequency_penalty", "presence_penalty")
@@ -67,21 +67,24 @@ class OpenAISettings(ProviderSettings):
         """The server that is meant, and what it wants."""
         raise NotImplementedError
 
-    def faults(self) -> Iterable[Fault]:
+    def faults(self) -> Iterable[Issue]:
         """A URL that is none; what the API has no word for."""
         yield from key_faults(self.api_key)
         yield from url_faults(self.dialect().base_url if self.base_url is not None else None)
+        if self.api_key and self.base_url is not None and names_user(self.base_url) and self.dialect().name != "azure":
+            message = "'base_url' names a user, and 'api_key' is sent as 'Authorization': both say who asks"
+            yield Issue(("base_url",), message, hint="keep one of them")
         for name in _NOT_IN_RESPONSES if self.api == "responses" else ():
             if getattr(self, name) is not None:
-                yield Fault((name,), f"the responses API takes no '{name}'", hint="leave it out, or write api: chat")
+                yield Issue((name,), f"the responses API takes no '{name}'", hint="leave it out, or write api: chat")
         yield from tool_faults(self.tools)
         yield from extra_faults(self.extra, ("model", "messages" if self.api == "chat" else "input"))
         said = self.response_format
         if said is not None and not isinstance(said, Mapping) and said not in ("json", "json_object", "text"):
             message = "'response_format' must be json_object, a JSON Schema, or an object of the API"
-            yield Fault(("response_format",), message)
+            yield Issue(("response_format",), message)
         if self.stop is not None and not self.stop:
-            yield Fault(("stop",), "'stop' is empty", "missing-value")
+            yield Issue(("stop",), "'stop' is empty", "missing-value")
 
     def spares(self) -> Collection[str]:
         """A server on this machine mostly wants no key."""
@@ -100,11 +103,11 @@ class OpenAISettings(ProviderSettings):
         """By the price list."""
         return replace(self._asked(), model=self.dialect().embedding_model).ceiling_of_vectors(texts)
 
-    def _asked(self) -> Asked:
+    def _asked(self) -> RequestSettings:
         dialect = self.dialect()
         besides = (self.system, self.tools, self.response_format)
         own = dialect.prices is None or is_local(dialect.base_url)
-        return Asked(dialect.prices, self.model, self.max_tokens, self.extra, besides, own=own)
+        return RequestSettings(dialect.prices, self.model, self.max_tokens, self.extra, besides, own=own)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with one client of the SDK, which opens connections as it is asked.

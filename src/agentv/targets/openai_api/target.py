@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agentv.model.response import CallFailure, Embeddings, Failure, TargetResponse, TokenUsage
-from agentv.model.suite import TargetSpec
-from agentv.model.values import JsonObject
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse, TokenUsage
+from agentv.model.values.values import JsonObject
 from agentv.ports import TargetRequest
-from agentv.targets.model_calls import missing_key, no_reply_in_time
+from agentv.targets.http.model_calls import missing_key, no_reply_in_time
+from agentv.targets.http.statuses import limits_of
+from agentv.targets.model_api.prices import cost_of, load_prices
 from agentv.targets.openai_api.client import ModelClient, Refused, Reply
 from agentv.targets.openai_api.messages import Takes, chat_messages, response_items, with_system
 from agentv.targets.openai_api.parameters import SCHEMA, chat_parameters, refused_by, removable, response_parameters
 from agentv.targets.openai_api.replies import chat_answer, cost_in, response_answer
 from agentv.targets.openai_api.settings import OpenAISettings
 from agentv.targets.openai_api.vectors import Batches, vectors_of
-from agentv.targets.prices import cost_of
-from agentv.targets.statuses import limits_of
 
 _LEARNING = frozenset({400, 422, 501})
 """Statuses with which servers refuse a part of a request that they do not know."""
@@ -36,7 +36,7 @@ class OpenAITarget:
         self._refused: frozenset[str] = frozenset()
         self._client.opened()
         if self._dialect.prices is not None:
-            import genai_prices  # noqa: F401  # now, since it would hold up the answers
+            load_prices()
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask once; again, at once, only where the server refuses a part that can be left out (see `parameters`)."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentv.model.response import CallFailure, Embeddings, Failure
-from agentv.model.values import JsonObject
+from agentv.model.values.response import CallFailure, Embeddings, Failure
+from agentv.model.values.values import JsonObject
 from agentv.targets.openai_api.replies import bad_answer, reported_error, usage_of_embeddings
 
 MOST_TEXTS = 2048
@@ -61,7 +61,7 @@ def vectors_of(body: JsonObject, wanted: int) -> Embeddings | Failure:
     except (ArithmeticError, KeyError, TypeError, ValueError):
         return bad_answer("the reply holds vectors that cannot be read")
     if not all(vectors) or not all(math.isfinite(sum(vector)) for vector in vectors):
-        return bad_answer("the reply holds a vector that is empty, or a number that is none")
+        return bad_answer("the reply has an empty vector or an invalid number")
     return Embeddings(vectors, usage_of_embeddings(body))
 
 

@@ -2,23 +2,32 @@ from dataclasses import replace
 
 import pytest
 
-from agentv.app.compare.cases import cases_of, shared_names
-from agentv.model.message import Message
-from agentv.model.response import TargetResponse
-from agentv.store.encoding import to_json
-from agentv.store.outcomes import decode_outcome
-from agentv.store.rows import Places, row_of
+from agentv.app.compare.cases import ChosenCases, KeyedCases, shared_names
+from agentv.app.compare.gathering import cases_of
+from agentv.model.values.message import Message
+from agentv.model.values.response import TargetResponse
+from agentv.store.files.encoding import to_json
+from agentv.store.rows.outcomes import decode_outcome
+from agentv.store.rows.rows import RelativePaths, row_of
 from doubles.trials import ROOT, finished, scored, trial
 
 
 def cases(results, cluster=None):
-    lines = (to_json(row_of(result, Places(ROOT))) for result in results)
+    lines = (to_json(row_of(result, RelativePaths(ROOT))) for result in results)
     return cases_of(enumerate(map(decode_outcome, lines), 1), cluster)
 
 
 def only(results, cluster=None):
-    (case,) = cases(results, cluster).values()
+    (case,) = outcomes(cases(results, cluster))
     return case
+
+
+def outcomes(held):
+    return [held.outcome(number) for number in range(len(held))]
+
+
+def chosen(held):
+    return ChosenCases(held, range(len(held)))
 
 
 def sample(number, score, status=None, **given):
@@ -44,16 +53,28 @@ def test_a_gate_that_fails_in_the_mean_fails_the_case():
 
 
 @pytest.mark.parametrize(
-    ("results", "status"),
+    ("results", "status", "score"),
     [
-        ([sample(1, 1.0), finished("errored", trial=trial(sample=2, repeat=2))], "errored"),
-        ([sample(1, 1.0)], "skipped"),
+        ([sample(1, 1.0), finished("errored", trial=trial(sample=2, repeat=2))], "errored", 1.0),
+        ([finished("errored", trial=trial(sample=number, repeat=2)) for number in (1, 2)], "errored", None),
+        ([sample(1, 1.0)], "skipped", None),
     ],
-    ids=["one sample errored", "one sample is missing"],
+    ids=["one sample errored", "all samples errored", "one sample is missing"],
 )
-def test_a_case_without_all_its_samples_is_not_judged(results, status):
+def test_a_case_without_all_its_samples_has_no_verdict(results, status, score):
     case = only(results)
-    assert (case.status, case.score, case.judged) == (status, None, False)
+    assert (case.status, case.score, case.rate, case.judged) == (status, score, score, False)
+
+
+def test_errored_samples_are_bounds_of_their_case():
+    case = only([sample(1, 0.5), finished("errored", trial=trial(sample=2, repeat=2))])
+    assert (case.score, case.rate, case.missing) == (0.5, 0.0, 1)
+    assert [(one.score, one.rate, one.status) for one in map(case.filled, (0, 1))] == [
+        (0.25, 0.0, "failed"),
+        (0.75, 0.5, "passed"),
+    ]
+    whole = only([sample(1, 0.5), sample(2, 1.0)])
+    assert whole.filled(0) == whole.filled(1) == whole
 
 
 def test_cases_are_told_apart_by_suite_file_prompt_and_target():
@@ -71,15 +92,15 @@ def test_cases_are_told_apart_by_suite_file_prompt_and_target():
 def test_a_name_that_two_suites_of_one_run_share_is_known_by_its_file():
     first = trial("a")
     second = replace(first, suite=replace(first.suite, path="/repo/evals/other.eval.yaml"))
-    run = cases([finished(trial=first), finished(trial=second)])
-    elsewhere = cases([finished(trial=first)])
-    shared = shared_names([run, elsewhere])
+    run = chosen(cases([finished(trial=first), finished(trial=second)]))
+    elsewhere = chosen(cases([finished(trial=first)]))
+    shared = shared_names([run.places, elsewhere.places])
     assert shared == {"refunds"}
-    assert {place.key(shared).suite for place in run} == {
+    assert {key.suite for key in map(KeyedCases(run, shared).key, run.numbers)} == {
         "refunds (evals/refund.eval.yaml)",
         "refunds (evals/other.eval.yaml)",
     }
-    assert shared_names([elsewhere]) == frozenset()
+    assert shared_names([elsewhere.places]) == frozenset()
 
 
 def test_cases_hang_together_by_what_the_user_names_else_by_their_conversation():
@@ -87,8 +108,15 @@ def test_cases_hang_together_by_what_the_user_names_else_by_their_conversation()
     talk = finished(trial=replace(trial(), case=replace(trial().case, conversation_id="c1")))
     assert only([plain]).cluster is None
     assert only([plain], "customer").cluster == '{"id": 7}'
-    assert only([plain], "other").cluster is None
-    assert only([talk]).cluster == only([talk], "customer").cluster == "refunds/c1"
+    assert only([plain], "other").cluster is only([talk], "customer").cluster is None
+    assert only([talk]).cluster == "refunds/c1"
+
+
+def test_a_run_that_was_given_a_cluster_keeps_it_unless_another_key_is_given():
+    case = replace(trial().case, cluster_key="customer", cluster="7", conversation_id="c1")
+    row = finished(trial=replace(trial(), case=case), metadata={"region": "north"})
+    assert only([row]).cluster == only([row], "customer").cluster == "7"
+    assert only([row], "region").cluster == '"north"'
 
 
 def test_an_edit_of_the_checks_is_seen_though_one_sample_has_no_grades():
@@ -111,7 +139,7 @@ def test_what_a_conversation_sent_is_no_edit():
 def test_it_is_known_where_the_rows_of_a_case_stand():
     first, second = trial("a"), trial("b")
     found = cases([finished(trial=first), finished(trial=second), finished(trial=replace(first, sample=2))])
-    assert [case.places for case in found.values()] == [(1, 3), (2,)]
+    assert [case.places for case in outcomes(found)] == [(1, 3), (2,)]
 
 
 def test_it_is_known_how_a_case_was_sampled():

@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from agentv.app.compare.comparing import Asked, compare
+from agentv.app.compare.comparing import CompareRequest, compare
 from agentv.errors import UsageError
-from agentv.model.comparison import CaseKey, Comparison, Matrix, Question
-from agentv.store.directory import RunDirectory
+from agentv.model.run.comparison import CaseKey, Comparison, Matrix, Question
+from agentv.store.files.directory import RunDirectory
 from doubles.stored_runs import scoring, write_run
 from doubles.trials import finished, trial
 
@@ -26,13 +26,13 @@ def runs(store):
 
 
 def compared(*runs, targets=(), partial=False, **question) -> Comparison:
-    found = compare(Asked(runs, targets, partial), Question(**question))
+    found = compare(CompareRequest(runs, targets, partial), Question(**question))
     assert isinstance(found, Comparison)
     return found
 
 
 def matrix(*runs, **question) -> Matrix:
-    found = compare(Asked(runs), Question(**question))
+    found = compare(CompareRequest(runs), Question(**question))
     assert isinstance(found, Matrix)
     return found
 
@@ -86,7 +86,7 @@ def test_of_a_trial_that_was_done_again_the_newest_row_counts(store):
 
 
 def test_one_run_alone_is_refused(runs):
-    assert refused(runs[0]) == ("a comparison takes two runs, or more", "agentv compare BASE CANDIDATE")
+    assert refused(runs[0]) == ("a comparison needs two or more runs", "agentv compare BASE CANDIDATE")
 
 
 def test_runs_without_a_common_case_are_refused_with_what_they_hold(runs, store):
@@ -113,7 +113,7 @@ def test_a_run_that_is_being_written_is_taken_with_partial_alone(runs, tmp_path)
     with RunDirectory.open(tmp_path / "candidate"):
         message, hint = refused(*runs)
         assert message.startswith("the run candidate is still being written, in ")
-        assert hint == "wait for its end, or take it with --partial"
+        assert hint == "wait until it ends, or use --partial"
         assert compared(*runs, partial=True).whole.pairs == 8
 
 
@@ -141,7 +141,7 @@ def test_samples_of_a_case_are_one_observation(store):
         )
 
     found = compared(run("base", 1.0, 0.9, 0.8), run("candidate", 0.0, 0.3, 0.6))
-    assert (found.whole.pairs, found.whole.delta) == (1, pytest.approx(-0.6))
+    assert (found.whole.pairs, found.whole.score.delta) == (1, pytest.approx(-0.6))
     assert (found.moved[0].before.sample, found.moved[0].after.sample) == (1, 1)
 
 
@@ -157,7 +157,7 @@ def test_suites_are_compared_apart_with_their_p_values_corrected(store):
         "refunds",
         "cannot tell",
     )
-    assert orders.judgement.p_of_claim == 2 * orders.judgement.p == 8 / 2**8
+    assert (orders.judgement.score.p, orders.judgement.score.level) == (4 / 2**8, 0.975)
 
 
 def test_a_group_that_is_shown_worse_is_a_regression_though_the_whole_is_not(store):
@@ -205,7 +205,7 @@ def test_a_lower_pass_mark_is_told(store):
     half = dict.fromkeys(GOOD, 0.6)
     low = [replace(one, status="passed", trial=replace(one.trial, threshold=0.5)) for one in scoring(half)]
     found = compared(store("base", scoring(half)), store("other", low))
-    assert found.notes == ("the pass mark differs: 0.8 → 0.5 in 8 of 8 cases, which by itself may move the pass rate",)
+    assert found.notes == ("the threshold differs in 8 of 8 cases (0.8 → 0.5); pass rates are not compared",)
     assert (found.whole.verdict, found.whole.rate) == ("cannot tell", None)  # all pass now, and no answer is better
 
 
@@ -213,7 +213,7 @@ def test_three_runs_are_compared_each_with_each(runs, store):
     found = matrix(*runs, store("third", scoring(GOOD)))
     verdicts = {place: one.whole.verdict for place, one in found.comparisons.items()}
     assert verdicts == {(0, 1): "worse", (0, 2): "cannot tell", (1, 2): "better"}
-    assert found.comparisons[0, 1].whole.p_of_claim == 3 * found.comparisons[0, 1].whole.p
+    assert found.comparisons[0, 1].whole.tested == 4  # two measures each, one of which moves nothing between equal runs
     assert [one.candidate.run_id for one in found.against_base] == ["candidate", "third"]
     assert found.scores[CaseKey("refunds", "case-0", None, "gpt")] == (1.0, 0.0, 1.0)
     assert next(iter(found.scores)).case_id == "case-0"
@@ -239,7 +239,7 @@ def test_a_matrix_may_hold_runs_that_share_cases_with_the_base_alone(store):
 
 def test_parts_of_a_matrix_are_refused(runs):
     with pytest.raises(UsageError, match="--by is for two runs"):
-        compare(Asked((*runs, runs[0])), Question(by="suite"))
+        compare(CompareRequest((*runs, runs[0])), Question(by="suite"))
 
 
 def test_the_same_run_three_times_claims_nothing(runs):
@@ -262,13 +262,24 @@ def with_customers(scores, customers):
     ]
 
 
-def test_cases_hang_together_by_a_key_of_their_metadata(store):
-    customers = ["a", "a", "a", "b", "b", "b", None, None]
+def test_cases_are_dependent_by_a_key_of_their_metadata(store):
+    customers = ["a", "a", "a", "b", "b", "b", "c", "d"]
     base, candidate = (store(name, with_customers(scores, customers)) for name, scores in (("x", GOOD), ("y", BAD)))
     found = compared(base, candidate, cluster="customer")
     assert (found.whole.clusters, found.whole.pairs, found.whole.verdict) == (4, 8, "cannot tell")
-    assert found.notes == ("2 of 8 cases have no 'customer' in their metadata, and stand alone",)
 
 
-def test_a_key_that_no_case_has_is_refused(runs):
-    assert refused(*runs, cluster="custmer")[0] == "no case that both runs judged has 'custmer' in its metadata"
+@pytest.mark.parametrize(("lacking", "said"), [(8, "'case-0'"), (2, "'case-6'")])
+def test_a_key_that_some_cases_lack_is_refused(store, lacking, said):
+    customers = ["a"] * (8 - lacking) + [None] * lacking
+    runs = (store(name, with_customers(scores, customers)) for name, scores in (("x", GOOD), ("y", BAD)))
+    message = refused(*runs, cluster="customer")[0]
+    assert message == f"{lacking} of 8 cases have no 'customer' in their metadata; the first is {said} of refunds"
+
+
+def test_a_gain_that_only_rounding_tells_from_the_needs_no_number_of_cases(store):
+    names = [f"case-{number}" for number in range(60)]
+    base = store("base", scoring(dict.fromkeys(names, 0.9)))
+    candidate = store("candidate", scoring(dict.fromkeys(names, 1.0)))
+    found = compared(base, candidate, margin=0.1).whole
+    assert (found.verdict, found.needed) == ("non-inferior", None)

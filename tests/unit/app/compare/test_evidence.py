@@ -1,15 +1,15 @@
 import pytest
 
 from agentv.app.compare.evidence import moved_cases, worst_first
-from agentv.model.comparison import CaseKey, CaseOutcome, Pair
-from agentv.model.grade import Check
+from agentv.model.run.comparison import CaseKey, CaseOutcome, Pair
+from agentv.model.run.grade import Check
 from doubles.trials import errored_score, finished, graded, scored, trial
 
 KEY = CaseKey("refunds", "case-1", None, "gpt")
 
 
 def outcome(score, places):
-    return CaseOutcome("passed" if score >= 0.8 else "failed", score, len(places), 0.8, "s", 1, 1, places=places)
+    return CaseOutcome("passed" if score >= 0.8 else "failed", score, len(places), 0.8, 1, 1, 1, places=places)
 
 
 def pair(before, after, places=(1,), case_id="case-1"):
@@ -36,7 +36,11 @@ def sampled(*scores):
 
 def test_the_worst_comes_first():
     broken, lost, won, fixed = pair(0.9, 0.7), pair(0.5, 0.0), pair(0.2, 0.4), pair(0.0, 1.0)
-    assert sorted([fixed, won, lost, broken], key=worst_first) == [broken, lost, won, fixed]
+    assert worst_first([fixed, won, lost, broken]) == [3, 2, 1, 0]
+
+
+def test_what_moved_alike_stands_in_the_order_of_its_names():
+    assert worst_first([pair(1.0, 0.0, case_id=one) for one in "bca"]) == [2, 0, 1]
 
 
 def test_both_answers_are_shown():

@@ -2,10 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from agentv.app.compare.matching import match
-from agentv.model.comparison import CaseKey, CaseOutcome
+from agentv.app.compare import matching
+from agentv.model.run.comparison import CaseKey, CaseOutcome
+from doubles.compared import held
 
-PASSED = CaseOutcome("passed", 1.0, 1, 0.8, "sha", 1, 1)
+PASSED = CaseOutcome("passed", 1.0, 1, 0.8, 1, 1, 1)
 FAILED = replace(PASSED, status="failed", score=0.0)
 ERRORED = replace(PASSED, status="errored", score=None)
 SKIPPED = replace(PASSED, status="skipped", score=None)
@@ -17,6 +18,10 @@ def key(case_id, target="gpt", prompt=None, suite="refunds"):
 
 def run(*keys, outcome=PASSED):
     return dict.fromkeys(keys, outcome)
+
+
+def match(base, candidate, **question):
+    return matching.match(held(base), held(candidate), **question)
 
 
 def test_cases_are_matched_by_suite_and_id():
@@ -61,19 +66,19 @@ def test_several_prompts_are_matched_by_name():
     ],
 )
 def test_an_edited_case_is_left_out_and_told(changed, told):
-    other = replace(PASSED, sha256="other", **changed)
+    other = replace(PASSED, text=2, **changed)
     found = match(run(key("a")), run(key("a"), outcome=other))
-    assert found.pairs == ()
+    assert not found.pairs
     assert (found.common, found.left_out.edited) == (1, {key("a"): told})
 
 
 def test_an_edited_case_is_compared_where_that_is_asked_for_and_counted():
-    found = match(run(key("a")), run(key("a"), outcome=replace(PASSED, sha256="other")), edited=True)
+    found = match(run(key("a")), run(key("a"), outcome=replace(PASSED, text=2)), edited=True)
     assert (len(found.pairs), found.edited, found.left_out.edited) == (1, 1, {})
 
 
 def test_of_an_errored_case_it_is_not_said_that_its_checks_differ():
-    errored = replace(ERRORED, sha256="other", checks=0)
+    errored = replace(ERRORED, text=2, checks=0)
     assert match(run(key("a")), run(key("a"), outcome=errored)).left_out.edited == {key("a"): ("text",)}
 
 
@@ -88,8 +93,19 @@ def test_of_an_errored_case_it_is_not_said_that_its_checks_differ():
 )
 def test_a_pair_of_which_one_side_was_not_judged_is_left_out(base, candidate, fate):
     found = match(run(key("a"), outcome=base), run(key("a"), outcome=candidate))
-    assert found.pairs == ()
+    assert not found.pairs
     assert getattr(found.left_out, fate) == (key("a"),)
+
+
+def test_what_errored_samples_count_as():
+    half = replace(ERRORED, score=0.5, rate=0.5, samples=1, repeat=2)
+    sides = run(key("a")), run(key("a"), outcome=half)
+    bounds, fail, drop = (match(*sides, errored=errored) for errored in ("bounds", "fail", "drop"))
+    assert ([one.after.score for one in bounds.pairs], bounds.left_out.errored) == ([0.5], ())
+    assert [(one.after.score, one.after.status) for one in fail.pairs] == [(0.25, "failed")]
+    assert (len(drop.pairs), len(drop.errored), drop.left_out.errored) == (0, 0, (key("a"),))
+    lone = match(run(key("a")), run(key("a"), outcome=ERRORED))
+    assert (len(lone.pairs), len(lone.errored)) == (0, 1)
 
 
 @pytest.mark.parametrize(
@@ -98,9 +114,9 @@ def test_a_pair_of_which_one_side_was_not_judged_is_left_out(base, candidate, fa
         (FAILED, False, "failed"),
         (ERRORED, False, "errored"),
         (SKIPPED, False, "skipped"),
-        (replace(FAILED, sha256="other"), False, "failed"),
-        (replace(FAILED, sha256="other"), True, "failed"),
-        (replace(ERRORED, sha256="other"), False, "errored"),
+        (replace(FAILED, text=2), False, "failed"),
+        (replace(FAILED, text=2), True, "failed"),
+        (replace(ERRORED, text=2), False, "errored"),
     ],
 )
 def test_what_passed_and_does_not_pass_any_more_is_lost_whether_or_not_it_is_compared(candidate, edited, loss):
@@ -110,7 +126,7 @@ def test_what_passed_and_does_not_pass_any_more_is_lost_whether_or_not_it_is_com
 def test_what_passed_and_is_gone_is_lost_and_what_never_passed_is_not():
     found = match({**run(key("a")), **run(key("b"), key("c"), outcome=FAILED)}, run(key("c"), key("d"), outcome=FAILED))
     assert found.lost == {key("a"): "missing"}
-    assert match(run(key("a")), run(key("a"), outcome=replace(PASSED, sha256="other"))).lost == {}
+    assert match(run(key("a")), run(key("a"), outcome=replace(PASSED, text=2))).lost == {}
 
 
 @pytest.mark.parametrize("until", [("base",), ("candidate",), ("base", "candidate")])

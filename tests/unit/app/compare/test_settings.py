@@ -1,14 +1,21 @@
 from dataclasses import replace
 
-from agentv.app.compare.settings import setting_notes
-from agentv.model.comparison import CaseKey, CaseOutcome, Pair
+from agentv.app.compare.settings import Settings, same_rate, same_rule
+from agentv.model.run.comparison import CaseKey, CaseOutcome, Pair
 
-CASE = CaseOutcome("passed", 1.0, 1, 0.8, "sha", 1, 1)
+CASE = CaseOutcome("passed", 1.0, 1, 0.8, 1, 1, 1)
 
 
 def pair(number, after=CASE, before=CASE):
     key = CaseKey("refunds", f"case-{number}", None, "gpt")
     return Pair(key, key, before, after)
+
+
+def setting_notes(pairs):
+    settings = Settings()
+    for one in pairs:
+        settings.add(one)
+    return settings.notes()
 
 
 def test_cases_that_were_judged_and_sampled_alike_need_no_word():
@@ -17,21 +24,29 @@ def test_cases_that_were_judged_and_sampled_alike_need_no_word():
 
 def test_a_setting_that_a_flag_changed_is_told_with_its_numbers():
     notes = list(setting_notes([pair(1), pair(2, replace(CASE, threshold=0.5)), pair(3, replace(CASE, threshold=0.5))]))
-    assert notes == ["the pass mark differs: 0.8 → 0.5 in 2 of 3 cases, which by itself may move the pass rate"]
+    assert notes == ["the threshold differs in 2 of 3 cases (0.8 → 0.5); pass rates are not compared"]
     before, after = replace(CASE, repeat=3, aggregate="pass_any"), replace(CASE, repeat=5, aggregate="pass_all")
     assert list(setting_notes([pair(1, after, before)])) == [
-        "the repeat differs: 3 → 5 in 1 of 1 cases, which by itself may move the pass rate",
-        "the aggregate differs: pass_any → pass_all in 1 of 1 cases, which by itself may move the pass rate",
+        "the repeat differs in 1 of 1 cases (3 → 5); case verdicts are not compared",
+        "the aggregate differs in 1 of 1 cases (pass_any → pass_all); case verdicts are not compared",
     ]
 
 
 def test_it_is_told_that_verdicts_are_compared_where_samples_ended_early():
     until = replace(CASE, repeat=30, alpha=0.05)
     first, second = setting_notes([pair(1, until), pair(2)])
-    assert (
-        first
-        == "the repeat differs: 1 → at most 30 until decided at 0.05 in 1 of 2 cases, which by itself may move the pass rate"
+    assert first == (
+        "the repeat differs in 1 of 2 cases (1 → at most 30 until decided at 0.05); case verdicts are not compared"
     )
     assert second.startswith("1 of 2 cases were sampled until decided")
     (only,) = setting_notes([pair(1, until, until)])
     assert only.startswith("1 of 1 cases were sampled until decided")
+
+
+def test_samples_are_compared_by_rate_though_there_are_more_of_them_and_not_by_another_threshold():
+    before, after = replace(CASE, repeat=1), replace(CASE, repeat=5)
+    assert (same_rate(pair(1, after, before)), same_rule(pair(1, after, before))) == (True, False)
+    assert not same_rate(pair(1, replace(CASE, threshold=0.5)))
+    assert not same_rate(pair(1, replace(CASE, repeat=30, alpha=0.05)))
+    assert same_rate(pair(1))
+    assert same_rule(pair(1))

@@ -12,10 +12,10 @@ from agentv.app.prompts.library import Library
 from agentv.app.prompts.listing import listed
 from agentv.app.prompts.promoting import demote, gate_of, promote
 from agentv.app.prompts.showing import shown_prompt
-from agentv.app.sitting import texts_home
+from agentv.app.running.exam_attempt import texts_home
 from agentv.errors import UsageError
-from agentv.model.exam import Sitting
-from agentv.model.library import TextChange
+from agentv.model.suite.exam import Sitting
+from agentv.model.suite.library import TextChange
 from agentv.prompts.evidence import digests, prompt_sha256
 from agentv.prompts.log import append
 from agentv.prompts.texts import keep

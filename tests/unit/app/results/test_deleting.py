@@ -8,8 +8,8 @@ from click.testing import CliRunner
 from agentv.app.results.deleting import delete, named_runs, runs_by_age
 from agentv.cli.results.delete import command
 from agentv.errors import ExitStatus, StoreError, UsageError
-from agentv.store.answers import HEADER
-from agentv.store.directory import RunDirectory
+from agentv.store.files.directory import RunDirectory
+from agentv.store.journal.answers import HEADER
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
 DAYS = (1, 10, 20, 29)
@@ -77,7 +77,7 @@ def test_what_may_not_go_is_refused_before_anything_goes(results, tmp_path):
     (tmp_path / "link").symlink_to(last)
     with pytest.raises(StoreError, match="it is a link"):
         named_runs([last.name, "link"])
-    with pytest.raises(UsageError, match="nothing to delete: no run 'other'"):
+    with pytest.raises(UsageError, match="cannot delete: no run 'other'"):
         named_runs([last.name, "other"])
     with RunDirectory.open(last), pytest.raises(UsageError, match=f"still being written, in .*{last.name}$"):
         named_runs([last.name])

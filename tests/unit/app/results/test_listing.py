@@ -6,7 +6,7 @@ import pytest
 
 from agentv.app.results.listing import listed_runs
 from agentv.sdk import evaluate
-from agentv.store.directory import RunDirectory
+from agentv.store.files.directory import RunDirectory
 
 SUITE = {
     "name": "greetings",

@@ -6,7 +6,7 @@ import pytest
 from agentv.app.results.stored import open_run
 from agentv.errors import UsageError
 from agentv.sdk import evaluate
-from agentv.store.directory import RunDirectory
+from agentv.store.files.directory import RunDirectory
 
 SUITE = {
     "name": "greetings",
@@ -60,5 +60,5 @@ def test_a_run_that_is_still_being_written_is_taken_only_where_that_is_asked_for
 
 
 def test_a_run_that_is_not_there_is_told(run):
-    with pytest.raises(UsageError, match="nothing to show: no run 'other'"):
+    with pytest.raises(UsageError, match="cannot show: no run 'other'"):
         open_run("other", doing="show")

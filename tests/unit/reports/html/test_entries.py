@@ -56,7 +56,8 @@ def test_of_samples_that_may_end_early_the_bounds_are_those_that_hold_whenever_o
     assert (low["why"], low["alpha"]) == ("below", 0.05)
     assert low["bounds"][0] == 0
     assert low["bounds"][1] < 0.8
-    assert (still, ordinary) == ({"alpha": 0.05, "why": None, "bounds": None}, None)
+    assert (still, ordinary) == ({"alpha": 0.05, "why": None, "bounds": None, "rate": None}, None)
+    assert low["rate"] == 0.0
 
 
 def test_a_case_with_one_sample_is_in_no_group():

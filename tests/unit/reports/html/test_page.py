@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import pytest
 
-from agentv.model.message import Message
+from agentv.model.values.message import Message
 from agentv.reports.html.page import _BROWSER, CHUNK, CHUNK_LENGTH, SCRIPTS, render
 from agentv.reports.html.whole import KEPT, whole
 from doubles.html_reports import HOSTILE, RECORD, everything, hostile_trial, report

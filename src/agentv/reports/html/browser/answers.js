@@ -7,18 +7,21 @@ function since(state) {
   const { run, base, gone } = state;
   const counted = changesOf(run);
   const worse = run.cases.filter((one) => one.change === "worse" || one.change === "lower");
-  const rates = [["before", base], ["now", run]].map(([name, one]) => [name, one, rateOf(one)]).filter(([, , rate]) => rate);
+  // the cases that `agentv compare` counts: in both runs, judged in both, and not edited in between
+  const both = run.cases.filter((one) => one.base && !["added", "edited", "unjudged"].includes(one.change));
+  const sides = [["before", base, both.map((one) => one.base)], ["now", run, both]];
+  const rates = sides.map(([name, one, cases]) => [name, one, rateOfCases(cases)]).filter(([, , rate]) => rate);
   return section(
     "Since the other run",
     element(
       "div",
       { class: "panel" },
       element("table", { class: "bare" }, element("tbody", {}, rates.map(([name, one, rate]) => element(
-        "tr", {}, element("th", { scope: "row" }, name), element("td", {}, inline(one.facts.run_id)), element("td", { class: "number" }, percent(rate.rate)), element("td", { class: "wide" }, intervalDrawing(rate.rate, rate.interval)),
+        "tr", {}, element("th", { scope: "row" }, name), element("td", {}, inline(one.facts.run_id)), element("td", { class: "number" }, percent(rate.rate)), element("td", { class: "wide" }, rate.interval ? intervalDrawing(rate.rate, rate.interval) : null),
       )))),
       element("ul", { class: "changes" }, counted.map(([change, label]) => element("li", {}, element("a", { class: `mark ${change}`, href: state.chosen({ change }) }, label)))),
       gone.length ? folded(`${count(gone.length, "case")} only in the other run`, () => element("ul", {}, gone.slice(0, 500).map((one) => element("li", {}, inline(`${one.suite} · ${one.id} · ${one.target}`))))) : null,
-      element("p", { class: "note" }, "Cases are matched by suite, id and prompt. Whether the difference is more than chance: agentv compare."),
+      element("p", { class: "note" }, `The rates are of the ${count(both.length, "case")} that both runs judged and nobody edited in between, matched by suite, id and prompt. agentv compare tells whether the difference is statistically significant.`),
     ),
     worse.length ? element("ol", { class: "panel looks" }, ordered(worse, "worst").slice(0, LOOKS).map((one) => element("li", {}, lookLink(state, one)))) : null,
   );

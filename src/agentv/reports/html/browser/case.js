@@ -67,12 +67,12 @@ function reached(trial) {
 function samples(state, one, shown) {
   const passed = passedSamples(one);
   const judged = one.trials.filter((trial) => trial.status === "passed" || trial.status === "failed").length;
-  const interval = one.early ? one.early.bounds : wilson(passed, judged);
+  const interval = one.early ? one.early.bounds : judged ? intervalAt(passed / judged, judged) : null;
   return element(
     "div",
     { class: "panel samples" },
     element("p", {}, `${passed} of ${one.trials.length} samples passed`, interval ? ` (${surely(one)}: ${percent(interval[0])} to ${percent(interval[1])}${one.early ? `, each wrong with a chance of ${percent(one.early.alpha)} at most` : ""})` : null),
-    one.early?.why === "undecided" ? element("p", {}, "They did not decide the case: it goes by the share that passed, which is no proof.") : null,
+    one.early?.why === "undecided" ? element("p", {}, "They did not decide the case: it uses the share that passed, which is no proof.") : null,
     interval ? intervalDrawing(passed / judged, interval, {}, surely(one)) : null,
     element("nav", { "aria-label": "Samples" }, one.trials.map((trial) => element(
       "a", { class: "sample", href: state.address(one, trial.sample), "aria-current": trial === shown ? "true" : null }, statusIcon(trial.status), hidden("sample "), String(trial.sample),
@@ -82,7 +82,7 @@ function samples(state, one, shown) {
 
 // Samples that end where they look decided lean to that side, which an ordinary interval does not know.
 function surely(one) {
-  return one.early ? "anytime-valid bounds of the rate" : "95 % interval of the rate";
+  return one.early ? "anytime-valid bounds of the rate" : "95 % CI of the rate";
 }
 
 function problem(told) {

@@ -2,7 +2,7 @@
 
 const PLACES = [
   "id", "suite", "target", "prompt", "sample", "repeat", "status", "score", "threshold", "duration", "cost", "tags",
-  "assertions", "teaser", "group", "sha",
+  "assertions", "teaser", "group", "sha", "cluster",
 ];
 const KEPT_CHUNKS = 8;
 

@@ -89,13 +89,17 @@ class Filters {
 
   tell(found, searching) {
     const total = this.run.cases.length;
-    const counts = countsOf(found);
-    const judged = counts.passed + counts.failed;
-    const interval = wilson(counts.passed, judged);
+    const told = byOutcome(this.choice) ? null : rateOfCases(found);
     const some = found.length === total ? count(total, "case") : `${found.length.toLocaleString("en")} of ${count(total, "case")}`;
-    const rate = interval ? ` · ${percent(counts.passed / judged)} passed (${percent(interval[0])} to ${percent(interval[1])})` : "";
+    const share = told && (told.of === EARLY ? `pass rate ${percent(told.rate)} over ${count(told.judged, "judged case")}` : `${percent(told.rate)} of ${count(told.judged, told.of)} passed`);
+    const rate = told ? ` · ${share} (${certainty(told)})` : "";
     this.told.textContent = searching ? `${some}, searching…` : some + rate;
   }
+}
+
+// Cases that were chosen by how they ended have no rate that says anything.
+function byOutcome(choice) {
+  return Boolean(choice.status || choice.why || choice.change || choice.assertion.startsWith("failed "));
 }
 
 function reasonChoices(run) {

@@ -1,59 +1,26 @@
-// Numbers as people read them, and the interval of a share.
+// Numbers as people read them.
 
 const Z95 = 1.9599639845400536;
 
-// Wilson's score interval, as in agentv/stats/proportion.py; of trials that hang together as of fewer that do not.
-function wilson(successes, trials, independent = trials) {
-  if (!trials) return null;
-  const share = successes / trials;
-  const square = Z95 * Z95;
-  const scale = 1 + square / independent;
-  const centre = (share + square / (2 * independent)) / scale;
-  const reach = (Z95 * Math.sqrt((share * (1 - share)) / independent + square / (4 * independent * independent))) / scale;
-  return [successes === 0 ? 0 : Math.max(0, centre - reach), successes === trials ? 1 : Math.min(1, centre + reach)];
-}
-
-// How many judged cases there are if each counts once, on however many targets, with however many prompts, in however many
-// samples it was run: as in agentv/store/summary.py.
-class CountedOnce {
-  constructor() {
-    this.suites = new Map();
-  }
-
-  add({ suite, target, prompt }, sample = 1) {
-    const places = this.suites.get(suite) ?? new Map();
-    this.suites.set(suite, places);
-    const place = JSON.stringify([target, sample]);
-    const prompts = places.get(place) ?? new Map();
-    places.set(place, prompts);
-    prompts.set(prompt, (prompts.get(prompt) ?? 0) + 1);
-  }
-
-  number() {
-    let summed = 0;
-    for (const places of this.suites.values()) {
-      let most = 0;
-      for (const prompts of places.values()) {
-        let prompted = 0;
-        for (const [prompt, number] of prompts) if (prompt !== null) prompted = Math.max(prompted, number);
-        most = Math.max(most, (prompts.get(null) ?? 0) + prompted);
-      }
-      summed += most;
-    }
-    return summed;
-  }
+// With so many places; a number just between two is rounded to the even one, as Python does in all other views.
+function fixed(value, places) {
+  const halves = value * 2 ** (places + 1);
+  if (!Number.isInteger(halves) || halves % 2 === 0) return value.toFixed(places);
+  const scaled = value * 10 ** places;
+  const below = Math.floor(scaled);
+  return ((below % 2 ? below + 1 : below) / 10 ** places).toFixed(places);
 }
 
 function percent(share) {
   for (let places = 1; places < 9; places += 1) {
-    const said = (share * 100).toFixed(places);
+    const said = fixed(share * 100, places);
     if (share <= 1e-9 || share >= 1 - 1e-9 || (Number(said) !== 0 && Number(said) !== 100)) return `${said}\u00a0%`;
   }
-  return `${(share * 100).toFixed(1)}\u00a0%`;
+  return `${fixed(share * 100, 1)}\u00a0%`;
 }
 
 function score(value) {
-  return value === null || value === undefined ? "–" : value.toFixed(2);
+  return value === null || value === undefined ? "–" : fixed(value, 2);
 }
 
 // Both with as many places as it takes to tell them apart.

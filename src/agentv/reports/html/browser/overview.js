@@ -22,18 +22,25 @@ function totalsOf(run) {
   return run.summary ? run.summary.cases : countsOf(run.cases);
 }
 
+// Out of the summary, which is of the whole run; of a run that was cut, or by an earlier version, out of what is here.
 function rateOf(run) {
-  const counts = totalsOf(run);
-  const judged = counts.passed + counts.failed;
-  if (!judged) return null;
-  const once = run.summary ? run.summary.interval_cases ?? judged : onceOf(run.cases);
-  return { rate: counts.passed / judged, interval: run.summary?.pass_rate_interval ?? wilson(counts.passed, judged, once), judged, once };
+  const { summary } = run;
+  const several = summary?.rule_pass_rate !== undefined;
+  const of = several ? (summary.early_stops ? EARLY : "judged sample") : "judged case";
+  return rateOfSummary(summary, of, (summary?.early_stops ? summary?.cases : summary?.trials)?.errored, summary?.cut) ?? rateOfCases(run.cases);
 }
 
-function onceOf(cases) {
-  const once = new CountedOnce();
-  for (const one of cases) if (isJudged(one.status)) once.add(one);
-  return once.number();
+// How many cases meet the rule for several samples, which is another rate than that of the samples.
+function metWords({ summary }) {
+  if (summary?.rule_pass_rate === undefined || summary.early_stops) return null;
+  const { rule_pass_rate: rate, rule_pass_rate_interval: interval, rule_pass_rate_bounds: bounds, rule, cases } = summary;
+  const sure = interval ? `95 % CI ${percent(interval[0])} to ${percent(interval[1])}` : "no confidence interval: 1 cluster only";
+  return `Cases that meet ${rule ? `the rule (${ruleWords(rule)})` : "their rules"}: ${percent(rate)} of ${(cases.passed + cases.failed).toLocaleString("en")} judged (${sure}${ifFailed({ rate, bounds, errored: cases.errored })})`;
+}
+
+function ruleWords({ repeat, aggregate, threshold }) {
+  if (aggregate === "mean") return `mean ≥ ${threshold} of ${repeat} samples`;
+  return `${{ pass_any: "any", pass_all: "all", majority: "most" }[aggregate]} of ${repeat} samples ≥ ${threshold}`;
 }
 
 function isJudged(status) {
@@ -51,9 +58,10 @@ function verdict(state) {
     rate ? element(
       "div",
       { class: "rate" },
-      element("p", { class: "big" }, percent(rate.rate), element("span", { class: "unit" }, " passed")),
-      element("div", { class: "sure" }, intervalDrawing(rate.rate, rate.interval), scale(),
-        element("p", { class: "note" }, `of ${count(rate.judged, "judged case")} passed; with 95 % confidence the rate lies between ${percent(rate.interval[0])} and ${percent(rate.interval[1])}${rate.once < rate.judged ? `, each case counted once: ${rate.once.toLocaleString("en")}` : ""}`)),
+      element("p", { class: "big" }, percent(rate.rate), element("span", { class: "unit" }, rate.of === EARLY ? " pass rate" : " passed")),
+      element("div", { class: "sure" }, rate.interval ? [intervalDrawing(rate.rate, rate.interval), scale()] : null,
+        element("p", { class: "note" }, `${rate.of === EARLY ? `over ${count(rate.judged, "judged case")}` : `of ${count(rate.judged, rate.of)} passed`} (${certainty(rate)})`),
+        metWords(run) ? element("p", { class: "note" }, metWords(run)) : null),
     ) : element("p", { class: "note" }, "Nothing was judged, so there is no rate."),
     element("ul", { class: "tiles" }, STATUSES.filter((status) => counts[status] || status !== "skipped").map((status) =>
       element("li", {}, element("a", { class: `tile ${status}`, href: state.chosen({ status }) }, element("strong", {}, counts[status].toLocaleString("en")), statusIcon(status), STATUS_WORDS[status])),
@@ -145,15 +153,14 @@ function countedBy(run, name) {
     for (const value of name === "tag" ? one.tags : [one[name]])
       if (value !== null) (groups[value] ??= []).push(one);
   for (const [value, cases] of Object.entries(groups)) {
-    const counts = countsOf(cases);
-    groups[value] = { cases: counts, mean_score: undefined, pass_rate_interval: wilson(counts.passed, counts.passed + counts.failed, onceOf(cases)) };
+    groups[value] = { cases: countsOf(cases), mean_score: undefined, rate: rateOfCases(cases) };
   }
   return groups;
 }
 
 function groupTable(groups, address, what) {
-  const rows = groups.map(([name, group]) => rateRow(inline(name), group.cases, address(name), group.pass_rate_interval, group.mean_score));
-  const titles = [what, "outcomes", "pass rate", "95 % interval"];
+  const rows = groups.map(([name, group]) => rateRow(inline(name), group.cases, address(name), group.rate ?? rateOfSummary(group) ?? olderRate(group), group.mean_score));
+  const titles = [what, "outcomes", "pass rate", "95 % CI"];
   return tableOf(groups[0][1].mean_score === undefined ? titles : [...titles, "mean score"], rows);
 }
 
@@ -171,17 +178,21 @@ function tableOf(titles, rows) {
   return box;
 }
 
-// A summary that an earlier version wrote has no interval of its groups.
-function rateRow(name, counts, address, told, mean) {
-  const judged = counts.passed + counts.failed;
-  const interval = told ?? wilson(counts.passed, judged);
+// A summary that an earlier version wrote has rates of cases.
+function olderRate({ cases, pass_rate_interval: interval }) {
+  const judged = cases.passed + cases.failed;
+  return judged ? { rate: cases.passed / judged, interval: interval ?? intervalAt(cases.passed / judged, judged) } : null;
+}
+
+function rateRow(name, counts, address, rate, mean) {
+  const { interval } = rate ?? {};
   return element(
     "tr",
     {},
     element("th", { scope: "row" }, element("a", { href: address }, name)),
     element("td", { class: "wide" }, outcomesDrawing(counts), element("span", { class: "small" }, outcomeWords(counts))),
-    element("td", { class: "number" }, interval ? percent(counts.passed / judged) : "–"),
-    element("td", { class: "wide" }, interval ? [intervalDrawing(counts.passed / judged, interval), element("span", { class: "small" }, `${percent(interval[0])} to ${percent(interval[1])}`)] : "–"),
+    element("td", { class: "number" }, rate ? percent(rate.rate) : "–"),
+    element("td", { class: "wide" }, interval ? [intervalDrawing(rate.rate, interval), element("span", { class: "small" }, `${percent(interval[0])} to ${percent(interval[1])}`)] : "–"),
     mean === undefined ? null : element("td", { class: "number" }, score(mean)),
   );
 }
@@ -197,21 +208,20 @@ function byAssertion(state) {
   const place = names.size <= MOST_GROUPS && !names.has(null) ? 1 : 0;
   const groups = new Map();
   for (const trial of run.trials) {
-    const judged = new Set();
     for (let spot = 0; spot < trial.assertions.length; spot += 2) {
       const name = run.tables.assertions[trial.assertions[spot]][place];
       const status = STATUSES[trial.assertions[spot + 1]];
-      if (!groups.has(name)) groups.set(name, { counts: countsOf([]), once: new CountedOnce() });
+      if (!groups.has(name)) groups.set(name, { counts: countsOf([]), sums: new ClusterSums() });
       groups.get(name).counts[status] += 1;
-      if (isJudged(status)) judged.add(name);
+      groups.get(name).sums.add(trial, status);
     }
-    for (const name of judged) groups.get(name).once.add(trial, trial.sample);
   }
   if (!groups.size) return null;
+  const early = run.tables.early.some(Boolean); // grades of samples that ended early lean to where they ended
   const bad = (counts) => counts.failed + counts.errored;
-  const rows = [...groups].sort((one, other) => bad(other[1].counts) - bad(one[1].counts)).map(([name, { counts, once }]) =>
-    rateRow(assertionName(run, name), counts, state.chosen({ assertion: `failed ${name}` }), wilson(counts.passed, counts.passed + counts.failed, once.number())));
-  return section("By assertion", tableOf(["assertion", "grades", "pass rate", "95 % interval"], rows));
+  const rows = [...groups].sort((one, other) => bad(other[1].counts) - bad(one[1].counts)).map(([name, { counts, sums }]) =>
+    rateRow(assertionName(run, name), counts, state.chosen({ assertion: `failed ${name}` }), early ? null : sums.rate()));
+  return section("By assertion", tableOf(["assertion", "grades", "pass rate", "95 % CI"], rows));
 }
 
 // The type as a tag, then the name without it: a name that somebody gave looks unlike one that is made of the type.
@@ -232,7 +242,7 @@ function about(run) {
     ["Run", facts.run_id],
     ["Began", facts.started ? moment(facts.started) : null],
     ["Took", summary && summary.duration_ms ? duration(summary.duration_ms) : null],
-    ["Mean score", summary && summary.mean_score !== null ? score(summary.mean_score) : null],
+    ["Mean score", summary && summary.mean_score !== null ? `${score(summary.mean_score)}${summary.mean_score_interval ? ` (95 % CI ${summary.mean_score_interval.map(score).join(" to ")})` : ""}` : null],
     ["Trials", run.trials.length !== run.cases.length ? run.trials.length.toLocaleString("en") : null],
     ["Cost", summary ? `${unpriced && spent !== "not known" ? "at least " : ""}${spent}${judges}` : null],
     ["Tokens", told(summary?.token_usage)],

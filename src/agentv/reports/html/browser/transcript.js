@@ -1,4 +1,4 @@
-// Messages: what was said by whom, and which tools were called.
+// Messages: what was said by which role, and which tools were called.
 
 const ROLE_WORDS = { system: "System", user: "User", assistant: "Assistant", tool: "Tool" };
 const SHORT = 1500;

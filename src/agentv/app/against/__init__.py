@@ -1,0 +1,1 @@
+"""Runs that end when their comparison with an earlier run is decided: `--against RUN --until decided`."""

@@ -1,0 +1,172 @@
+"""The cases of a run, to be drawn until their comparison with an earlier run is decided."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agentv.app.against.base import Base, read_base
+from agentv.app.results.finding import find_run
+from agentv.app.settings import EvalSettings
+from agentv.engine.draws import Bounds, CaseId, Draws, Groups
+from agentv.engine.plan import Plan, compares
+from agentv.errors import UsageError
+from agentv.model.run.clusters import ClusterId, TrialCluster, cluster_of
+from agentv.model.run.sampling import DEFAULT_ALPHA
+from agentv.model.run.sequential import SequentialComparison
+from agentv.model.run.trial import Trial
+from agentv.model.suite.suite import Suite
+from agentv.model.values.values import JsonObject
+from agentv.reports.run.totals import plural
+from agentv.stats.samples.betting import PairedBets, mean_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """The run that goes through its cases in random order.
+
+    Attributes:
+        root: absolute path that the places of suites count from.
+    """
+
+    plan: Plan
+    base: Base
+    root: str
+
+    def cases(self) -> Iterator[tuple[CaseId, Trial]]:
+        """Each trial with its case, as the base calls it."""
+        for trial in self.plan:
+            suite, case = trial.suite, trial.case
+            yield (self.base.named(suite.name, self._path(suite)), case.id, case.prompt_id), trial
+
+    def placed(self) -> Iterator[tuple[CaseId, Hashable, Trial]]:
+        """Each trial with its case and the group of dependent cases that it belongs to.
+
+        Those are cases of one cluster, and cases that must run before others. With several prompts a case is drawn with
+        all of them: they are no independent cases.
+        """
+        groups = Groups()
+        for identity, trial in self.cases():
+            groups.join(cluster_of(TrialCluster.of(trial, self._path(trial.suite))), self._places(identity, trial))
+        for identity, trial in self.cases():
+            yield identity, groups.of(self._places(identity, trial)[0]), trial
+
+    def _places(self, identity: CaseId, trial: Trial) -> list[ClusterId]:
+        """The case of a trial, and the cases that it needs."""
+        link = trial.suite.links.get(trial.case.id) if trial.suite.links else None
+        home = (self._path(trial.suite), trial.suite.name)
+        return [("", *home, case) for case in (identity[1], *(link.needs if link is not None else ()))]
+
+    def paired(self) -> dict[CaseId, Bounds]:
+        """Of the cases that both runs have in the same words, the share of samples of the base that passed.
+
+        Raises:
+            UsageError: both runs judge a case by different thresholds.
+        """
+        found: dict[CaseId, Bounds] = {}
+        unlike: list[str] = []
+        for identity, trial in self.cases():
+            before = self.base.cases.get(identity)
+            if identity in found or before is None or before.sha256 != trial.case.sha256:
+                continue
+            found[identity] = before.bounds
+            if before.threshold != trial.threshold:
+                unlike.append(f"'{trial.case.id}': {before.threshold:g} there, {trial.threshold:g} here")
+        if unlike:
+            what = f"{plural(len(unlike), 'case')} of {self.base.run_id} had another threshold ({unlike[0]})"
+            raise UsageError(what, "pass rates by different thresholds cannot be compared: run both with one threshold")
+        return found
+
+    def _path(self, suite: Suite) -> str:
+        return suite.path.removeprefix(f"{self.root}/")
+
+
+def draws_of(settings: EvalSettings, plan: Plan, root: str, results: Path) -> Draws | None:
+    """The trials in the order in which they are drawn; None: the run is not compared with another.
+
+    Args:
+        settings: of the run; `against` names a run as `resolved` does.
+        plan: what is run.
+        root: absolute path of the repository root.
+        results: the directory below which its `.agentv/results` lies.
+
+    Raises:
+        UsageError: the base cannot be compared with.
+        StoreError: its files cannot be read.
+    """
+    if settings.against is None:
+        return None
+    _check_plan(plan)
+    planned = _Planned(plan, read_base(settings.against, results), root)
+    seed = settings.seed if settings.seed is not None else int.from_bytes(os.urandom(4))
+    bets = PairedBets(settings.alpha or DEFAULT_ALPHA, settings.margin or 0.0)
+    draws = Draws(planned.placed(), planned.paired(), bets, planned.base.run_id, seed)
+    if not draws.cases:
+        what = f"{planned.base.run_id} and this run have no case in common that was not edited"
+        raise UsageError(what, _holds(planned.base))
+    return draws
+
+
+def resolved(settings: EvalSettings, results: Path) -> EvalSettings:
+    """The settings with the base by its id where they say `last`: a run that is resumed is the last one itself."""
+    if settings.against != "last":
+        return settings
+    return replace(settings, against=find_run("last", results, doing="compare with").name)
+
+
+def check_terms(settings: EvalSettings, recorded: JsonObject, run: str) -> None:
+    """Refuse to resume a run on other terms: those that are chosen after looking prove nothing.
+
+    Raises:
+        UsageError: the run was begun with another base, margin, alpha or seed.
+    """
+    for name in ("against", "margin", "alpha", "seed"):
+        said, was = getattr(settings, name), recorded.get(name)
+        if said is not None and said != was and (settings.against is not None or recorded.get("against") is not None):
+            had = f"with --{name} {was}" if was is not None else f"without --{name}"
+            raise UsageError(f"the run {run} started {had}, but this command has {said}", "start a new run")
+
+
+def comparison_of(draws: Draws) -> SequentialComparison:
+    """What the cases that were drawn show."""
+    bets = draws.bets
+    return SequentialComparison(
+        base=draws.base,
+        verdict=bets.claim or "inconclusive",
+        difference=(mean_of(bets.low), mean_of(bets.high)),
+        interval=bets.bounds,
+        alpha=bets.alpha,
+        margin=bets.margin,
+        drawn=draws.drawn,
+        clusters=bets.drawn,
+        cases=draws.cases,
+        unpaired=draws.unpaired,
+        errored=draws.errored,
+        seed=draws.seed,
+    )
+
+
+def _check_plan(plan: Plan) -> None:
+    """Refuse what cannot be drawn case by case.
+
+    Raises:
+        UsageError: there are several targets, or cases whose samples end early, or whose answers are compared.
+    """
+    for suite in plan.suites:
+        if suite.run.until is not None:
+            what = f"the suite '{suite.name}' samples each case until decided, which biases its pass rate"
+            raise UsageError(what, "with --against, give it a fixed repeat")
+        if suite.compares and any(compares(case) for case in suite.cases):
+            what = f"cases of the suite '{suite.name}' compare the answers of several targets or prompts"
+            raise UsageError(what, "--against draws every case by itself: run this suite without it")
+    targets = {trial.target.name for trial in plan}
+    if len(targets) > 1:
+        what = f"--against compares one target with an earlier run, and these are {len(targets)}"
+        raise UsageError(what, f"name one with --target: {', '.join(sorted(targets))}")
+
+
+def _holds(base: Base) -> str:
+    suites = sorted({suite for suite, _, _ in base.cases})
+    return f"{base.run_id} holds the {'suite' if len(suites) == 1 else 'suites'} {', '.join(suites[:10])}"

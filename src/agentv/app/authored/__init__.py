@@ -1,0 +1,1 @@
+"""Authored files: validated, fixed, converted, created."""

@@ -1,0 +1,91 @@
+"""Equivalence of suites across files and spellings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from agentv.authoring.code.fingerprints import fingerprint
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.conversation import Turn
+from agentv.model.suite.suite import Case, Suite, TargetSpec
+from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message
+
+_encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
+
+
+def meaning(suite: Suite) -> tuple[Any, dict[str, Any]]:
+    """The head of a suite and its cases by their ids, without their places: equal where two texts say the same."""
+    head = replace(
+        suite,
+        cases=(),
+        path="",
+        targets=tuple(_placeless(target) for target in suite.targets),
+        judge=_placeless(suite.judge),
+        default_judge=_placeless(suite.default_judge),
+        judges={name: _placeless(judge) for name, judge in suite.judges.items()},
+        files={},
+        exam=suite.exam and replace(suite.exam, texts={}),
+        links={},
+        generators=(),
+        tally=None,
+        span=None,
+    )
+    return head, {_name(case): _placeless_case(case) for case in suite.cases}
+
+
+def _name(case: Case) -> str:
+    return case.id if case.prompt_id is None else f"{case.id} ({case.prompt_id})"
+
+
+def _placeless_case(case: Case) -> tuple[Any, ...]:
+    """A case, and its facts as text: 1, 1.0 and true are equal to Python, and are not to those who compare text.
+
+    A file that is attached is the same one, however its path is written.
+    """
+    messages, reference = _pathless(case.input), _pathless(case.expected_output)
+    turns = [_turn_facts(turn) for turn in case.turns]
+    facts = (messages, reference, case.vars, case.metadata, _graded(case.assertions), turns)
+    bare = replace(
+        case,
+        input=messages,
+        expected_output=reference,
+        assertions=(),
+        turns=(),
+        depends_on=tuple(replace(one, span=None) for one in case.depends_on),
+        sha256="",
+        span=None,
+        target=_placeless(case.target),
+        judge=_placeless(case.judge),
+    )
+    return bare, _encode(facts)
+
+
+def _turn_facts(turn: Turn) -> tuple[Any, ...]:
+    return _pathless(turn.input), turn.criteria, _pathless(turn.expected_output), _graded(turn.assertions)
+
+
+def _graded(entries: Iterable[AssertionEntry]) -> list[Any]:
+    return [fingerprint(entry) for entry in entries]
+
+
+def _pathless(messages: Iterable[Message]) -> tuple[Message, ...]:
+    return tuple(
+        message
+        if isinstance(message.content, str) or not isinstance(message.content, tuple)
+        else replace(message, content=tuple(_found(block) for block in message.content))
+        for message in messages
+    )
+
+
+def _found(block: Any) -> Any:
+    """A block under the path of its file, where it has one."""
+    path = block.path if isinstance(block, FileBlock | ImageBlock | DocumentBlock) else None
+    return block if path is None else replace(block, value=path)
+
+
+def _placeless(target: TargetSpec | None) -> Any:
+    return replace(target, span=None) if target is not None else None

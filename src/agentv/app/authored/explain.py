@@ -1,0 +1,87 @@
+"""`agentv explain`: the catalogue of codes. A long text is a file of `explanations/`, read when it is asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from agentv.codes import CODES, FILES, RUNS
+from agentv.errors import UsageError
+from agentv.reports.diagnostics.explanations import ExampleFile, Explanation
+
+FOLDER = Path(__file__).parents[2] / "explanations"
+
+GROUPS: Mapping[str, Mapping[str, str]] = {"In files": FILES, "In a run": RUNS}
+"""How codes are listed."""
+
+_CALLED: Mapping[str, str] = {"judge-": "the judge", "embedder-": "the target that embeds"}
+"""What a code begins with that says so of another call than the target's → whose call it is."""
+
+_SECTIONS = re.compile(r"^## (Wrong|Fix)\n", re.MULTILINE)
+_FENCE = re.compile(r"^```(?P<language>\w+)(?: title=(?P<path>\S+))?\n(?P<body>.*?)^```\n?", re.MULTILINE | re.DOTALL)
+
+
+def explanation(code: str) -> Explanation:
+    """What is known of a code.
+
+    Raises:
+        UsageError: there is no such code; names the nearest ones.
+    """
+    known = code.strip()
+    if known in CODES:
+        return parsed(known, CODES[known], _text(known))
+    whose, of = _called(known)
+    if whose and of in RUNS:
+        return parsed(known, f"The call of {whose} failed with `{of}`. {RUNS[of]}", _text(of))
+    raise _unknown(code)
+
+
+def explanations(codes: Iterable[str]) -> dict[str, Explanation]:
+    """Code → explanation, for those that are known."""
+    return {code: explanation(code) for code in dict.fromkeys(codes) if code in CODES or _called(code)[1] in RUNS}
+
+
+def parsed(code: str, meaning: str, text: str) -> Explanation:
+    """A file of `explanations/`: why; under `## Wrong` files and the message; under `## Fix` the fix and the files."""
+    why, *rest = _SECTIONS.split(text)
+    sections = dict(zip(rest[::2], rest[1::2], strict=True))
+    wrong, fix = sections.get("Wrong", ""), sections["Fix"]
+    return Explanation(
+        code=code,
+        meaning=meaning,
+        why=why.strip(),
+        wrong=tuple(_files(wrong)),
+        message="".join(found["body"] for found in _FENCE.finditer(wrong) if found["path"] is None).rstrip("\n"),
+        fix=_FENCE.sub("", fix).strip(),
+        right=tuple(_files(fix)),
+    )
+
+
+def _files(section: str) -> Iterator[ExampleFile]:
+    for found in _FENCE.finditer(section):
+        if found["path"] is not None:
+            yield ExampleFile(found["path"], found["body"])
+
+
+def _text(code: str) -> str:
+    return (FOLDER / f"{code}.md").read_text(encoding="utf-8")
+
+
+def _called(code: str) -> tuple[str | None, str]:
+    """`judge-X`, `embedder-X` → whose call failed, and the code X that it failed with."""
+    for prefix, whose in _CALLED.items():
+        if code.startswith(prefix):
+            return whose, code.removeprefix(prefix)
+    return None, code
+
+
+def _unknown(code: str) -> UsageError:
+    from rapidfuzz.distance import DamerauLevenshtein
+    from rapidfuzz.process import extract
+
+    near = extract(code, list(CODES), scorer=DamerauLevenshtein.normalized_similarity, score_cutoff=0.5, limit=3)
+    worded = [one for one in CODES if code in one.split("-")]
+    names = list(dict.fromkeys([*(str(one[0]) for one in near), *worded]))[:5]
+    hint = f"did you mean {' or '.join(repr(name) for name in names)}?" if names else "'agentv explain' lists all codes"
+    return UsageError(f"no code '{code}'", hint)

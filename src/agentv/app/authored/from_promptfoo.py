@@ -1,0 +1,88 @@
+"""`agentv convert promptfooconfig.yaml`: promptfoo's configuration to an eval file (SPEC section 2)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentv.app.authored.convert import written
+from agentv.app.authored.data_trust import needs_trust, trusting
+from agentv.authoring.convert.emit import yaml_text
+from agentv.authoring.convert.promptfoo.configuration import NAMES, eval_file, is_promptfoo
+from agentv.authoring.source.boundary import Boundary, boundary_around
+from agentv.authoring.source.files import repository_root
+from agentv.authoring.source.nodes import MapNode, Node
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.errors import Diagnostic, LoadError, UsageError
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What came of a configuration.
+
+    Attributes:
+        path: the eval file that was written.
+        left: what has no equivalent, with its place in the configuration.
+        trusts: its rows of data run code, as they did for promptfoo, and it says that they may.
+    """
+
+    path: Path
+    left: tuple[Diagnostic, ...]
+    trusts: bool = False
+
+
+def from_promptfoo(source: Path, out: Path | None, *, allow_outside: bool = False) -> Converted | None:
+    """Write promptfoo's configuration as an eval file; None where the file is none.
+
+    Raises:
+        LoadError: it cannot be read, or names a file outside the repository that nobody allowed.
+        UsageError: a file stands in the way, or is to be written elsewhere than beside it.
+        OSError: a file cannot be read or written.
+    """
+    report = Report()
+    root = _root(source, report)
+    if not is_promptfoo(source, root):
+        return None
+    if not isinstance(root, MapNode):
+        found = report.diagnostics or (Diagnostic("bad-eval-file", f"{source} is not a promptfoo configuration"),)
+        raise LoadError(found)
+    path = out or source.with_name(_name_for(source))
+    if path.absolute().parent != source.absolute().parent:
+        hint = f"write it to {source.with_name(path.name)}, and move both"
+        raise UsageError(f"the paths in {source.name} begin beside it, and {path} lies elsewhere", hint)
+    boundary = _boundary(source, is_open=allow_outside)
+    made = eval_file(source, root, report, boundary)
+    found = tuple(map(boundary.shown, report.diagnostics))
+    if report.failed:
+        raise LoadError(found)
+    with written({path: yaml_text(made)}):
+        trusts = needs_trust(path, os.environ, allow_outside=allow_outside)
+        if trusts:
+            path.write_text(yaml_text(_ordered(trusting(made))), encoding="utf-8")
+        return Converted(path, found, trusts)
+
+
+def _ordered(made: Mapping[str, Node]) -> dict[str, Node]:
+    """The keys with those of the cases at the end."""
+    return {**{key: node for key, node in made.items() if key != "tests"}, "tests": made["tests"]}
+
+
+def _boundary(source: Path, *, is_open: bool) -> Boundary:
+    directory = str(source.absolute().parent)
+    boundary = boundary_around(directory, repository_root(directory))
+    boundary.is_open = is_open
+    return boundary
+
+
+def _root(source: Path, report: Report) -> Node | None:
+    return read_yaml(str(source.absolute()), source.read_bytes(), report) if source.suffix in _SUFFIXES else None
+
+
+def _name_for(source: Path) -> str:
+    stem = "promptfoo" if source.name in NAMES else source.stem
+    return f"{stem.removesuffix('.eval')}.eval.yaml"

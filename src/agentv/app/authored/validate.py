@@ -1,0 +1,93 @@
+"""`agentv validate`: every mistake in every file, without running anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from agentv.app.registries import registries
+from agentv.authoring.fields.request import Registries
+from agentv.authoring.loading.check import FileCheck, check_file, unused_in
+from agentv.authoring.loading.load import LoadRequest, eval_files
+from agentv.authoring.source.files import repository_root
+from agentv.errors import Diagnostic
+from agentv.model.values.span import Span
+from agentv.user_code.load_limit import within_limits
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One file that was asked for, and what is wrong with it, sorted by place.
+
+    What several files share, such as a template, is reported with the first of them.
+    """
+
+    path: str
+    diagnostics: tuple[Diagnostic, ...]
+
+
+class Validation:
+    """The files that paths mean, each checked when it is its turn, so that the first mistake is reported at once.
+
+    Raises:
+        UsageError: a path does not exist, or a directory holds no eval file.
+    """
+
+    def __init__(
+        self,
+        paths: tuple[str, ...],
+        process_env: Mapping[str, str],
+        *,
+        allow_outside: bool = False,
+        trust_data: bool = False,
+    ) -> None:
+        self.files = tuple(dict.fromkeys(eval_files(paths)))
+        self._request = LoadRequest(
+            paths, process_env=process_env, allow_outside=allow_outside, trust_data=trust_data, for_run=False
+        )
+
+    def __iter__(self) -> Iterator[Checked]:
+        """The files in their order."""
+        known = registries()
+        told: set[tuple[object, ...]] = set()
+        read: set[str] = set()
+        failed = False
+        for path in self.files:
+            checked = self._check(path, known)
+            read |= checked.read
+            failed = failed or any(one.severity == "error" for one in checked.diagnostics)
+            fresh = [one for one in checked.diagnostics if (one.code, one.span, one.message) not in told]
+            told.update((one.code, one.span, one.message) for one in fresh)
+            yield Checked(path, tuple(fresh))
+        if not failed:  # a file that is wrong may not have come to its includes
+            for one in unused_in(self._request.paths, read):
+                yield Checked(one.span.file if one.span else "", (one,))
+
+    def _check(self, path: str, known: Registries) -> FileCheck:
+        """What is wrong with a file; that it asks for too much, where it does."""
+        checked = within_limits(lambda: check_file(path, self._request, known))
+        if isinstance(checked, FileCheck):
+            return checked
+        file, line = checked.place or (path, 1)
+        begun = " at the case that begins here" if checked.place else ""
+        message = f"this file {checked.reason}, so checking stopped{begun}"
+        return FileCheck((Diagnostic("too-large", message, Span(file, line, 1, line, 2)),), frozenset())
+
+
+def validate(
+    paths: tuple[str, ...], process_env: Mapping[str, str], *, allow_outside: bool = False
+) -> tuple[Diagnostic, ...]:
+    """All that is wrong, sorted by file and place.
+
+    Raises:
+        UsageError: a path does not exist, or a directory holds no eval file.
+    """
+    found = (
+        one for checked in Validation(paths, process_env, allow_outside=allow_outside) for one in checked.diagnostics
+    )
+    return tuple(sorted(found, key=lambda one: one.order))
+
+
+def root_of(directory: str) -> str:
+    """The root of the repository that a directory is in."""
+    return repository_root(directory)

@@ -1,0 +1,145 @@
+"""The trials of a run, gathered into cases: rows stream through, and of each there are held a few numbers."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterable, Iterator
+from statistics import fmean
+
+from agentv.app.compare.cases import NONE, STATUS_NUMBERS, STATUSES, Cases, Common, Numbered, Place
+from agentv.model.run.cases import Gate, Sample
+from agentv.model.run.comparison import CaseOutcome
+from agentv.stats.samples.deciding import Rule, verdict_over
+from agentv.store.rows.outcomes import OutcomeRow
+
+_PLACE_BITS = 32
+
+
+def cases_of(rows: Iterable[tuple[int, OutcomeRow]], cluster: str | None = None, common: Common | None = None) -> Cases:
+    """The cases of a run.
+
+    Args:
+        rows: its finished trials, each with the place where its row begins.
+        cluster: a key of the metadata whose equal values make cases dependent; None: the key that the run was given,
+            else the conversation.
+        common: what is held of other runs already.
+    """
+    gathered = _Gathered(common or Common(), cluster)
+    for at, row in rows:
+        gathered.add(at, row)
+    cases = Cases(gathered.common)
+    for place, case_id, outcome in gathered.outcomes():
+        cases.add(place, case_id, outcome)
+    return cases
+
+
+class _Gathered:
+    """The trials of a run in columns, and the settings of its cases: a plan gives all trials of a case the same."""
+
+    def __init__(self, common: Common, cluster: str | None) -> None:
+        self.common, self._cluster = common, cluster
+        self._known: dict[int, int] = {}  # keys of one number take half of what pairs take
+        self._texts, self._inputs, self._checks = (array("q") for _ in range(3))
+        self._rules, self._tags, self._clusters = (array("I") for _ in range(3))
+        self._gates = Numbered[tuple[Gate, ...]]()
+        self._case_of, self._gates_of = array("I"), array("I")
+        self._status_of, self._score_of, self._row_of = array("b"), array("d"), array("q")
+
+    def add(self, at: int, row: OutcomeRow) -> None:
+        """Take in a trial, whose row begins there."""
+        common = self.common
+        place = common.places.number(Place(row.suite, row.eval_path, row.prompt_id, row.target))
+        identity = common.ids.number(row.test_id) << _PLACE_BITS | place
+        case = self._known.setdefault(identity, len(self._known))
+        if case == len(self._texts):
+            self._begin(row)
+        if row.scores:
+            self._checks[case] = hash(tuple((one.name, one.type, one.weight, one.required) for one in row.scores))
+        self._case_of.append(case)
+        self._row_of.append(at)
+        self._status_of.append(STATUS_NUMBERS[row.status])
+        self._score_of.append(NONE if row.score is None else row.score)
+        self._gates_of.append(self._gates.number(tuple(_gates(row))))
+
+    def _begin(self, row: OutcomeRow) -> None:
+        common = self.common
+        self._texts.append(hash(row.case_sha256))
+        self._rules.append(common.rules.number(Rule(row.repeat, row.threshold, row.aggregate, row.alpha)))
+        self._tags.append(common.tags.number(row.tags))
+        self._clusters.append(common.clusters.number(_cluster(row, self._cluster)))
+        # what a conversation sent holds its answers, which differ without an edit
+        self._inputs.append(0 if row.turns else hash(bytes(row.input)))
+        self._checks.append(0)
+
+    def outcomes(self) -> Iterator[tuple[Place, str, CaseOutcome]]:
+        """The cases, in the order in which they began."""
+        first, following = self._trials()
+        for case, identity in enumerate(self._known):
+            trials = [first[case]]
+            while following[trials[-1]]:
+                trials.append(following[trials[-1]])
+            place = self.common.places.values[identity & ((1 << _PLACE_BITS) - 1)]
+            yield place, self.common.ids.values[identity >> _PLACE_BITS], self._outcome(case, trials)
+
+    def _trials(self) -> tuple[array[int], array[int]]:
+        """Of each case its first trial; of each trial the next one of its case, 0: there is none."""
+        first, last = array("I"), array("I")
+        following = array("I", bytes(4 * len(self._case_of)))
+        for trial, case in enumerate(self._case_of):
+            if case == len(first):
+                first.append(trial)
+                last.append(trial)
+            else:
+                following[last[case]] = trial
+                last[case] = trial
+        return first, following
+
+    def _sample(self, trial: int) -> Sample:
+        score = self._score_of[trial]
+        gates = self._gates.values[self._gates_of[trial]]
+        return Sample(STATUSES[self._status_of[trial]], None if score != score else score, gates)  # noqa: PLR0124
+
+    def _outcome(self, case: int, trials: list[int]) -> CaseOutcome:
+        samples, rule = [*map(self._sample, trials)], self.common.rules.values[self._rules[case]]
+        status = verdict_over(samples, rule)
+        judged = [one for one in samples if one.score is not None and one.status in ("passed", "failed")]
+        known = judged if status != "skipped" else []
+        return CaseOutcome(
+            status=status,
+            score=fmean(one.score or 0.0 for one in known) if known else None,
+            samples=len(judged),
+            threshold=rule.threshold,
+            text=self._texts[case],
+            input=self._inputs[case],
+            checks=self._checks[case],
+            tags=self.common.tags.values[self._tags[case]],
+            cluster=self.common.clusters.values[self._clusters[case]],
+            places=tuple(self._row_of[trial] for trial in trials),
+            repeat=rule.repeat,
+            aggregate=rule.aggregate,
+            alpha=rule.alpha,
+            rate=fmean(one.status == "passed" for one in known) if known else None,
+        )
+
+
+def _cluster(row: OutcomeRow, key: str | None) -> str | None:
+    """What the case depends on; None: on nothing but itself. A key that is given ranks before the run's own."""
+    if key is not None and (key != row.cluster_key or row.cluster is None):
+        return _value(row, key)
+    if row.cluster is not None:
+        return row.cluster
+    return f"{row.suite}/{row.conversation_id}" if row.conversation_id else None
+
+
+def _value(row: OutcomeRow, name: str) -> str | None:
+    """A value of the metadata as text that tells it from others; None where there is none."""
+    value = json.loads(bytes(row.metadata)).get(name)
+    return None if value is None else json.dumps(value, sort_keys=True)
+
+
+def _gates(row: OutcomeRow) -> Iterator[Gate]:
+    for score in row.scores:
+        gate = Gate.of(score.required, score.score or 0.0, score.passed or False)
+        if gate is not None:
+            yield gate

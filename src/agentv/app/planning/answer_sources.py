@@ -1,0 +1,196 @@
+"""Answers that a run need not ask for: those of a run to regrade, and those of a cassette; and what it records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv.app.planning.preparation import Prepared, caches, results_of, root_of
+from agentv.app.results.finding import find_run
+from agentv.app.wiring import Answers, SystemClock, redactor_for
+from agentv.engine.calls.recorded_call import call_key, no_answer
+from agentv.errors import UsageError
+from agentv.ports import AnswerArchive, Store
+from agentv.reports.run.totals import plural
+from agentv.store.files.directory import JOURNAL
+
+if TYPE_CHECKING:
+    from agentv.app.recorded_code import RecordedCode
+    from agentv.store.cassettes.cache import AnswerCache
+    from agentv.store.cassettes.cassette import Cassette
+    from agentv.store.journal.journal_reader import JournalReader
+
+
+@dataclass(frozen=True, slots=True)
+class Shelves:
+    """What stands behind the journal of a run.
+
+    Attributes:
+        earlier: the answers of the run to regrade.
+        cassette: what is replayed, or recorded.
+        cache: the answers of all runs.
+        asks: calls that the cassette does not hold are made.
+        records: the cassette is written again when the whole run has ended.
+        adds: what the cassette lacks is added to it, however the run ends.
+        code: code of the user's that grades is answered for too; None: it runs.
+    """
+
+    earlier: JournalReader | None = None
+    cassette: Cassette | None = None
+    cache: AnswerCache | None = None
+    asks: bool = True
+    records: bool = False
+    adds: bool = False
+    code: RecordedCode | None = None
+
+    def answers(self, journal: Store) -> Answers:
+        """Where answers are found and kept."""
+        shelves: list[AnswerArchive] = [one for one in (self.earlier, self.cassette, self.cache) if one is not None]
+        if not shelves:
+            return Answers(journal)
+        from agentv.store.journal.layered_store import LayeredStore
+
+        recorded = self.cassette.unanswered if self.cassette is not None and not self.asks else None
+        return Answers(LayeredStore(journal, shelves), recorded or (no_answer if self.earlier else None), recorded)
+
+    def notes(self) -> tuple[str, ...]:
+        """What people should know of the cache, once the run has ended."""
+        if self.cache is None:
+            return ()
+        self.cache.flush()
+        return tuple(self.cache.notes)
+
+    def restored(self) -> tuple[str, ...]:
+        """What something else wrote to the cassette while the run went.
+
+        Raises:
+            StoreError: the system refuses.
+        """
+        if self.cassette is None or self.records:
+            return ()  # it is written again, of what this run was told
+        told = self.cassette.restored(keeps=self.adds)
+        return (told,) if told else ()
+
+    def ended(self, *, interrupted: bool, cut: bool, errored: int) -> tuple[str, bool]:
+        """Write the cassette that was recorded; what to say of it, empty for nothing, and whether that is a failure.
+
+        Args:
+            interrupted: Ctrl-C or a signal ended the run.
+            cut: some trials were not begun, for whatever reason.
+            errored: how many trials errored: what they would have been told is not recorded.
+
+        Raises:
+            StoreError: the system refuses.
+        """
+        cassette = self.cassette
+        if cassette is None or not (self.records or self.adds):
+            return "", False
+        if (interrupted or cut) and self.records:
+            return self._half_recorded(cassette, "was interrupted" if interrupted else "stopped early"), False
+        if cassette.refused:
+            target, case = cassette.refused[0]
+            more = f" and {plural(len(cassette.refused) - 1, 'other call')}" if len(cassette.refused) > 1 else ""
+            what = f"'{target}' for the case '{case}'{more}"
+            return f"{cassette.path} is not written, since the call of {what} holds a secret", True
+        if self.records and cassette.path.exists() and (errored or cassette.empty):
+            why = f"{plural(errored, 'trial')} errored" if errored else "no call was made"
+            return f"{cassette.path} stays as it was, since {why}: record it again once every call has an answer", True
+        return self._written(cassette), False
+
+    def _half_recorded(self, cassette: Cassette, what: str) -> str:
+        cached = (
+            "the cache has the answers so far" if self.cache is not None else "with --cache, you pay for no call twice"
+        )
+        why = f"the run {what}, and a cassette holds a whole run"
+        return f"{cassette.path} is not written, since {why}: record it again ({cached})"
+
+    def _written(self, cassette: Cassette) -> str:
+        if self.records:
+            now, before = cassette.write()
+            instead = f", in place of {before}" if before else ""
+            return f"recorded {plural(now, 'call')} in {cassette.path}{instead}"
+        if not cassette.added:
+            return ""  # a file that stays as it is need not be written
+        return f"added {plural(cassette.added, 'call')} to {cassette.path}, which holds {cassette.add()}"
+
+
+@contextmanager
+def shelves_of(prepared: Prepared) -> Iterator[Shelves]:
+    """What the settings put behind the journal.
+
+    Raises:
+        UsageError: there is no such run, or it answers none of the trials.
+        StoreError: a journal or a cassette cannot be read.
+    """
+    settings = prepared.settings
+    with ExitStack() as opened:
+        earlier = opened.enter_context(_regraded(prepared)) if settings.regrade is not None else None
+        cassette = _cassette(prepared)
+        adds = settings.replay_mode == "new"
+        cache = opened.enter_context(_cache(prepared)) if caches(prepared) else None
+        records, asks = settings.record is not None, settings.replay is None or adds
+        code = _code(prepared, cassette, asks=asks)
+        yield Shelves(earlier, cassette, cache, asks=asks, records=records, adds=adds, code=code)
+
+
+def _code(prepared: Prepared, cassette: Cassette | None, *, asks: bool) -> RecordedCode | None:
+    if cassette is None or not (cassette.holds_code or prepared.settings.record_code):
+        return None
+    from agentv.app.recorded_code import RecordedCode
+
+    cassette.holds_code = True
+    return RecordedCode(cassette, asks, root_of(prepared.suites))
+
+
+def _cache(prepared: Prepared) -> AnswerCache:
+    from agentv.store.cassettes.cache import AnswerCache, cache_file
+
+    return AnswerCache(
+        cache_file(results_of(prepared.suites, anew=True)), redactor_for(prepared.suites), SystemClock(), mends=True
+    )
+
+
+def _cassette(prepared: Prepared) -> Cassette | None:
+    settings = prepared.settings
+    written = settings.record or settings.replay
+    if written is None:
+        return None
+    from agentv.store.cassettes.cassette import Cassette
+    from agentv.store.cassettes.cassette_file import check_place
+
+    path, redactor = Path(written), redactor_for(prepared.suites)
+    adds = settings.replay_mode == "new"
+    if adds or settings.record is not None:
+        check_place(path)
+    begins = settings.record is not None or (adds and not path.exists())
+    return Cassette(path, redactor) if begins else Cassette.load(path, redactor)
+
+
+@contextmanager
+def _regraded(prepared: Prepared) -> Iterator[JournalReader]:
+    from agentv.engine.conversation import first_request
+    from agentv.store.journal.journal_reader import JournalReader
+
+    run = find_run(prepared.settings.regrade or "last", results_of(prepared.suites), doing="regrade")
+    with closing(JournalReader(run / JOURNAL)) as earlier:
+        if not any(call_key(trial.target, first_request(trial)) in earlier for trial in prepared.plan):
+            keys = (call_key(trial.target, first_request(trial)) for trial in prepared.plan)
+            raise _nothing_to_regrade(run.name, sum(key in earlier.redacted for key in keys))
+        yield earlier
+
+
+def _nothing_to_regrade(run: str, redacted: int) -> UsageError:
+    """Why there is nothing to grade again.
+
+    Args:
+        run: the id of the run.
+        redacted: how many of the answers are there, but for a secret that was taken out of them.
+    """
+    if redacted:
+        message = f"the run {run} holds {plural(redacted, 'answer')} to these cases, but none can be graded again"
+        return UsageError(message, "each contained a secret that was redacted: run them again with 'agentv eval'")
+    message = f"the run {run} holds no answer to these cases on these targets"
+    return UsageError(message, "their inputs or settings changed; they will be called again")

@@ -1,0 +1,51 @@
+"""Limit on concurrent trials from the number of files that the process may open."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterable
+from contextlib import suppress
+
+PER_CALL = 3
+"""Open files of a trial that asks a server: one connection to its target, one to its judge, one to spare."""
+
+PER_PROGRAM = 8
+"""Open files of a trial that starts a program: its pipes, both ends while it is started."""
+
+RESERVE = 128
+"""Open files of everything else: the run's own, modules that are being imported, what users' code opens."""
+
+_HIGHEST = 10_240
+"""What macOS grants at most where it says that there is no limit (OPEN_MAX)."""
+
+_ASK_A_SERVER = frozenset(
+    {"anthropic", "azure", "echo", "gemini", "http", "litellm", "mock", "ollama", "openai", "openrouter", "replay"}
+)
+
+
+def workers_within(workers: int, providers: Iterable[str]) -> tuple[int, str | None]:
+    """The workers that the limit of open files allows, once it is raised as far as it goes; what to say of it.
+
+    Args:
+        workers: how many are asked for.
+        providers: of the targets that they ask.
+    """
+    each = PER_CALL if _ASK_A_SERVER.issuperset(providers) else PER_PROGRAM
+    allowed = _raised(workers * each + RESERVE)
+    fitting = max(1, (allowed - RESERVE) // each)
+    if fitting >= workers:
+        return workers, None
+    return fitting, f"{workers:,} workers need more open files than the {allowed:,} allowed here: {fitting:,} are used"
+
+
+def _raised(needed: int) -> int:
+    """The limit of open files of this process, raised to what is needed where that is allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    if soft in (unlimited, needed) or soft > needed:
+        return max(soft, needed)
+    with suppress(ValueError, OSError):
+        wanted = min(needed, _HIGHEST if hard == unlimited else hard)
+        if wanted > soft:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

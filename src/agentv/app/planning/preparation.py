@@ -1,0 +1,295 @@
+"""Preparation of a run: read, check and plan everything; call nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv.app.planning.early_ends import check_early_ends
+from agentv.app.planning.open_files import workers_within
+from agentv.app.registries import registries
+from agentv.app.results.finding import find_run
+from agentv.app.results.place import RESULTS, place_holding, place_of
+from agentv.app.settings import EvalSettings, check_settings
+from agentv.authoring.loading.load import LoadRequest, load
+from agentv.authoring.source.files import repository_root
+from agentv.engine.plan import Plan, PlanSettings, everyone
+from agentv.errors import Diagnostic, LoadError, UsageError
+from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
+from agentv.model.secrets.secret_forms import SHORTEST
+from agentv.model.suite.suite import DEFAULT_WORKERS, Case, Suite
+from agentv.reports.run.totals import plural
+
+if TYPE_CHECKING:
+    from agentv.engine.draws import Draws
+    from agentv.engine.sample import DrawnCases
+
+ADDED_SHOWN = 10
+"""Cases that run because others need them, and that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Everything is read and right; nothing has been called yet.
+
+    Attributes:
+        diagnostics: warnings and hints of the files.
+        counts: how many cases (on their targets) and trials the plan holds.
+        notes: what people should know of the plan, such as cases that run because others need them.
+        chosen: keys of the trials that this command chooses of a run that it resumes; None: all of them.
+        draws: the trials in random order, where the run ends when its comparison with another is decided.
+    """
+
+    settings: EvalSettings
+    suites: tuple[Suite, ...]
+    plan: Plan
+    counts: tuple[int, int]
+    diagnostics: tuple[Diagnostic, ...]
+    notes: tuple[str, ...] = ()
+    chosen: frozenset[str] | None = None
+    draws: Draws | None = None
+
+
+def prepare(settings: EvalSettings) -> Prepared:
+    """Read and check everything that a run needs.
+
+    Raises:
+        LoadError: a file is wrong.
+        UsageError: the settings ask for what cannot be, such as a filter that selects nothing.
+    """
+    check_settings(settings)
+    loaded = load(_request(settings), registries())
+    suites = loaded.suites
+    if settings.exports:
+        from agentv.app.exports import check_exports
+
+        check_exports(settings.exports, settings.out, _read(settings, suites))
+    diagnostics = (*_of_settings(settings, suites), *loaded.diagnostics)
+    if settings.strict and any(found.severity == "warning" for found in diagnostics):
+        raise LoadError(diagnostics)
+    if settings.goes_on_with is not None:
+        return _within_limits(_going_on(settings, suites, diagnostics))
+    if settings.against is not None:
+        from agentv.app.against.drawing import resolved
+
+        settings = resolved(settings, results_of(suites))
+    plan = _plan(settings, suites)
+    check_early_ends(settings, plan)
+    notes = (*_notes(plan), *_unfollowed(settings, suites), *_unsearched(suites))
+    draws = _draws(settings, plan)
+    return _within_limits(Prepared(settings, suites, plan, plan.counts(), diagnostics, notes, draws=draws))
+
+
+def _within_limits(prepared: Prepared) -> Prepared:
+    """No more workers than can have their files open at once. Those on other machines have limits of their own."""
+    if prepared.settings.executor != "local":
+        return prepared
+    asked = workers_of(prepared)
+    providers = {spec.provider for suite in prepared.suites for spec in suite.targets}
+    workers, note = workers_within(min(asked, prepared.counts[1]), providers)
+    if note is None:
+        return prepared
+    return replace(prepared, settings=replace(prepared.settings, workers=workers), notes=(*prepared.notes, note))
+
+
+def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
+    plan = Plan(suites, _plan_settings(settings, suites))
+    if not plan.counts()[1]:
+        raise _nothing_chosen(settings, suites)
+    return plan
+
+
+def _going_on(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tuple[Diagnostic, ...]) -> Prepared:
+    """The plan of a run that goes on: that which it was begun with, of which this command may choose a part."""
+    from agentv.app.planning import resume as going_on
+
+    run = find_run(settings.goes_on_with or "last", results_of(suites), settings.out)
+    added = going_on.added_suites(run, suites, root_of(suites), settings.paths)
+    recorded = going_on.recorded_settings(run)
+    if settings.against is not None or recorded.get("against") is not None:
+        from agentv.app.against.drawing import check_terms
+
+        check_terms(settings, recorded, run.name)
+    cluster = settings.cluster
+    flags, settings = going_on.flags_of(settings), going_on.as_begun(settings, recorded, run.name)
+    if settings.cluster != cluster:  # which cases have which is found out where they are read
+        suites = load(_request(settings), registries()).suites
+    begun = going_on.chosen_again(settings, recorded) if flags and recorded else None
+    plan = _plan(begun or settings, suites)
+    check_early_ends(settings, plan)
+    chosen = None if begun is None else going_on.chosen_of(_plan(settings, suites), plan, run.name, flags)
+    settings = begun or settings
+    notes = (*added, *_notes(plan), *_unfollowed(settings, suites), *_unsearched(suites))
+    draws = _draws(settings, plan)
+    return Prepared(settings, suites, plan, plan.counts(), diagnostics, notes, chosen, draws)
+
+
+def _draws(settings: EvalSettings, plan: Plan) -> Draws | None:
+    if settings.against is None:
+        return None
+    from agentv.app.against.drawing import draws_of  # few runs are compared while they go on
+
+    suites = tuple(plan.suites)
+    return draws_of(settings, plan, root_of(suites), results_of(suites))
+
+
+def _read(settings: EvalSettings, suites: tuple[Suite, ...]) -> set[str]:
+    """The files that a run reads, which no export may replace."""
+    named = (*(suite.path for suite in suites if suite.path), settings.record, settings.replay, settings.env_file)
+    read = (*(path for suite in suites for path in suite.files), *(path for path in named if path))
+    return {os.path.realpath(path) for path in read}
+
+
+def _notes(plan: Plan) -> Iterator[str]:
+    added = list(plan.added())
+    if added:
+        named = ", ".join(added[:ADDED_SHOWN]) + (", …" if len(added) > ADDED_SHOWN else "")
+        yield f"{plural(len(added), 'case')} added as dependencies: {named}"
+
+
+def _unfollowed(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[str]:
+    """What is kept by the text of a command alone, where answers and grades of earlier runs are used again."""
+    if not (_caches(settings, suites) or settings.replay or settings.goes_on_with is not None):
+        return
+    asked = {spec.name for suite in suites for spec in (*suite.targets, *suite.judges.values()) if spec.unfollowed}
+    grades = {label for suite in suites if suite.graders is not None for label in suite.graders.unfollowed}
+    names = [f"'{name}'" for name in (*sorted(asked), *sorted(grades))]
+    if names:
+        shown = ", ".join(names[:ADDED_SHOWN]) + (", …" if len(names) > ADDED_SHOWN else "")
+        yield (
+            f"what {shown} started is kept by the command's text: agentv cannot follow what it runs,"
+            " so a change there is not noticed; name its files with 'fingerprint: [globs]'"
+        )
+
+
+def _unsearched(suites: tuple[Suite, ...]) -> Iterator[str]:
+    """Which keys may stand in what is written, since their values are no secrets that could be told from other text."""
+    names = sorted({name for suite in suites for name in suite.unsearched})
+    if names:
+        named = ", ".join(names[:ADDED_SHOWN]) + (", …" if len(names) > ADDED_SHOWN else "")
+        whose = "the value of" if len(names) == 1 else "the values of"
+        why = f"shorter than {SHORTEST} characters, or a plain word"
+        verb = "is" if len(names) == 1 else "are"
+        yield f"{whose} {named} {verb} not redacted in results: {why}"
+
+
+def _of_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[Diagnostic]:
+    """What the flags make of files that are right."""
+    zero = settings.threshold
+    if zero is None or not any(excludes_nothing(zero, case.assertions) for suite in suites for case in suite.cases):
+        return
+    yield Diagnostic("zero-threshold", "with --threshold 0 every answer passes", severity="warning", hint=ZERO_HINT)
+
+
+def _request(settings: EvalSettings) -> LoadRequest:
+    return LoadRequest(
+        paths=settings.paths,
+        targets=settings.asked_targets,
+        judge=settings.asked_judge,
+        variables=settings.variables,
+        process_env=settings.process_env,
+        env_file=settings.env_file,
+        documents=settings.documents,
+        given_target=settings.given_target,
+        given_judge=settings.given_judge,
+        cluster=settings.cluster,
+        asks=settings.asks and (settings.replay is None or settings.replay_mode == "new"),
+        asks_targets=settings.regrade is None,
+        allow_outside=settings.allow_outside,
+        trust_data=settings.trust_data,
+    )
+
+
+def _plan_settings(settings: EvalSettings, suites: tuple[Suite, ...]) -> PlanSettings:
+    chosen = settings.chooses if settings.filter is not None or settings.tags or settings.exclude_tags else everyone
+    return PlanSettings(
+        repeat=settings.repeat,
+        threshold=settings.threshold,
+        timeout_s=settings.timeout_s,
+        until=settings.until if settings.against is None else None,
+        alpha=settings.alpha if settings.against is None else None,
+        flagged_targets=bool(settings.asked_targets) or settings.given_target is not None,
+        chosen=chosen,
+        limit=settings.limit,
+        sample=_sample(settings, suites, chosen) if settings.sample is not None else None,
+    )
+
+
+def _sample(settings: EvalSettings, suites: tuple[Suite, ...], chosen: Callable[[Case], bool]) -> DrawnCases | None:
+    from agentv.app.planning.sampling import sample_of
+
+    return sample_of(settings, suites, chosen, root=root_of(suites))
+
+
+def _nothing_chosen(settings: EvalSettings, suites: tuple[Suite, ...]) -> UsageError:
+    from agentv.authoring.source.nearest import did_you_mean
+
+    chosen_by = [
+        f"--filter '{settings.filter}'" if settings.filter is not None else "",
+        f"--tag {', '.join(settings.tags)}" if settings.tags else "",
+        f"--exclude-tag {', '.join(settings.exclude_tags)}" if settings.exclude_tags else "",
+        f"--sample {settings.sample}" if settings.sample is not None else "",
+        f"--limit {settings.limit}" if settings.limit is not None else "",
+    ]
+    asked = " ".join(one for one in chosen_by if one) or "these files"
+    ids = [case.id for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False)]
+    hint = did_you_mean(settings.filter, ids) if settings.filter is not None else None
+    if hint is None and settings.tags:
+        tags = {tag for suite in suites for case, _ in zip(suite.cases, range(1000), strict=False) for tag in case.tags}
+        hint = f"there are the tags {', '.join(sorted(tags)[:20])}" if tags else "no case has a tag"
+    return UsageError(f"{asked} selects no case", hint)
+
+
+def results_of(suites: tuple[Suite, ...], *, anew: bool = False) -> Path:
+    """The directory below which `.agentv/results` of the suites lies. `anew`: that of a new run."""
+    directory = _directory_of(suites)
+    return place_of(directory) if anew else place_holding(RESULTS, directory)
+
+
+def root_of(suites: tuple[Suite, ...]) -> str:
+    """The repository root of the first suite that stands in a file, else that of the working directory."""
+    return repository_root(_directory_of(suites))
+
+
+def _directory_of(suites: tuple[Suite, ...]) -> str:
+    paths = [suite.path for suite in suites if suite.path]
+    return str(Path(paths[0]).parent) if paths else str(Path.cwd())
+
+
+def workers_of(prepared: Prepared) -> int:
+    """How many trials run at once."""
+    asked = prepared.settings.workers
+    said = [suite.run.workers for suite in prepared.suites if suite.run.workers is not None]
+    return asked or max(said, default=DEFAULT_WORKERS)
+
+
+def caches(prepared: Prepared) -> bool:
+    """Whether answers of earlier runs are used again."""
+    return _caches(prepared.settings, prepared.suites)
+
+
+def _caches(settings: EvalSettings, suites: tuple[Suite, ...]) -> bool:
+    if settings.cache is not None or settings.regrade or settings.replay or settings.rerun:
+        return bool(settings.cache)
+    return any(suite.run.cache for suite in suites)
+
+
+def budget_of(prepared: Prepared) -> tuple[float | None, int | None]:
+    """US dollars and tokens that the run may spend; None: no limit. Of several suites' the smallest holds for all."""
+    settings, suites = prepared.settings, prepared.suites
+    usd = [suite.run.budget_usd for suite in suites if suite.run.budget_usd is not None]
+    tokens = [suite.run.budget_tokens for suite in suites if suite.run.budget_tokens is not None]
+    return (
+        settings.budget_usd if settings.budget_usd is not None else min(usd, default=None),
+        settings.budget_tokens if settings.budget_tokens is not None else min(tokens, default=None),
+    )
+
+
+def max_errors_of(prepared: Prepared) -> int | None:
+    """After how many errored trials the run stops; None: never."""
+    asked = prepared.settings.max_errors
+    said = [suite.run.max_errors for suite in prepared.suites if suite.run.max_errors is not None]
+    return asked if asked is not None else min(said, default=None)

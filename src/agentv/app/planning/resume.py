@@ -1,0 +1,249 @@
+"""A run that is resumed: what it was begun with still holds, and what can not be the same run is refused."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentv.authoring.source.files import shown
+from agentv.errors import StoreError, UsageError
+from agentv.model.suite.suite import Suite
+from agentv.model.values.values import Json, JsonObject
+from agentv.reports.run.totals import plural
+from agentv.store.files.directory import JOURNAL, RUN, SUMMARY, DamagedRecordError, read_document
+from agentv.store.files.lines import last_lines
+from agentv.store.journal.answers import elapsed_in
+
+if TYPE_CHECKING:
+    from agentv.app.settings import EvalSettings
+    from agentv.engine.plan import Plan
+
+CHOOSING = {
+    "filter": "--filter",
+    "tags": "--tag",
+    "exclude_tags": "--exclude-tag",
+    "sample": "--sample",
+    "seed": "--seed",
+    "limit": "--limit",
+}
+"""Settings that say which cases take part → their flags."""
+
+_LISTED = 10
+"""Suites that are named."""
+
+_REPEATED = {"targets": "--target", "judge": "--judge"}
+"""Settings without which files would decide otherwise → their flags."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousRun:
+    """The processes that a run has had.
+
+    Attributes:
+        run_id: of the run.
+        settings: theirs, as `run.json` holds them; empty for a run that begins.
+        processes: how many there were.
+        duration_ms: how long they took together.
+        started: when the first of them began, as `run.json` says it; None for a run that begins.
+    """
+
+    run_id: str = ""
+    settings: JsonObject = field(default_factory=dict)
+    processes: int = 0
+    duration_ms: float = 0.0
+    started: str | None = None
+
+
+def before(run: Path) -> PreviousRun:
+    """What a run directory says of its processes, read before this one writes to it.
+
+    A process that was killed left no summary: it lasted until it last wrote a row.
+
+    Raises:
+        StoreError: `run.json` is damaged.
+    """
+    record = read_document(run / RUN)
+    settings, started = record.get("settings"), record.get("started")
+    if not isinstance(started, str):
+        return PreviousRun(run.name)
+    processes = record.get("processes", 1)
+    summary = _summary(run)
+    ended = summary.get("duration_ms") if summary.get("processes", 1) == processes else None
+    return PreviousRun(
+        run.name,
+        settings if isinstance(settings, dict) else {},
+        processes if isinstance(processes, int) else 1,
+        _milliseconds(ended) if ended is not None else _killed_after(run, record),
+        started,
+    )
+
+
+def _summary(run: Path) -> JsonObject:
+    """`summary.json`; nothing where there is none, or it is damaged: it is made again of the rows."""
+    try:
+        return read_document(run / SUMMARY) if (run / SUMMARY).exists() else {}
+    except DamagedRecordError:
+        return {}
+
+
+def _killed_after(run: Path, record: JsonObject) -> float:
+    """How long a run had gone when it last wrote a row, by a clock that no setting of the date moves."""
+    return max(_milliseconds(record.get("duration_before_ms")), next(_elapsed(run), 0.0))
+
+
+def _elapsed(run: Path) -> Iterator[float]:
+    return (found for line in last_lines(run / JOURNAL) if (found := elapsed_in(line)) is not None)
+
+
+def _milliseconds(found: object) -> float:
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else 0.0
+
+
+def recorded_settings(run: Path) -> JsonObject:
+    """The settings in a `run.json`; empty where it cannot be read: who opens the directory says what is wrong."""
+    try:
+        found = read_document(run / RUN).get("settings")
+    except StoreError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def as_begun(settings: EvalSettings, recorded: JsonObject, run: str) -> EvalSettings:
+    """The settings with what the run was begun with, wherever this command does not say otherwise.
+
+    Raises:
+        UsageError: it was begun with a target or judge on the command line, and this command names none; or with
+            another `--cluster`, so that its rows would not agree on which cases depend on each other.
+    """
+    if settings.cluster is not None and recorded and settings.cluster != (was := recorded.get("cluster")):
+        begun = f"with --cluster {was}" if was else "without --cluster"
+        raise UsageError(f"the run {run} started {begun}", "leave --cluster out, or start a new run")
+    for name, flag in _REPEATED.items():
+        was = recorded.get(name)
+        now = settings.asked_targets or settings.given_target if name == "targets" else settings.asked_judge
+        if was and not now and not (name == "judge" and settings.given_judge):
+            words = " ".join(f"{flag} {one}" for one in (was if isinstance(was, list) else [was]))
+            hint = "repeat it: without it, every case would be called again"
+            raise UsageError(f"the run {run} started with {words}, but this command has none", hint)
+    kinds: dict[str, Any] = {"filter": str, "limit": int, "sample": int, "seed": int, "repeat": int, "cluster": str}
+    kinds |= {"against": str, "margin": int | float}
+    kinds |= {"until": str, "alpha": int | float, "budget_usd": int | float, "budget_tokens": int}
+    kept: dict[str, Any] = {
+        name: value
+        for name, kind in {**kinds, "threshold": int | float}.items()
+        if getattr(settings, name) is None and isinstance(value := recorded.get(name), kind)
+    }
+    if all(getattr(settings, name) is None and kept.get(name) is None for name in ("sample", "against")):
+        kept.pop("seed", None)
+    for name in ("tags", "exclude_tags"):
+        if not getattr(settings, name) and isinstance(said := recorded.get(name), list):
+            kept[name] = tuple(map(str, said))
+    return replace(settings, **kept)
+
+
+def chosen_again(settings: EvalSettings, recorded: JsonObject) -> EvalSettings | None:
+    """The settings with the choice of cases that the run was begun with; None where this command's is the same."""
+    begun: dict[str, Any] = {name: recorded.get(name) for name in CHOOSING}
+    for name in ("tags", "exclude_tags"):
+        begun[name] = tuple(map(str, begun[name] or ()))
+    found = replace(settings, **begun)
+    return None if found == settings else found
+
+
+def chosen_of(narrow: Plan, whole: Plan, run: str, flags: str) -> frozenset[str]:
+    """The keys of the trials that a command chooses among those of the run that it resumes.
+
+    Raises:
+        UsageError: it chooses others too, whose rows the run's totals would then be of.
+    """
+    chosen = frozenset(trial.key for trial in narrow)
+    beside = len(chosen - {trial.key for trial in whole})
+    if beside:
+        what = (
+            f"{flags} chooses {plural(beside, 'trial')} that {'is' if beside == 1 else 'are'} not part of the run {run}"
+        )
+        raise UsageError(what, "a run keeps its cases: choose among those, or start a new run")
+    return chosen
+
+
+def flags_of(settings: EvalSettings) -> str:
+    """The flags of a command that choose cases."""
+    given = ((flag, getattr(settings, name)) for name, flag in CHOOSING.items())
+    return " ".join(
+        f"{flag} {', '.join(value) if isinstance(value, tuple) else value}" for flag, value in given if value
+    )
+
+
+def added_suites(run: Path, suites: tuple[Suite, ...], root: str, paths: tuple[str, ...]) -> Iterator[str]:
+    """A run resumes the suites that it began with: its totals are of one thing.
+
+    Args:
+        run: the directory of the run.
+        suites: of this command.
+        root: of the repository.
+        paths: of this command.
+
+    Returns:
+        What people should know of suites that the run has not had yet.
+
+    Raises:
+        UsageError: it was of others, it lacks one of those, or one has another name now, which no answer is for.
+    """
+    try:
+        began = [(one["name"], one["path"]) for one in _suites(run)]
+    except (StoreError, LookupError, TypeError):
+        return iter(())  # whoever opens it says what is wrong with it
+    own = {(suite.name, suite.path.removeprefix(f"{root}/")) for suite in suites}
+    for name, path in began:
+        now = [one for one, place in own if place == path]
+        if path and now and name not in now:
+            what = f"the suite in {path} is named '{now[0]}', but was named '{name}' when the run {run.name} started"
+            raise UsageError(what, "its answers are stored under the old name: restore it, or start a new run")
+    missing = [one for one in began if one not in own]
+    if not missing:
+        return _added(own.difference(began)) if began else iter(())
+    moved = next(_moved(missing, own.difference(began)), None)
+    if moved is not None:
+        name, was, now_at = moved
+        what = f"the suite '{name}' is in {now_at}, but was in {was} when the run {run.name} started"
+        raise UsageError(what, "put the file back to resume, or start a new run")
+    names = _listed(began)
+    if own.isdisjoint(began):
+        raise UsageError(f"the run {run.name} is one of {names}", "--resume=RUN resumes another run")
+    what = f"the run {run.name} is one of {names}, and this command leaves out {_listed(missing)}"
+    raise UsageError(what, _whole(recorded_settings(run).get("paths"), missing, root, paths))
+
+
+def _whole(began: Json, missing: list[tuple[str, str]], root: str, paths: tuple[str, ...]) -> str:
+    """How to name all that a run began with."""
+    gone = [path for _, path in missing if path and not Path(root, path).exists()]
+    if gone:
+        return f"put {', '.join(gone)} back to resume, or start a new run"
+    named = [one for one in began if isinstance(one, str)] if isinstance(began, list) else []
+    if not named or not all(Path(one).exists() for one in named):
+        named = [*paths, *(shown(str(Path(root, path))) for _, path in missing if path)]
+    return f"name them all: {shlex.join(named)}" if named else "name everything that it started with"
+
+
+def _added(suites: set[tuple[str, str]]) -> Iterator[str]:
+    if suites:
+        number = "1 suite is" if len(suites) == 1 else f"{len(suites)} suites are"
+        yield f"{number} new to the run, and counted in its totals from now on: {_listed(sorted(suites))}"
+
+
+def _listed(suites: Sequence[tuple[str, str]]) -> str:
+    named = list(dict.fromkeys(path or name for name, path in suites))
+    return ", ".join(named[:_LISTED]) + (f" and {len(named) - _LISTED:,} more" if len(named) > _LISTED else "")
+
+
+def _moved(began: list[tuple[str, str]], own: set[tuple[str, str]]) -> Iterator[tuple[str, str, str]]:
+    for name, was in began:
+        yield from ((name, was, now) for one, now in sorted(own) if one == name and was and now and was != now)
+
+
+def _suites(run: Path) -> list[Mapping[str, str]]:
+    found: Any = read_document(run / RUN)["suites"]
+    return list(found)

@@ -1,0 +1,35 @@
+"""`--sample N --seed S`: which cases a run draws, and how the same ones are drawn again (SPEC section 12)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from agentv.app.settings import EvalSettings
+from agentv.engine.sample import DrawnCases, draw
+from agentv.model.suite.suite import Case, Suite
+
+
+def sample_of(
+    settings: EvalSettings,
+    suites: tuple[Suite, ...],
+    chosen: Callable[[Case], bool],
+    *,
+    root: str,
+) -> DrawnCases | None:
+    """The sample that was asked for, out of the chosen cases; None where all take part.
+
+    Args:
+        settings: say how many, and the seed; without one it is a new one.
+        suites: as loaded.
+        chosen: which of their cases the filter and the tags leave.
+        root: absolute path that the places of suites count from.
+    """
+    if settings.sample is None:
+        return None
+    seed = _new_seed() if settings.seed is None else settings.seed
+    return draw(suites, chosen, settings.sample, seed=seed, root=root)
+
+
+def _new_seed() -> int:
+    return int.from_bytes(os.urandom(4))

@@ -1,0 +1,323 @@
+"""`agentv power`: what a planned comparison of two runs can show; what an earlier run tells of its noise."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import fsum, inf
+from statistics import stdev
+from sys import intern
+from typing import Literal
+
+from agentv.app.power.plan_rule import chance_shown
+from agentv.errors import UsageError
+from agentv.model.run.clusters import TrialCluster, cluster_of
+from agentv.model.run.trial import TrialResult
+from agentv.stats.intervals.classification import Measured
+from agentv.stats.intervals.clustered import MeanInterval
+from agentv.stats.intervals.design_effect import ClusterSum, estimated_mean
+from agentv.stats.intervals.variance import Noise, split
+from agentv.stats.power.planning import LEAST_CASES, USUAL_CASES, Assumed, Plan
+from agentv.stats.samples.flakiness import mean_disagreement
+
+MOST_APART = 0.98
+"""Of the largest deviation that scores with a mean can have; a run's own may lie above it with another --rate."""
+USUAL_CORRELATION = 0.3
+"""Of the cases of one cluster, where nobody knows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAsked:
+    """What a person wrote. None: not written.
+
+    Attributes:
+        earlier: a run that the rate and its spread are taken from: an id, a directory, or `last`.
+        detect: the drop that matters, of the pass rate or of the mean score.
+        margin: a loss that does not matter; without `detect`, the plan is to show that there is no larger one.
+        cluster_size, icc: cases of one cluster, and how alike they are (intra-cluster correlation).
+        deviation: standard deviation of a score; scores are planned instead of verdicts.
+    """
+
+    cases: int | None = None
+    repeat: int | None = None
+    detect: float | None = None
+    rate: float | None = None
+    alike: float | None = None
+    shared: float | None = None
+    alpha: float = 0.05
+    power: float = 0.8
+    margin: float | None = None
+    cluster_size: int | None = None
+    icc: float | None = None
+    deviation: float | None = None
+    earlier: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """What an earlier run tells.
+
+    Attributes:
+        cases: with a judged sample; one on several targets or prompts is one.
+        clusters: groups of dependent cases that they form.
+        correlation: how alike cases of one cluster are; None where no cluster has two.
+        deviation: of the scores of its trials; None where they are verdicts.
+        repeat: the most samples that a case had on one target.
+        passed, judged: trials; where none passed, or all, the rate is not planned with.
+        mean: of the scores of its trials; samples of a case are one cluster.
+        disagreement: the chance that two samples of a case disagree; None where no case had two.
+        verdicts, scores: where their noise comes from. The scores are those of single votes where a judge gave several.
+    """
+
+    run_id: str
+    cases: int
+    clusters: int
+    correlation: float | None
+    deviation: float | None
+    repeat: int
+    passed: int
+    judged: int
+    mean: MeanInterval
+    disagreement: Measured | None
+    verdicts: Noise
+    scores: Noise
+
+    @property
+    def rate(self) -> float | None:
+        """The share that passed, or the mean score; None at an end: cases cannot show that there is no noise."""
+        if self.deviation is not None:
+            return self.mean.mean
+        return self.passed / self.judged if 0 < self.passed < self.judged else None
+
+    @property
+    def nearest_rate(self) -> float:
+        """Where all passed, or none, what to assume: as if half of one more case had ended otherwise."""
+        return (self.cases + 0.5) / (self.cases + 1) if self.passed else 0.5 / (self.cases + 1)
+
+    @property
+    def alike(self) -> float | None:
+        """How much of the variance of verdicts lies between the cases; None where the run does not tell."""
+        noise = self.verdicts if self.deviation is None else self.scores
+        between, within = noise.cases, noise.target
+        if between is None or within is None or between + within == 0:
+            return None
+        return between / (between + within)
+
+
+Source = Literal["given", "run", "assumed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What is planned, and what it is based on.
+
+    Attributes:
+        cases_given: someone said how many cases there will be; else they are the pilot's, or a usual number.
+        rate_from, alike_from: where the pass rate, and the part of its variance between cases, come from.
+    """
+
+    plan: Plan
+    detect: float | None
+    pilot: Pilot | None
+    cases_given: bool
+    rate_from: Source
+    alike_from: Source
+
+
+def plan(asked: PlanAsked) -> Planned:
+    """Fill in what was not said.
+
+    Raises:
+        UsageError: what is asked for cannot be planned, or the earlier run cannot be used.
+        StoreError: its files cannot be read.
+    """
+    _check(asked)
+    pilot = None if asked.earlier is None else _pilot(asked.earlier)
+    usual = Assumed()
+    guessed = usual.rate if pilot is None or pilot.rate is not None else pilot.nearest_rate
+    rate, rate_from = _first(asked.rate, pilot.rate if pilot else None, guessed)
+    alike, alike_from = _first(asked.alike, pilot.alike if pilot else None, usual.alike)
+    shared = usual.shared if asked.shared is None else asked.shared
+    if asked.detect is not None and asked.detect > rate:
+        raise UsageError(
+            f"--detect {asked.detect:g}: a pass rate of {rate:g} cannot drop by so much",
+            f"at most by {rate:g}; of a rise, --rate is the rate after it: it is seen as often as a drop from there",
+        )
+    cases = asked.cases or (pilot.cases if pilot else USUAL_CASES)
+    repeat = asked.repeat or (pilot.repeat if pilot else 1)
+    most = (rate * (1 - rate)) ** 0.5  # of scores that are all 0 or 1
+    deviation = asked.deviation
+    if deviation is not None and not 0 < deviation < most:
+        raise UsageError(f"no scores with the mean {rate:g} deviate by {deviation:g}", f"--deviation below {most:.3g}")
+    if deviation is None and pilot is not None and pilot.deviation is not None:
+        deviation = min(pilot.deviation, MOST_APART * most)
+    assumed = Assumed(rate, alike, shared, asked.alpha, asked.power, asked.margin or 0.0, *_clusters(asked, pilot))
+    planned = Plan(cases, repeat, replace(assumed, deviation=deviation), chance_shown)
+    sized = asked.cases is not None or pilot is not None
+    return Planned(planned, asked.detect, pilot, sized, rate_from, alike_from)
+
+
+def _clusters(asked: PlanAsked, pilot: Pilot | None) -> tuple[int, float]:
+    """Cases of one cluster, and how alike they are: as told, as the run has them, or each alone."""
+    size = asked.cluster_size
+    if size is None:
+        size = 1 if pilot is None else round(pilot.cases / pilot.clusters)
+    found = pilot.correlation if pilot is not None else None
+    icc = asked.icc if asked.icc is not None else found
+    return size, (USUAL_CORRELATION if icc is None else icc) if size > 1 else 0.0
+
+
+def _first(given: float | None, found: float | None, guessed: float) -> tuple[float, Source]:
+    """What a person says goes before what a run shows, and that before a guess."""
+    if given is not None:
+        return given, "given"
+    return (guessed, "assumed") if found is None else (found, "run")
+
+
+def _check(asked: PlanAsked) -> None:
+    if asked.detect is not None and not 0 < asked.detect < 1:
+        near = (
+            f"did you mean {asked.detect / 100:g}?" if 1 < asked.detect < 100 else "such as 0.05, 5 percentage points"
+        )
+        raise UsageError(f"--detect {asked.detect:g}: a drop of the pass rate lies between 0 and 1", near)
+    if asked.cases is not None and asked.cases < LEAST_CASES:
+        raise UsageError(f"--cases {asked.cases}: a comparison needs {LEAST_CASES} or more cases")
+    for name, share in (("rate", asked.rate), ("alpha", asked.alpha), ("power", asked.power)):
+        if share is not None and not 0 < share < 1:
+            raise UsageError(f"--{name} {share:g}: it lies between 0 and 1, both left out")
+    if asked.margin is not None and not 0 < asked.margin < 1:
+        raise UsageError(f"--margin {asked.margin:g}: a loss that does not matter lies between 0 and 1", "such as 0.05")
+    if asked.detect is not None and asked.margin is not None and asked.detect <= asked.margin:
+        what = f"--detect {asked.detect:g} is no larger than --margin {asked.margin:g}, so that it does not matter"
+        raise UsageError(what, "to plan for showing that the loss is smaller, leave out --detect")
+    if asked.icc is not None and asked.cluster_size is None and asked.earlier is None:
+        raise UsageError(
+            "--icc says how alike the cases of one cluster are", "say how many there are: --cluster-size 5"
+        )
+    if asked.power <= asked.alpha:
+        raise UsageError(f"--power {asked.power:g}: it lies above --alpha, which is {asked.alpha:g}")
+
+
+def _pilot(named: str) -> Pilot:
+    from agentv.app.results.stored import open_run, refuse_decided
+
+    run = open_run(named, doing="plan from")
+    refuse_decided(run, "plan from")
+    judged = []
+    for result in run.results():
+        _refuse_early_ends(result, run.run_id)
+        if result.status in ("passed", "failed"):
+            judged.append(_Judged.of(result))
+    clusters = [one.cluster for one in judged]
+    groups = len(set(clusters))
+    if groups < LEAST_CASES:
+        found = (
+            "no trial of it was judged" if not judged else "it has one case, so the variance between cases is unknown"
+        )
+        raise UsageError(f"nothing can be planned from {run.run_id}: {found}", "use a run with at least two cases")
+    votes = [vote for one in judged for vote in one.votes] or [(one.case, one.sample, one.score) for one in judged]
+    return Pilot(
+        run_id=run.run_id,
+        cases=len({one.identity for one in judged}),
+        clusters=groups,
+        correlation=_correlation(judged),
+        deviation=_deviation(judged),
+        repeat=max(one.sample for one in judged),
+        passed=sum(one.passed for one in judged),
+        judged=len(judged),
+        mean=_mean([one.score for one in judged], clusters),
+        disagreement=mean_disagreement(_counted(judged)),
+        verdicts=split((one.case, one.sample, float(one.passed)) for one in judged),
+        scores=split(votes),
+    )
+
+
+def _refuse_early_ends(result: TrialResult, run_id: str) -> None:
+    """Samples that end as soon as they look good, or bad, have a mean that lies off the truth."""
+    if result.trial.alpha is not None and result.trial.repeat > 1:
+        raise UsageError(
+            f"nothing can be planned from {run_id}: its samples ended as soon as a case was decided (until: decided),"
+            " so its rates and their noise are biased",
+            "use a run with a fixed repeat",
+        )
+
+
+def _correlation(judged: Sequence[_Judged]) -> float | None:
+    """How alike cases of one cluster are: of the variance of their means, the part between clusters."""
+    means: dict[tuple[object, ...], list[float]] = {}
+    of = {}
+    for one in judged:
+        means.setdefault(one.identity, []).append(one.score)
+        of[one.identity] = one.cluster
+    noise = split((of[case], number, sum(found) / len(found)) for number, (case, found) in enumerate(means.items()))
+    if noise.cases is None or noise.target is None or noise.cases + noise.target <= 0:
+        return None
+    return noise.cases / (noise.cases + noise.target)
+
+
+def _deviation(judged: Sequence[_Judged]) -> float | None:
+    """Of the scores; None where each is its verdict, or all are alike."""
+    if all(one.score == one.passed for one in judged) or len(judged) < LEAST_CASES:
+        return None
+    return stdev(one.score for one in judged) or None
+
+
+def _mean(scores: Sequence[float], clusters: Sequence[Hashable]) -> MeanInterval:
+    """With the interval that the report of the run has."""
+    sums: dict[Hashable, ClusterSum] = {}
+    for score, cluster in zip(scores, clusters, strict=True):
+        size, total = sums.get(cluster, (0, 0.0))
+        sums[cluster] = ClusterSum(size + 1, total + score)
+    found = estimated_mean(sums.values(), fsum(score * score for score in scores))
+    low, high = found.interval or (-inf, inf)
+    return MeanInterval(found.mean, low, high, found.clusters)
+
+
+def _counted(judged: Iterable[_Judged]) -> list[tuple[int, int]]:
+    """Of each case how many samples were judged, and how many of them passed."""
+    counted: dict[tuple[object, ...], list[int]] = {}
+    for one in judged:
+        count = counted.setdefault(one.case, [0, 0])
+        count[0] += 1
+        count[1] += one.passed
+    return [(samples, passed) for samples, passed in counted.values()]
+
+
+Vote = tuple[tuple[object, ...], int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """Of a judged trial what its noise is reckoned from; a million of them fit."""
+
+    case: tuple[object, ...]
+    cluster: tuple[object, ...]
+    sample: int
+    passed: bool
+    score: float
+    votes: tuple[Vote, ...]
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """The case on all targets and with all prompts."""
+        return self.case[:3]
+
+    @classmethod
+    def of(cls, result: TrialResult) -> _Judged:
+        trial = result.trial
+        names = (trial.suite.path, trial.suite.name, trial.case.id, trial.case.prompt_id, trial.target.name)
+        case = tuple(one if one is None else intern(one) for one in names)
+        kind, *parts = cluster_of(TrialCluster.of(trial))
+        cluster = (kind, *map(intern, parts))
+        votes = tuple(_votes(result, case))
+        return cls(case, cluster, trial.sample, result.status == "passed", result.score or 0.0, votes)
+
+
+def _votes(result: TrialResult, case: tuple[object, ...]) -> Iterator[Vote]:
+    """The votes of judges that gave several: each assertion is a case of its own."""
+    for number, score in enumerate(result.scores):
+        votes = score.grade.details.get("votes")
+        if isinstance(votes, Iterable) and not isinstance(votes, str):
+            for vote in votes:
+                if isinstance(vote, int | float):
+                    yield (*case, number), result.trial.sample, float(vote)

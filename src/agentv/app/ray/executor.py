@@ -1,0 +1,80 @@
+"""The Ray executor: a pool with as many workers as the run can use."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from math import ceil
+from typing import TypeAlias
+
+from agentv.app.planning.preparation import Prepared, budget_of, caches, workers_of
+from agentv.app.ray.connection import ADDRESS, cluster
+from agentv.app.ray.files import needed_files
+from agentv.app.ray.messages import WorkerConfig
+from agentv.app.ray.serialization import SharedObjects
+from agentv.app.ray.trials import ClusterTrials
+from agentv.app.ray.worker_pool import Needs, WorkerPool
+from agentv.app.wiring import Answers
+from agentv.engine.executor import TrialExecutor
+from agentv.engine.services import RunContext
+from agentv.errors import UsageError
+from agentv.model.suite.suite import TargetSpec
+
+ExecutorFactory: TypeAlias = Callable[[RunContext, Answers], TrialExecutor]
+"""Makes the executor of a run, given what it reaches here."""
+
+
+@asynccontextmanager
+async def pool_of(prepared: Prepared) -> AsyncIterator[ExecutorFactory]:
+    """Workers for a run, ended when it has.
+
+    Raises:
+        UsageError: there is no cluster, its workers lack what trials need, a target cannot be asked from there, or
+            there is a budget.
+    """
+    _check_targets(prepared)
+    if budget_of(prepared) != (None, None):
+        hint = "--max-errors and --limit bound a run on a cluster; a provider can bound what a key spends"
+        raise UsageError("a budget and --executor ray: workers do not know what the others spend", hint)
+    at_once = workers_of(prepared)
+    with cluster(prepared.settings.process_env.get(ADDRESS)) as ray:
+        free = int(ray.available_resources().get("CPU", 0))
+        number = max(1, min(at_once, free, prepared.counts[1]))
+        shared = SharedObjects(number)
+        needs = Needs(needed_files(prepared.plan), prepared.settings.process_env)
+        pool = WorkerPool(ray, terms_of(prepared, number), shared, needs)
+        try:
+            await pool.open(number)
+            yield lambda world, answers: ClusterTrials(pool, shared, world, answers)
+        finally:
+            await pool.close()
+
+
+def terms_of(prepared: Prepared, number: int) -> WorkerConfig:
+    """What each of so many workers receives: how many calls it makes at once, and whether it asks at home first.
+
+    An endpoint gets no more calls at once from all of them together than from one process.
+    """
+    settings = prepared.settings
+    offline = settings.replay is not None and settings.replay_mode == "strict"
+    earlier = (settings.goes_on_with, settings.regrade, settings.replay)
+    return WorkerConfig(
+        at_once=ceil(workers_of(prepared) / number),
+        looks=any(one is not None for one in earlier) or caches(prepared),
+        no_target=offline or settings.regrade is not None,
+        no_judge=offline,
+    )
+
+
+def _check_targets(prepared: Prepared) -> None:
+    """Refuse functions that belong to the caller's own event loop."""
+    for spec in _given(prepared):
+        if getattr(spec.settings, "on_our_loop", False):
+            what = f"'{spec.name}' is a function that is awaited on the loop of evaluate_async"
+            raise UsageError(f"{what}, so that no other machine can call it", "name a function of a file instead")
+
+
+def _given(prepared: Prepared) -> Iterator[TargetSpec]:
+    for given in (prepared.settings.given_target, prepared.settings.given_judge):
+        if isinstance(given, TargetSpec):
+            yield given

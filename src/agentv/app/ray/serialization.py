@@ -1,0 +1,162 @@
+"""Trials and results as bytes.
+
+What many trials share, suites and targets, goes to a worker once and is called by its number afterwards: a suite holds
+the environment of its programs, and a worker must see one suite as one. A result calls its trial, and the assertions
+in it, by their places, since both ends have those.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agentv.model.run.trial import Trial, TrialResult
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.suite import Rate, Suite, TargetSpec
+
+Shared = Suite | TargetSpec
+
+
+class NotSendableError(Exception):
+    """An object has no bytes, such as a function of the caller's that holds an open file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Bytes, and the numbers of what must have arrived before them."""
+
+    body: bytes
+    needs: tuple[int, ...] = ()
+
+
+class SharedObjects:
+    """Suites and targets by their numbers.
+
+    Args:
+        workers: how many share the rate of a target.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._things: list[Shared] = []  # alive, so that their ids stay their own
+        self._numbers: dict[int, int] = {}
+        self._packed: dict[int, Packed] = {}
+
+    def number(self, thing: Shared) -> int:
+        """The number of a suite or a target; a new one at its first sight."""
+        found = self._numbers.get(id(thing))
+        if found is None:
+            found = self._numbers[id(thing)] = len(self._things)
+            self._things.append(thing)
+        return found
+
+    def thing(self, number: int) -> Shared:
+        """What has a number."""
+        return self._things[number]
+
+    def piece(self, number: int) -> Packed:
+        """A suite or a target as bytes."""
+        found = self._packed.get(number)
+        if found is None:
+            thing = self._things[number]
+            bare = self._own_share(thing) if isinstance(thing, TargetSpec) else _bare(thing)
+            found = self._packed[number] = self.pack(bare)
+        return found
+
+    def pack(self, whole: object) -> Packed:
+        """Anything as bytes, in which suites and targets are numbers.
+
+        Raises:
+            NotSendableError: it has none.
+        """
+        needs: dict[int, None] = {}
+
+        def name(thing: object) -> int | None:
+            if thing is whole or not isinstance(thing, Suite | TargetSpec):
+                return None
+            number = self.number(thing)
+            needs[number] = None
+            return number
+
+        return Packed(_pickled(whole, name), tuple(needs))
+
+    def _own_share(self, spec: TargetSpec) -> TargetSpec:
+        """A target as one of several workers may ask it: they know nothing of each other's calls."""
+        rate, number = spec.rate, self._workers
+        if rate is None or number < 2:
+            return replace(spec)
+        parts = (each and each / number for each in (rate.requests_per_minute, rate.tokens_per_minute))
+        return replace(spec, rate=Rate(*parts))
+
+
+def _bare(suite: Suite) -> Suite:
+    """A suite without what planning and reports alone need."""
+    return replace(suite, cases=(), links={}, tally=None, files={}, generators=(), exam=None)
+
+
+def unpacked(body: bytes, things: Mapping[int, Shared]) -> Any:
+    """What was packed, given the suites and targets that arrived before."""
+    return _unpickled(body, things.__getitem__)
+
+
+def packed_results(results: Sequence[TrialResult], trials: Sequence[Trial]) -> bytes:
+    """Results as bytes; the trials are those that the job named, and its very objects."""
+    places = {id(part): place for place, part in enumerate(_parts(trials))}
+    return _pickled(tuple(results), lambda thing: places.get(id(thing)))
+
+
+def unpacked_results(body: bytes, trials: Sequence[Trial]) -> tuple[TrialResult, ...]:
+    """The results, of the trials that the job was made of."""
+    parts = list(_parts(trials))
+    found: tuple[TrialResult, ...] = _unpickled(body, parts.__getitem__)
+    return found
+
+
+def _parts(trials: Iterable[Trial]) -> Iterator[object]:
+    """What a result refers to, in an order that is the same at both ends."""
+    for trial in trials:
+        yield trial
+        yield from entries_of(trial)
+
+
+def entries_of(trial: Trial) -> Iterator[AssertionEntry]:
+    """Every assertion of a trial, those of its turns and those inside others included."""
+    case = trial.case
+    yield from _nested((*case.assertions, *(entry for turn in case.turns for entry in turn.assertions)))
+
+
+def _nested(entries: Iterable[AssertionEntry]) -> Iterator[AssertionEntry]:
+    for entry in entries:
+        yield entry
+        yield from _nested(entry.inner)
+
+
+def _pickled(whole: object, name: Callable[[object], int | None]) -> bytes:
+    from ray import cloudpickle  # which knows how to send functions that stand in no module
+
+    class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]  # the library has no types
+        def persistent_id(self, thing: object) -> int | None:
+            return name(thing)
+
+    into = io.BytesIO()
+    try:
+        Pickler(into).dump(whole)
+    except (TypeError, AttributeError, RecursionError, ValueError, pickle.PicklingError) as error:
+        raise NotSendableError(str(error)) from error
+    return into.getvalue()
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, find: Callable[[int], object]) -> None:
+        super().__init__(file)
+        self._find = find
+
+    def persistent_load(self, name: int) -> object:
+        return self._find(name)
+
+
+def _unpickled(body: bytes, find: Callable[[int], object]) -> Any:
+    return _Unpickler(io.BytesIO(body), find).load()

@@ -1,0 +1,167 @@
+"""Trials that are run by the workers of a cluster; what is kept, and in what order, stays here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+
+from agentv.app.ray.messages import Answer, Job, LookupReply, Parcel, Received, Results, Stopped, Unreadable, Wanted
+from agentv.app.ray.serialization import NotSendableError, SharedObjects, unpacked_results
+from agentv.app.ray.worker_pool import NoWorkersError, UnfitError, WorkerHandle, WorkerLostError, WorkerPool
+from agentv.app.wiring import Answers
+from agentv.engine.services import RunContext
+from agentv.engine.trial import Answered, context_of, result_of
+from agentv.model.run.trial import Trial, TrialResult
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.response import Failure, TargetResponse
+
+TRIES = 3
+"""Workers that one trial may cost."""
+
+
+_MISSING = re.compile(r"raised (?:ModuleNotFoundError|ImportError)\b")
+"""How a guard tells that a module is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class _LacksImport:
+    """What a job came to where a module is missing. It may be there on another machine."""
+
+    outcome: tuple[TrialResult, ...] | Failure
+
+
+class ClusterTrials:
+    """Runs trials on a worker pool, an `agentv.engine.executor.TrialExecutor`.
+
+    A job whose worker is lost is given to another one, on another node where there is one, with the answers that had
+    arrived. The last time it gets a worker of its own: so a trial that kills its worker is told from those that were
+    only near it. A node on which a module is missing gets no more trials, as long as there are others; the trial that
+    showed it is run on one of those.
+    """
+
+    def __init__(self, pool: WorkerPool, shared: SharedObjects, world: RunContext, answers: Answers) -> None:
+        self._pool = pool
+        self._shared = shared
+        self._world = world
+        self._answers = answers
+
+    async def run(self, trial: Trial) -> TrialResult:
+        """The result of one trial."""
+        found = await self._done(Job("run", (trial,)))
+        return found[0] if isinstance(found, tuple) else self._errored(trial, found)
+
+    async def answer(self, trial: Trial) -> Answered | TrialResult:
+        """The answer to a trial; its errored result where there is none."""
+        found = await self._done(Job("answer", (trial,)))
+        if isinstance(found, Answer):
+            context = context_of(trial, found.answer, found.measured_ms, self._world)
+            return Answered(trial, self._world, found.answer, found.measured_ms, context)
+        return found[0] if isinstance(found, tuple) else self._errored(trial, found)
+
+    async def compare(self, answered: Sequence[Answered | TrialResult]) -> Sequence[TrialResult]:
+        """The results of trials whose answers are compared: one worker looks at all of them."""
+        trials = tuple(one.trial for one in answered)
+        given = tuple(one if isinstance(one, TrialResult) else (one.answer, one.measured_ms) for one in answered)
+        found = await self._done(Job("compare", trials, answered=given))
+        return found if isinstance(found, tuple) else [self._errored(trial, found) for trial in trials]
+
+    def interrupt(self) -> None:
+        """Nobody waits for another attempt any more."""
+        self._world.throttle.interrupt()
+        self._pool.interrupt()
+
+    def _errored(self, trial: Trial, found: Answer | Failure) -> TrialResult:
+        assert isinstance(found, Failure)  # noqa: S101  # a worker answers what it was asked
+        return result_of(trial, self._world, 0.0, None, (), error=found)
+
+    async def _done(self, job: Job) -> tuple[TrialResult, ...] | Answer | Failure:
+        """What a job came to."""
+        received: dict[str, TargetResponse] = {}
+        lost_on: set[str] = set()
+        number, why = 1, ""
+        while number <= TRIES:
+            try:
+                async with self._hand(lost_on, alone=number == TRIES) as hand:
+                    outcome = await self._on(hand, replace(job, known=received), received, lost_on)
+                if not (isinstance(outcome, _LacksImport) and self._pool.exclude(hand)):
+                    return outcome.outcome if isinstance(outcome, _LacksImport) else outcome
+            except WorkerLostError as error:
+                number, why = number + 1, str(error)
+            except NoWorkersError as error:
+                return Failure("worker-lost", f"no worker is left: {error}")
+        return Failure("worker-lost", f"{TRIES} workers were lost that ran it, the last one for it alone: {why}")
+
+    async def _on(
+        self, hand: WorkerHandle, job: Job, received: dict[str, TargetResponse], lost_on: set[str]
+    ) -> tuple[TrialResult, ...] | Answer | Failure | _LacksImport:
+        """What a job came to on one worker, and whether an import is missing there."""
+        outcome: tuple[TrialResult, ...] | Answer | Failure
+        try:
+            outcome = await self._done_by(hand, job, received)
+        except WorkerLostError:
+            lost_on.add(hand.fitness.node_id)
+            raise
+        except (UnfitError, NotSendableError) as error:
+            outcome = Failure("worker-unfit", f"it cannot run on another machine: {error}")
+        if isinstance(outcome, Answer) or not _lacks_import(outcome):
+            return outcome
+        return _LacksImport(outcome)
+
+    @asynccontextmanager
+    async def _hand(self, lost_on: Collection[str], *, alone: bool) -> AsyncIterator[WorkerHandle]:
+        if alone:
+            async with self._pool.alone(lost_on) as hand:
+                yield hand
+        else:
+            yield await self._pool.free(lost_on)
+
+    async def _done_by(
+        self, hand: WorkerHandle, job: Job, received: dict[str, TargetResponse]
+    ) -> tuple[TrialResult, ...] | Answer:
+        """What a job came to on one worker; what it was answered meanwhile is kept, and noted in `received`."""
+        async with aclosing(self._pool.parcels(hand, self._shared.pack(job))) as parcels:
+            async for parcel in parcels:
+                outcome = self._take(parcel, hand, job, received)
+                if outcome is not None:
+                    return outcome
+        raise WorkerLostError("it ended without a message")
+
+    def _take(
+        self, parcel: Parcel, hand: WorkerHandle, job: Job, received: dict[str, TargetResponse]
+    ) -> tuple[TrialResult, ...] | Answer | None:
+        """Do what a parcel asks for; what the job came to, if it says so."""
+        if isinstance(parcel, Received):
+            received[parcel.call.key] = parcel.answer
+            self._answers.store.keep(parcel.call, parcel.answer)
+        elif isinstance(parcel, Wanted):
+            self._pool.tell(hand, parcel.number, self._told(parcel), parcel.call.key)
+        elif isinstance(parcel, Stopped):
+            spec = self._shared.thing(parcel.spec)
+            if isinstance(spec, TargetSpec):
+                self._world.throttle.learn(spec, parcel.failure)
+        elif isinstance(parcel, Unreadable):
+            raise UnfitError(parcel.why)
+        elif isinstance(parcel, Results):
+            return unpacked_results(parcel.body, job.trials)
+        else:
+            return parcel
+        return None
+
+    def _told(self, wanted: Wanted) -> LookupReply:
+        """What is known here of a call."""
+        kept = self._answers.store.kept(wanted.call)
+        if isinstance(kept, TargetResponse):
+            return LookupReply(kept)
+        refusals = (self._answers.no_target, self._answers.no_judge)
+        return LookupReply(None, *(refused and refused(wanted.call) for refused in refusals))
+
+
+def _lacks_import(outcome: tuple[TrialResult, ...] | Failure) -> bool:
+    """Whether it came to this because a module is missing."""
+    if isinstance(outcome, Failure):
+        return bool(_MISSING.search(outcome.message))
+    grades = (score.grade.error for result in outcome for score in result.scores)
+    failures = (*(result.error for result in outcome), *grades)
+    return any(one is not None and _MISSING.search(one.message) for one in failures)

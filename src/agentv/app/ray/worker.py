@@ -1,0 +1,249 @@
+"""The far end: what runs trials on a machine of a cluster, and sends home what it is reported there.
+
+It writes no file and reads no journal. An answer is on its way home before it is graded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pickle
+import socket
+import sys
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+from agentv.app.ray.files import lacking
+from agentv.app.ray.messages import (
+    Answer,
+    Job,
+    LookupReply,
+    Parcel,
+    Readiness,
+    Received,
+    Results,
+    Stopped,
+    Unreadable,
+    Wanted,
+    WorkerConfig,
+)
+from agentv.app.ray.serialization import Shared, packed_results, unpacked
+from agentv.app.wiring import Answers, Connections
+from agentv.engine.executor import LocalTrials
+from agentv.engine.services import RunContext
+from agentv.engine.trial import Answered, context_of
+from agentv.model.run.trial import TrialResult
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.ports import Call
+from agentv.user_code.functions.guard import attempt
+from agentv.user_code.processes.processes import kill_all
+from agentv.version import __version__
+
+_OF_A_MACHINE = frozenset({"HOME", "HOSTNAME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR", "USER"})
+_OF_A_PROCESS = ("CUDA_", "DYLD_", "LC_", "LD_", "PYTHON", "RAY_", "VIRTUAL_ENV", "XDG_")
+
+
+def is_of_a_machine(name: str) -> bool:
+    """Whether a variable says something of the machine, or of the process, and not of what trials need."""
+    return name in _OF_A_MACHINE or name.startswith(_OF_A_PROCESS)
+
+
+@dataclass(slots=True, eq=False)
+class _Desk:
+    """Where one job is worked on.
+
+    Attributes:
+        outbox: parcels on their way home; None: there are no more.
+        known: answers that came along with the job.
+    """
+
+    known: Mapping[str, TargetResponse]
+    outbox: asyncio.Queue[Parcel | None] = field(default_factory=asyncio.Queue)
+
+
+_DESK: ContextVar[_Desk] = ContextVar("desk")
+
+
+class RemoteStore:
+    """The store on the first machine, an `agentv.ports.AnswerLookup`."""
+
+    def __init__(self, terms: WorkerConfig) -> None:
+        self.desks: dict[_Desk, None] = {}
+        self._looks = terms.looks
+        self._numbers = count()
+        self._waiting: dict[int, asyncio.Future[TargetResponse | None]] = {}
+        self._refused: dict[str, LookupReply] = {}
+
+    def keep(self, call: Call, answer: TargetResponse) -> None:
+        """Send an answer home."""
+        self._post(Received(_bare(call), answer))
+
+    def kept(self, call: Call) -> TargetResponse | Awaitable[TargetResponse | None] | None:
+        """An answer that came along, else what is said at home."""
+        known = _DESK.get().known.get(call.key)
+        if known is not None:
+            return known
+        return self._asked_home(call) if self._looks else None
+
+    async def _asked_home(self, call: Call) -> TargetResponse | None:
+        number = next(self._numbers)
+        told: asyncio.Future[TargetResponse | None] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = told
+        self._post(Wanted(number, _bare(call)))
+        try:
+            return await told
+        finally:
+            del self._waiting[number]
+
+    def _post(self, parcel: Parcel) -> None:
+        """Send with the job that made the call; with another one where that has ended, and others share the call."""
+        own = _DESK.get()
+        desk = own if own in self.desks else next(iter(self.desks), own)
+        desk.outbox.put_nowait(parcel)
+
+    def tell(self, number: int, told: LookupReply, key: str) -> None:
+        """Take in what was said at home."""
+        waiting = self._waiting.get(number)
+        if told.answer is None and (told.no_target or told.no_judge):
+            self._refused[key] = told
+        if waiting is not None and not waiting.done():
+            waiting.set_result(told.answer)
+
+    def no_target(self, call: Call) -> Failure:
+        """Why a target is not asked."""
+        failure = self._refused[call.key].no_target
+        assert failure is not None  # noqa: S101  # the terms say that there is one
+        return failure
+
+    def no_judge(self, call: Call) -> Failure:
+        """Why a judge is not asked."""
+        failure = self._refused[call.key].no_judge
+        assert failure is not None  # noqa: S101  # as above
+        return failure
+
+
+def _bare(call: Call) -> Call:
+    """A call without the environment: no secret travels more often than it must."""
+    return replace(call, request=replace(call.request, env={}))
+
+
+class Worker:
+    """Runs trials, as many at once as it is sent. Every method runs on one event loop."""
+
+    def __init__(self, terms: WorkerConfig) -> None:
+        self._store = RemoteStore(terms)
+        self._connections = Connections(terms.at_once)
+        no_target = self._store.no_target if terms.no_target else None
+        no_judge = self._store.no_judge if terms.no_judge else None
+        self._world: RunContext = self._connections.world(Answers(self._store, no_target, no_judge))
+        self._trials = LocalTrials(self._world)
+        self._things: dict[int, Shared] = {}
+        self._stopped: set[int] = set()
+
+    async def begin(self, files: Mapping[str, str], *environment: bytes) -> Readiness:
+        """Whether it can work here: the files that trials need are there.
+
+        Users' functions see the environment that they would see at home, apart from what is the machine's own.
+        """
+        given: dict[str, str] = pickle.loads(b"".join(environment))  # noqa: S301  # of the process that started this one
+        os.environ.update({name: value for name, value in given.items() if not is_of_a_machine(name)})
+        return Readiness(socket.gethostname(), __version__, *lacking(files), node_id=_node_id())
+
+    async def take(self, number: int, *chunks: bytes) -> str | None:
+        """Take in a suite or a target; why it cannot be made of its bytes."""
+        found = self._unpacked(b"".join(chunks))
+        if isinstance(found, Failure):
+            return found.message
+        self._things[number] = found
+        return None
+
+    def _unpacked(self, body: bytes) -> Any:
+        """What the bytes stand for; a Failure where a module is missing here, or is another one."""
+        return attempt(lambda packed: unpacked(packed, self._things), body, "worker-unfit", "what was sent")
+
+    async def run(self, body: bytes) -> AsyncIterator[bytes]:
+        """Do a job; every parcel as it is ready, what it came to at the end."""
+        job = self._unpacked(body)
+        if isinstance(job, Failure):
+            yield pickle.dumps(Unreadable(job.message))
+            return
+        desk = _Desk(job.known)
+        self._store.desks[desk] = None
+        task = asyncio.create_task(self._work(job, desk))
+        try:
+            while (parcel := await desk.outbox.get()) is not None:
+                yield pickle.dumps(parcel)
+            await task
+        finally:
+            task.cancel()
+            self._store.desks.pop(desk, None)
+
+    async def tell(self, number: int, told: bytes, key: str) -> None:
+        """The reply to a `Wanted`."""
+        self._store.tell(number, pickle.loads(told), key)  # noqa: S301  # of the process that started this one
+
+    async def interrupt(self) -> None:
+        """Nobody waits for another attempt any more."""
+        self._trials.interrupt()
+
+    async def close(self) -> None:
+        """Let go of connections, processes and threads."""
+        await self._connections.close()
+        kill_all()
+
+    async def _work(self, job: Job, desk: _Desk) -> None:
+        _DESK.set(desk)
+        try:
+            outcome = await self._outcome(job)
+            for parcel in self._news():
+                desk.outbox.put_nowait(parcel)
+            self._store.desks.pop(desk, None)  # nothing may come behind the last parcel
+            desk.outbox.put_nowait(outcome)
+        finally:
+            desk.outbox.put_nowait(None)
+
+    async def _outcome(self, job: Job) -> Parcel:
+        if job.what == "run":
+            return _results([await self._trials.run(job.trials[0])], job)
+        if job.what == "compare":
+            return _results(await self._trials.compare(self._answered(job)), job)
+        answered = await self._trials.answer(job.trials[0])
+        if isinstance(answered, TrialResult):
+            return _results([answered], job)
+        return Answer(answered.answer, answered.measured_ms)
+
+    def _answered(self, job: Job) -> list[Answered | TrialResult]:
+        world, found = self._world, list[Answered | TrialResult]()
+        for trial, given in zip(job.trials, job.answered, strict=True):
+            if isinstance(given, TrialResult):
+                found.append(given)
+            else:
+                answer, measured_ms = given
+                context = context_of(trial, answer, measured_ms, world)
+                found.append(Answered(trial, world, answer, measured_ms, context))
+        return found
+
+    def _news(self) -> list[Stopped]:
+        """The targets that were found to be stopped, and of which nobody was told."""
+        stops = self._world.throttle.stops
+        if not stops.any:
+            return []
+        specs = ((number, one) for number, one in self._things.items() if isinstance(one, TargetSpec))
+        found = ((number, stops.of(spec).failure) for number, spec in specs if number not in self._stopped)
+        news = [Stopped(number, failure) for number, failure in found if failure is not None]
+        self._stopped.update(one.spec for one in news)
+        return news
+
+
+def _node_id() -> str:
+    """Ray's name of the machine that this worker runs on."""
+    ray = sys.modules.get("ray")
+    return str(ray.get_runtime_context().get_node_id()) if ray is not None and ray.is_initialized() else ""
+
+
+def _results(results: Sequence[TrialResult], job: Job) -> Results:
+    return Results(packed_results(results, job.trials))

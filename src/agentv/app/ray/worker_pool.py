@@ -1,0 +1,297 @@
+"""The workers of a cluster: started, given what they need, replaced where one is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentv.app.ray.messages import LookupReply, Parcel, Readiness, WorkerConfig
+from agentv.app.ray.serialization import Packed, SharedObjects
+from agentv.errors import UsageError
+from agentv.version import __version__
+
+START_S = 60.0
+"""Seconds that a worker gets to start."""
+
+CLOSE_S = 3.0
+"""Seconds that all of them get to let go of what they hold."""
+
+AT_ONCE = 10_000
+"""Calls that one worker takes at once; how many trials there are is decided at home."""
+
+CHUNK = 64_000
+"""Bytes that Ray sends along with a call. What is larger it puts into its store, which may write it to a disk."""
+
+
+class WorkerLostError(Exception):
+    """A worker has died, or cannot be reached: what it worked on has come to nothing."""
+
+
+class NoWorkersError(Exception):
+    """All workers are lost, and none can be started in their place."""
+
+
+class UnfitError(Exception):
+    """A worker cannot do a job, and no other one could: a module is missing there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What is there where trials run.
+
+    Attributes:
+        files: path → sha256; a worker without them is not used.
+        environment: of this process, for users' functions; it goes to workers in memory.
+    """
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(slots=True, eq=False)
+class WorkerHandle:
+    """One worker.
+
+    Attributes:
+        actor: its handle.
+        busy: jobs that it has under way.
+        lost: it gets no more.
+        has: number of a suite or a target → that it has arrived; what it could not be made of.
+    """
+
+    actor: Any
+    fitness: Readiness
+    busy: int = 0
+    lost: bool = False
+    has: dict[int, asyncio.Task[str | None]] = field(default_factory=dict)
+
+
+class WorkerPool:
+    """All workers of a run.
+
+    Args:
+        ray: the module, connected.
+        terms: told to each worker.
+        shared: what trials share.
+        needs: what trials find on their machine, or must.
+    """
+
+    def __init__(self, ray: Any, terms: WorkerConfig, shared: SharedObjects, needs: Needs) -> None:
+        self._ray = ray
+        self._terms = terms
+        self._shared = shared
+        self._needs = needs
+        self._hands: list[WorkerHandle] = []
+        self._aside: set[WorkerHandle] = set()
+        self._coming: set[asyncio.Task[WorkerHandle | None]] = set()
+        self._actors: list[Any] = []
+        self._faults: list[str] = []
+        self._excluded: set[str] = set()
+        self._closed = False
+
+    async def open(self, number: int) -> None:
+        """Start so many workers, and wait until each works or has failed to.
+
+        Raises:
+            UsageError: none works, or one lacks a file that trials need.
+        """
+        for _ in range(number):
+            self._recruit()
+        await asyncio.wait(self._coming)
+        unfit = [hand.fitness for hand in self._hands if not _fits(hand.fitness)]
+        if unfit:
+            raise _unfit(unfit[0], len(unfit), len(self._hands))
+        if not self._hands:
+            why = self._faults[0] if self._faults else "none has started"
+            raise UsageError(f"no worker of the Ray cluster can be used: {why}", "`ray status` shows what is free")
+
+    def interrupt(self) -> None:
+        """Nobody waits for another attempt any more."""
+        for hand in (*self._hands, *self._aside):
+            if not hand.lost:
+                hand.actor.interrupt.remote()
+
+    async def free(self, avoided: Collection[str] = ()) -> WorkerHandle:
+        """The worker with the least to do.
+
+        Args:
+            avoided: nodes whose workers are taken only where there are no others.
+
+        Raises:
+            NoWorkersError: there is none any more, and none comes in their place.
+        """
+        while True:
+            there = [hand for hand in self._hands if self._serves(hand)]
+            if there:
+                return min(there, key=lambda hand: (hand.fitness.node_id in avoided, hand.busy))
+            if not self._coming:
+                raise NoWorkersError(self._why())
+            await asyncio.wait(self._coming, return_when=asyncio.FIRST_COMPLETED)
+
+    def exclude(self, hand: WorkerHandle) -> bool:
+        """Give the node of a worker no more trials; whether there are others, without which it is kept."""
+        node = hand.fitness.node_id
+        if not any(self._serves(one) and one.fitness.node_id != node for one in self._hands):
+            return False
+        self._excluded.add(node)
+        return True
+
+    def _serves(self, hand: WorkerHandle) -> bool:
+        return not hand.lost and _fits(hand.fitness) and hand.fitness.node_id not in self._excluded
+
+    @asynccontextmanager
+    async def alone(self, avoided: Collection[str] = ()) -> AsyncIterator[WorkerHandle]:
+        """A worker of one's own, for a job that other workers did not live through; else one that is there.
+
+        Raises:
+            NoWorkersError: none can be started.
+        """
+        hand = await self._started(cpus=0)  # it need not wait until the others leave it a place
+        if hand is None or not self._serves(hand):
+            if hand is not None:
+                self._end(hand.actor)
+            yield await self.free(avoided)
+            return
+        self._aside.add(hand)
+        try:
+            yield hand
+        finally:
+            self._aside.discard(hand)
+            self._end(hand.actor)
+
+    async def parcels(self, hand: WorkerHandle, packed: Packed) -> AsyncGenerator[Parcel, None]:
+        """What a worker sends while it does a job.
+
+        Raises:
+            WorkerLostError: it does so no more.
+            UnfitError: it cannot make the job of its bytes.
+        """
+        hand.busy += 1
+        try:
+            await self._supply(hand, packed.needs)
+            async for reference in hand.actor.run.options(num_returns="streaming").remote(packed.body):
+                yield pickle.loads(await reference)  # noqa: S301  # of a process that this one started
+        except self._ray.exceptions.RayTaskError:
+            raise  # a bug of ours, and no loss
+        except self._ray.exceptions.RayError as error:
+            self._lose(hand)
+            raise WorkerLostError(_first_line(error)) from error
+        finally:
+            hand.busy -= 1
+
+    def tell(self, hand: WorkerHandle, number: int, told: LookupReply, key: str) -> None:
+        """Reply to what a worker wants to know."""
+        hand.actor.tell.remote(number, pickle.dumps(told), key)
+
+    async def close(self) -> None:
+        """End all workers, in good order where they let themselves be ended so."""
+        self._closed = True
+        for task in self._coming:
+            task.cancel()
+        closing = [asyncio.ensure_future(_ended(hand.actor.close.remote())) for hand in self._hands if not hand.lost]
+        if closing:
+            await asyncio.wait(closing, timeout=CLOSE_S)
+        for task in closing:
+            task.cancel()
+        for actor in tuple(self._actors):  # ending one takes it out
+            self._end(actor)
+
+    async def _supply(self, hand: WorkerHandle, numbers: Sequence[int]) -> None:
+        """Have a worker take what a job needs, each once, and what that needs before it."""
+        for number in numbers:
+            if number not in hand.has:
+                hand.has[number] = asyncio.create_task(self._given(hand, number))
+            fault = await asyncio.shield(hand.has[number])
+            if fault is not None:
+                raise UnfitError(fault)
+
+    async def _given(self, hand: WorkerHandle, number: int) -> str | None:
+        piece = self._shared.piece(number)
+        await self._supply(hand, piece.needs)
+        fault: str | None = await hand.actor.take.remote(number, *_chunks(piece.body))
+        return fault
+
+    def _lose(self, hand: WorkerHandle) -> None:
+        """A worker is lost: another one comes in its place."""
+        if hand.lost or self._closed:
+            return
+        hand.lost = True
+        self._end(hand.actor)  # it may live, and only be out of reach: nobody listens to it any more
+        if hand in self._hands:
+            self._hands.remove(hand)
+            self._recruit()
+
+    def _recruit(self) -> None:
+        task = asyncio.create_task(self._joined())
+        self._coming.add(task)
+        task.add_done_callback(self._coming.discard)
+
+    async def _joined(self) -> WorkerHandle | None:
+        hand = await self._started(cpus=1)
+        if hand is not None:
+            self._hands.append(hand)
+            if not _fits(hand.fitness):
+                self._faults.append(str(_unfit(hand.fitness, 1, 1)))
+        return hand
+
+    def _why(self) -> str:
+        return self._faults[-1] if self._faults else "they were lost"
+
+    async def _started(self, *, cpus: int) -> WorkerHandle | None:
+        """A new worker; None where it does not come up, which is noted."""
+        from agentv.app.ray.worker import Worker
+
+        options = {"num_cpus": cpus, "scheduling_strategy": "SPREAD", "max_concurrency": AT_ONCE}
+        actor = self._ray.remote(Worker).options(**options).remote(self._terms)
+        self._actors.append(actor)
+        try:
+            async with asyncio.timeout(START_S):
+                environment = _chunks(pickle.dumps(dict(self._needs.environment)))
+                return WorkerHandle(actor, await actor.begin.remote(dict(self._needs.files), *environment))
+        except TimeoutError:
+            self._faults.append(f"none has started within {START_S:g} s")
+        except self._ray.exceptions.RayError as error:
+            self._faults.append(_first_line(error))
+        self._end(actor)
+        return None
+
+    def _end(self, actor: Any) -> None:
+        with suppress(Exception):  # it is gone already, or its cluster is
+            self._ray.kill(actor)
+        if actor in self._actors:
+            self._actors.remove(actor)
+
+
+def _chunks(body: bytes) -> Iterator[bytes]:
+    return (body[place : place + CHUNK] for place in range(0, len(body), CHUNK))
+
+
+async def _ended(reference: Any) -> None:
+    with suppress(Exception):  # one that does not end by itself is ended
+        await reference
+
+
+def _fits(fitness: Readiness) -> bool:
+    return fitness.version == __version__ and not fitness.missing and not fitness.other
+
+
+def _unfit(found: Readiness, number: int, of: int) -> UsageError:
+    """Why a worker cannot be used, and what to do about it."""
+    who = f"the worker on {found.node}" + (f", as {number - 1} more of {of}," if number > 1 else "")
+    if found.version != __version__:
+        hint = "install the same on each machine"
+        return UsageError(f"{who} has agentv {found.version}, and this is {__version__}", hint)
+    hint = "all machines need the same files under the same paths: a shared checkout"
+    if found.missing:
+        more = f" and {len(found.missing) - 1} more" if len(found.missing) > 1 else ""
+        return UsageError(f"{who} lacks {found.missing[0]}{more}, which trials need", hint)
+    more = f" and {len(found.other) - 1} more" if len(found.other) > 1 else ""
+    return UsageError(f"{who} has another {found.other[0]}{more} than this machine", hint)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,57 @@
+"""All that names in authored files can mean, joined for the loader. Nothing here is of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from agentv.assertions.catalogue import registry as assertion_registry
+from agentv.authoring.fields.request import Registries
+from agentv.authoring.source.files import nearest_in_agentv
+from agentv.authoring.source.spellings import type_name
+from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.registry.types import Checkouts, CustomTypes, Discovered
+from agentv.targets.catalogue import registry as target_registry
+
+if TYPE_CHECKING:
+    from agentv.user_code.repositories.repositories import Repositories
+
+
+def registries() -> Registries:
+    """All that names in authored files can mean."""
+    return Registries(assertion_registry(), target_registry(), _custom_types(), _checkouts())
+
+
+def _custom_types() -> CustomTypes:
+    found: dict[tuple[str, str], Discovered] = {}
+
+    def discover(directory: str, root: str) -> Discovered:
+        if (directory, root) not in found:
+            found[directory, root] = _discovered(directory, root)
+        return found[directory, root]
+
+    return discover
+
+
+def _discovered(directory: str, root: str) -> Discovered:
+    folder, tried = nearest_in_agentv(directory, root, "assertions")
+    if folder is None:
+        return Discovered({}, tuple(tried))
+    from agentv.assertions.user_code.custom import discover  # only a project with assertions of its own pays for this
+
+    return discover(directory, root, type_name)
+
+
+def _checkouts() -> Checkouts:
+    kept: list[Repositories] = []
+
+    def checkout(wanted: RepositoryFile, env: Mapping[str, str]) -> Checkout | Unavailable:
+        if not kept:
+            from agentv.user_code.repositories.repositories import (
+                Repositories,  # only a project that names such files pays for this
+            )
+
+            kept.append(Repositories())
+        return kept[0].checkout(wanted, env)
+
+    return checkout

@@ -1,0 +1,62 @@
+"""Locations of results and cache (SPEC section 13)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from agentv.authoring.source.files import exists, is_directory, upwards
+
+RESULTS = "results"
+CACHE = "cache"
+
+
+def place_of(directory: str) -> Path:
+    """The directory below which a run of an eval file in `directory` writes `.agentv/results` and `.agentv/cache`.
+
+    Inside git the top of the checkout. Outside, the nearest directory with `.agentv` above the working directory where
+    that holds the eval file too, so that who ran it finds it again; else the nearest above the eval file; else what
+    holds those of the working directory.
+    """
+    top = _top_of_git(directory)
+    if top is not None:
+        return Path(top)
+    working = str(Path.cwd())
+    here = _top_of_git(working) or next(_projects(working), None)
+    if here is not None and f"{directory}{os.sep}".startswith(here.rstrip(os.sep) + os.sep):
+        return Path(here)
+    above = next(_projects(directory), None)
+    return Path(above or here or working)
+
+
+def place_holding(what: str, directory: str | None = None) -> Path:
+    """The directory below which `.agentv/results` or `.agentv/cache` is looked for.
+
+    Args:
+        what: `RESULTS` or `CACHE`.
+        directory: that of the eval file that runs; None: the working directory, from which a stored run is named.
+
+    Returns:
+        Where a run would write; outside git, where there is none, the nearest directory above that holds any.
+    """
+    at = str(Path.cwd()) if directory is None else directory
+    place = place_of(at)
+    if _top_of_git(at) is not None or _holds(place, what):
+        return place
+    above = (Path(one) for one in (*_projects(str(place)), *_projects(at)))
+    return next((one for one in above if _holds(one, what)), place)
+
+
+def _top_of_git(directory: str) -> str | None:
+    return next((one for one in upwards(directory, "") if exists(str(Path(one, ".git")))), None)
+
+
+def _projects(directory: str) -> Iterator[str]:
+    """Every directory above with `.agentv`, the nearest first; the home directory never."""
+    home = str(Path.home())
+    return (one for one in upwards(directory, "") if one != home and is_directory(str(Path(one, ".agentv"))))
+
+
+def _holds(place: Path, what: str) -> bool:
+    return (place / ".agentv" / what).is_dir()

@@ -1,0 +1,1 @@
+"""A run: started, recorded, summarized."""

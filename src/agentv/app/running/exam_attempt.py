@@ -1,0 +1,215 @@
+"""After a run: what each exam of a prompt came to, appended to that prompt's log (SPEC section 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv.app.running.exam_eligibility import REUSED, asked, why_partial
+from agentv.authoring.source.files import is_directory, repository_root, upwards
+from agentv.engine.plan import Plan
+from agentv.errors import StoreError
+from agentv.model.run.trial import Status, Trial
+from agentv.model.suite.exam import Exam, Sitting
+from agentv.model.suite.suite import Suite, TargetSpec
+
+if TYPE_CHECKING:
+    from agentv.app.planning.preparation import Prepared
+    from agentv.prompts.watched_log import WatchedLog
+    from agentv.store.rows.reading import RowFacts
+
+Append = Callable[[Exam, Sitting], tuple[str, ...]]
+"""Keeps the texts that sat and appends a row to the log of their prompt; what people should know of it.
+
+Raises:
+    StoreError: the system refuses.
+"""
+
+_WORST: Sequence[Status] = ("errored", "skipped", "failed", "passed")
+
+
+@dataclass(frozen=True, slots=True)
+class Sat:
+    """One exam that a run was.
+
+    Attributes:
+        sitting: the row of the log.
+        verdicts: id of a case → what it came to; of a case on several targets the worst.
+        notes: what people should know of the log, such as a torn line that was set aside.
+        fault: why the row could not be appended; None: it was.
+        partial: why the sitting is no evidence; empty: it was of the whole exam, and as the exam says.
+    """
+
+    suite: Suite
+    exam: Exam
+    sitting: Sitting
+    verdicts: Mapping[str, Status]
+    notes: tuple[str, ...] = ()
+    fault: str | None = None
+    partial: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What one case came to on one target; `trial` is its first."""
+
+    trial: Trial
+    status: Status
+
+
+def sit(prepared: Prepared, rows: Iterable[RowFacts], *, run_id: str, why: Sequence[str]) -> tuple[Sat, ...]:
+    """The sittings that a run was, each appended to its log. A log that cannot be written is reported, and not raised.
+
+    Args:
+        prepared: what ran.
+        rows: of the run, in the order of their file; of several rows of one trial the last counts.
+        run_id: of the run.
+        why: what makes the whole run no evidence, such as that it was interrupted.
+    """
+    given = list(sittings(prepared, rows, run_id=run_id, now=datetime.now(UTC), why=why))
+    return tuple(recorded(one, append) for one in given)
+
+
+def logs_of(prepared: Prepared) -> tuple[WatchedLog, ...]:
+    """The logs of the prompts whose exams are about to be sat, as they stand."""
+    found = dict.fromkeys(suite.exam.directory for suite in prepared.suites if suite.exam is not None)
+    if not found:
+        return ()
+    from agentv.prompts.watched_log import WatchedLog
+
+    return tuple(map(WatchedLog.of, found))
+
+
+def restored_logs(logs: Iterable[WatchedLog], run_id: str) -> Iterator[str]:
+    """Put the logs to right where what was examined wrote to them; what was wrong. Whoever appends tells of others."""
+    for log in logs:
+        with suppress(StoreError):
+            for told in log.restored(run_id, datetime.now(UTC)):
+                yield f"{Path(log.directory).name}: {told}"
+
+
+def recorded(sat: Sat, append: Append) -> Sat:
+    """The sitting, appended to its log."""
+    notes: tuple[str, ...] = ()
+    fault = None
+    try:
+        notes = append(sat.exam, sat.sitting)
+    except StoreError as error:
+        fault = str(error)
+    return replace(sat, notes=notes, fault=fault)
+
+
+def append(exam: Exam, sitting: Sitting) -> tuple[str, ...]:
+    """Keep the texts, then append the row. What an exam found out is worth more than that it can be compared with."""
+    from agentv.prompts import appending, texts
+
+    notes: tuple[str, ...] = ()
+    try:
+        texts.keep(texts_home(exam.directory), exam.texts)
+    except StoreError as error:
+        notes = (f"{error}; 'diff' cannot show what changed",)
+    return (*notes, *appending.append(exam.directory, sitting))
+
+
+def texts_home(directory: str) -> Path:
+    """What holds the `.agentv` that keeps the texts of a prompt: the closest above its directory, else the root."""
+    root = repository_root(directory)
+    found = (parent for parent in upwards(directory, root) if is_directory(str(Path(parent, ".agentv"))))
+    return Path(next(found, root))
+
+
+def sittings(
+    prepared: Prepared, rows: Iterable[RowFacts], *, run_id: str, now: datetime, why: Sequence[str] = ()
+) -> Iterator[Sat]:
+    """What each exam among the suites came to, computed from the rows as `sit` gets them; it ended now."""
+    plan, settings = prepared.plan, prepared.settings
+    planned = {id(suite): list(_trials(suite, plan)) for suite in prepared.suites if suite.exam is not None}
+    keys = {trial.key for cases in planned.values() for trials in cases for trial in trials}
+    by_key = {row.key: row for row in rows if row.key in keys}
+    for suite in prepared.suites:
+        if suite.exam is None:
+            continue
+        found = [_Verdict(trials[0], _status(trials, by_key)) for trials in planned[id(suite)]]
+        trials = [(one.trial, one.status) for one in found]
+        reused = any(row.reused for row in _rows_of(planned[id(suite)], by_key))
+        partial = tuple(dict.fromkeys((*why, *([REUSED] if reused else []), *why_partial(suite, trials, settings))))
+        sitting = _sitting(suite.exam, found, run_id=run_id, ts=timestamp(now), partial=bool(partial))
+        yield Sat(suite, suite.exam, sitting, _by_case(found), partial=partial)
+
+
+def timestamp(moment: datetime) -> str:
+    """ISO 8601 in UTC, to the millisecond: `2026-11-22T08:35:00.125Z`."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _trials(suite: Suite, plan: Plan) -> Iterator[list[Trial]]:
+    """The trials of each case on each target, in the exam's order."""
+    own = Plan((suite,), plan.settings)
+    return (list(own.samples(suite, case, target)) for _, case, target in own.pairs())
+
+
+def _rows_of(cases: Iterable[Sequence[Trial]], rows: Mapping[str, RowFacts]) -> Iterator[RowFacts]:
+    return (row for trials in cases for trial in trials if (row := rows.get(trial.key)) is not None)
+
+
+def _status(trials: Sequence[Trial], rows: Mapping[str, RowFacts]) -> Status:
+    ended = [row for trial in trials if (row := rows.get(trial.key)) is not None]
+    from agentv.model.run.cases import Sample  # most runs are of no exam
+    from agentv.stats.samples.deciding import rule_of, verdict_over
+
+    samples = [Sample(row.status, row.score, row.gates) for row in ended]
+    return verdict_over(samples, rule_of(trials[0]))
+
+
+def _by_case(found: Iterable[_Verdict]) -> dict[str, Status]:
+    worst: dict[str, Status] = {}
+    for one in found:
+        case = one.trial.case.id
+        worst[case] = min(worst.get(case, one.status), one.status, key=_WORST.index)
+    return worst
+
+
+def _sitting(exam: Exam, found: Sequence[_Verdict], *, run_id: str, ts: str, partial: bool) -> Sitting:
+    from agentv.prompts.evidence import digests, prompt_sha256
+
+    files = digests(exam.texts)
+    statuses = [one.status for one in found]
+    failed = tuple(case for case, status in _by_case(found).items() if status != "passed")
+    return Sitting(
+        ts=ts,
+        all_passed=bool(found) and not failed,
+        total=len(found),
+        passed=statuses.count("passed"),
+        failed_cases=failed,
+        run_id=run_id,
+        prompt_sha256=prompt_sha256(files),
+        files=files,
+        model=_names(one.trial.target for one in found if not one.trial.case.asks_judge),
+        judge=_names(judge for one in found for judge in _judges(one.trial)),
+        errored=statuses.count("errored"),
+        partial=partial,
+    )
+
+
+def _judges(trial: Trial) -> Iterator[TargetSpec]:
+    """Who judged a trial."""
+    if trial.case.asks_judge:
+        yield trial.target
+    for name in asked(trial.case.assertions):
+        judge = trial.judge_called(name)
+        if judge is not None:
+            yield judge
+
+
+def _names(specs: Iterable[TargetSpec]) -> str | None:
+    """`anthropic:claude-opus-4-7`, or the target's name where no model is known; None where nobody was asked."""
+    return ", ".join(dict.fromkeys(map(_name, specs))) or None
+
+
+def _name(spec: TargetSpec) -> str:
+    model = spec.public.get("model")
+    return f"{spec.provider}:{model}" if isinstance(model, str) else spec.name

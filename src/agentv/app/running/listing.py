@@ -1,0 +1,99 @@
+"""`agentv eval --list`: what would run. Nothing is called, and nothing is written (SPEC section 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentv.app.planning.preparation import Prepared, results_of
+from agentv.app.prices import Prices
+from agentv.app.results.finding import find_run
+from agentv.model.run.listing import ListedCase, ListedTotals
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.suite import Case, Suite, TargetSpec
+from agentv.registry.fields import DeclaredAssertion
+from agentv.store.files.directory import INDEX, results_directory
+from agentv.store.rows.reading import finished_keys, read_rows
+
+
+class Listing:
+    """The cases of a prepared run, one after the other, so that a million need no memory.
+
+    Attributes:
+        totals: of the cases listed so far; whole when the iteration has ended.
+    """
+
+    def __init__(self, prepared: Prepared) -> None:
+        self.totals = ListedTotals(generators=tuple(name for suite in prepared.suites for name in suite.generators))
+        self._plan = prepared.plan
+        self.totals.at_most = prepared.plan.ends_early
+        self._chosen = prepared.chosen
+        results = results_of(prepared.suites)
+        settings = prepared.settings
+        self._done: frozenset[str] | None = None
+        if settings.goes_on_with is not None:
+            index = find_run(settings.goes_on_with, results, settings.out) / INDEX
+            anew = {row.key for row in read_rows(index) if row.status == settings.rerun}
+            self._done = frozenset(finished_keys(index)) - anew
+        self._prices = Prices(results_directory(results))
+
+    def __iter__(self) -> Iterator[ListedCase]:
+        """Every case on every target that would run.
+
+        Raises:
+            StoreError: the rows of the run to go on with cannot be read.
+        """
+        for suite, case, target in self._plan.pairs():
+            trials = self._trials(suite, case, target)
+            if trials:
+                yield self._counted(suite, case, target, trials)
+
+    def _trials(self, suite: Suite, case: Case, target: TargetSpec) -> int:
+        if self._done is None:
+            return self._plan.repeat(suite, case)
+        keys = (trial.key for trial in self._plan.samples(suite, case, target))
+        return sum(key not in self._done and (self._chosen is None or key in self._chosen) for key in keys)
+
+    def _counted(self, suite: Suite, case: Case, target: TargetSpec, trials: int) -> ListedCase:
+        judged, scripted = _verdicts(case.assertions)
+        listed = ListedCase(
+            test_id=case.id,
+            suite=suite.name,
+            eval_path=suite.path or None,
+            place=(case.span.file, case.span.line) if case.span and suite.path else None,
+            target=target.name,
+            prompt_id=case.prompt_id,
+            repeat=self._plan.repeat(suite, case),
+            trials=trials,
+            judge_calls=judged * trials,
+            script_calls=scripted * trials,
+        )
+        totals = self.totals
+        totals.cases += 1
+        totals.trials += trials
+        totals.target_calls += trials
+        totals.judge_calls += listed.judge_calls
+        totals.script_calls += listed.script_calls
+        price = self._prices.of(suite.name, target.name)
+        if price is None:
+            totals.unpriced += trials
+        else:
+            totals.cost_usd = (totals.cost_usd or 0.0) + price * trials
+        return listed
+
+
+def _verdicts(entries: tuple[AssertionEntry, ...]) -> tuple[int, int]:
+    """How many verdicts a list of assertions asks judges for, and how many calls its scripts may make at most."""
+    verdicts = calls = 0
+    for entry in entries:
+        assertion = entry.assertion
+        if entry.inner:
+            nested, more = _verdicts(entry.inner)
+            verdicts, calls = verdicts + nested, calls + more
+        elif isinstance(assertion, DeclaredAssertion) and assertion.needs_judge:
+            access = getattr(assertion, "target", None)
+            most = getattr(access, "max_calls", None)
+            if most is None:
+                verdicts += getattr(assertion, "votes", 1)
+            else:
+                calls += most
+    return verdicts, calls

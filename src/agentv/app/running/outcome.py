@@ -1,0 +1,100 @@
+"""Outcome of a run: totals, exit status, and notes on its directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv.app.running.exam_attempt import Sat
+from agentv.errors import ExitStatus
+from agentv.model.run.budget import BudgetUse
+from agentv.model.run.events import RunFinished
+from agentv.model.run.summary import Cut, Summary
+from agentv.store.files.directory import HISTORY
+from agentv.store.files.private_files import Mark, mark
+
+if TYPE_CHECKING:
+    from agentv.engine.draws import Draws
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run came to.
+
+    Attributes:
+        directory: where the results are.
+        interrupted: Ctrl-C or a signal ended it early.
+        notes: what people should know of the directory, such as a torn line that was cut.
+        held_back: cases that were not run because of what became of those that they hang on.
+        fail_fast: the run was to stop at the first trial that does not pass, so that cases not run are no surprise.
+        problem: what could not be done beside the run, such as a cassette or an export that is not written.
+        budget: what became of it; None: there was none.
+        uncounted: nobody knows what the calls cost, so that no larger budget in dollars would help.
+        sittings: of the exams among the suites, each with its row in the log of its prompt.
+        exports: the files that the run was written to.
+        touched: what something else than agentv wrote to while it ran, and what was done about it.
+    """
+
+    run_id: str
+    directory: Path
+    summary: Summary
+    interrupted: bool
+    notes: tuple[str, ...] = ()
+    held_back: int = 0
+    fail_fast: bool = False
+    problem: str | None = None
+    budget: BudgetUse | None = None
+    uncounted: bool = False
+    sittings: tuple[Sat, ...] = ()
+    exports: tuple[str, ...] = ()
+    touched: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> ExitStatus:
+        """The exit status (SPEC section 12). Only judged, good enough answers make it 0.
+
+        A case that was skipped adds nothing to what the one says that it hangs on: that one failed, or errored. Cases
+        that were not drawn are no success, however well the others did. An exam whose row could not be appended leaves
+        no evidence, which is no success; nor are results that something else wrote to.
+        """
+        cases = self.summary.cases
+        if self.interrupted:
+            return ExitStatus.INTERRUPTED
+        worse = self.summary.against is not None and self.summary.against.verdict == "worse"
+        unexplained = cases.skipped > self.held_back and not (self.fail_fast and cases.failed) and not worse
+        unrecorded = self.problem or any(one.fault is not None for one in self.sittings)
+        if cases.errored or unexplained or unrecorded or self.touched:
+            return ExitStatus.ERRORED
+        return ExitStatus.FAILED if worse or cases.failed or cases.skipped or not cases.passed else ExitStatus.PASSED
+
+
+def changed_exports(marks: Mapping[str, Mark | None]) -> Iterator[str]:
+    """The files that were written when the run had ended, and that something else has written to since."""
+    return (f"{path} was changed" for path, before in marks.items() if mark(Path(path)) != before)
+
+
+def cut_by(finished: RunFinished, summary: Summary, draws: Draws | None) -> Cut | None:
+    """What ended the run by how its cases ended; None: it is whole, or something else ended it."""
+    if not summary.cases.skipped:
+        return None
+    if draws is not None and draws.decided:
+        return "decided"
+    return finished.stopped if finished.stopped in ("fail-fast", "max-errors") and finished.unstarted else None
+
+
+def journal_damage(lines: int) -> Iterator[str]:
+    """What a resumed run found in its journal."""
+    if lines:
+        number = "1 answer" if lines == 1 else f"{lines} answers"
+        what = f"journal.jsonl: {number} skipped because of a wrong checksum: the file was changed or damaged"
+        yield f"{what}; finished trials keep their rows, all others run again"
+
+
+def superseded_rows(rows: int) -> Iterator[str]:
+    """Rows of a resumed run that are no part of it any more."""
+    if rows:
+        number = "1 row that does" if rows == 1 else f"{rows:,} rows that do"
+        what = "of what was edited, removed or set otherwise since, or hangs on it"
+        yield f"moved {number} not count any more to {HISTORY}: {what}"

@@ -1,0 +1,101 @@
+"""`run.json`: what was run."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agentv.app.planning.preparation import Prepared, caches, root_of, workers_of
+from agentv.app.planning.resume import PreviousRun
+from agentv.model.suite.suite import Suite
+from agentv.model.values.values import Json, JsonObject
+from agentv.version import __version__
+
+
+def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | None = None) -> dict[str, Json]:
+    """`run.json`: what was run, without secrets.
+
+    Args:
+        prepared: what is run now.
+        run_id: of the run.
+        before: the processes that the run has had: where answers came from once, they still come from.
+        seed: of the order in which cases are drawn; None: they are not.
+    """
+    cases, trials = prepared.counts
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {
+        "run_id": run_id,
+        "started": before.started or now,
+        "resumed": now if before.processes else None,
+        "processes": before.processes + 1,
+        "duration_before_ms": before.duration_ms,
+        "agentv": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "git_commit": _commit(root_of(prepared.suites)),
+        "planned": {"cases": cases, "trials": trials},
+        "settings": _settings_record(prepared, before.settings, seed),
+        "suites": [_suite_record(suite, root_of(prepared.suites)) for suite in prepared.suites],
+    }
+
+
+def _settings_record(prepared: Prepared, before: JsonObject, seed: int | None) -> dict[str, Json]:
+    settings, sample = prepared.settings, prepared.plan.settings.sample
+    return {
+        "paths": list(settings.paths),
+        "targets": list(settings.asked_targets),
+        "judge": settings.asked_judge,
+        "workers": workers_of(prepared),
+        "executor": settings.executor,
+        "repeat": settings.repeat,
+        "until": settings.until,
+        "alpha": settings.alpha,
+        "against": settings.against,
+        "margin": settings.margin,
+        "threshold": settings.threshold,
+        "cluster": settings.cluster,
+        "timeout_s": settings.timeout_s,
+        "budget_usd": settings.budget_usd,
+        "budget_tokens": settings.budget_tokens,
+        "filter": settings.filter,
+        "tags": list(settings.tags),
+        "exclude_tags": list(settings.exclude_tags),
+        "sample": settings.sample,
+        "seed": sample.seed if sample else seed,
+        "limit": settings.limit,
+        "regrade": settings.regrade or before.get("regrade"),
+        "replay": settings.replay or before.get("replay"),
+        "rerun": "failed" if "failed" in (settings.rerun, before.get("rerun")) else settings.rerun,
+        "cache": caches(prepared) or bool(before.get("cache")),
+    }
+
+
+def _suite_record(suite: Suite, root: str) -> dict[str, Json]:
+    return {
+        "name": suite.name,
+        "path": suite.path.removeprefix(f"{root}/"),
+        "metadata": dict(suite.metadata),
+        "tags": list(suite.tags),
+        "targets": [{"name": target.name, **target.public} for target in suite.targets],
+        "prompts": [{"id": identity, "label": label} for identity, label in suite.prompts.items()],
+        "judge": suite.judge.name if suite.judge else None,
+        "files": {path.removeprefix(f"{root}/"): digest for path, digest in suite.files.items()},
+    }
+
+
+def _commit(root: str) -> str | None:
+    """The commit that is checked out, read from `.git` itself: starting git would take longer than a small run."""
+    git = Path(root) / ".git"
+    try:
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+        if not head.startswith("ref: "):
+            return head
+        name = head.removeprefix("ref: ")
+        loose = git / name
+        if loose.is_file():
+            return loose.read_text(encoding="utf-8").strip()
+        packed = (git / "packed-refs").read_text(encoding="utf-8").splitlines()
+        return next((line.split()[0] for line in packed if line.endswith(f" {name}")), None)
+    except (OSError, UnicodeDecodeError):
+        return None

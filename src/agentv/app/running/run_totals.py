@@ -1,0 +1,52 @@
+"""Totals of a run, counted in memory while its rows are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agentv.app.planning.preparation import Prepared
+from agentv.app.running.unpriced import Unpriced
+from agentv.engine.calls.circuit_breaker import is_stopped
+from agentv.model.run.trial import TrialResult
+from agentv.store.rows.reading import RowFacts
+from agentv.store.totals.summary import RunCounts
+
+
+class RunTotals:
+    """Counts of rows and trials. They are not read back from where the system under test is.
+
+    Attributes:
+        counts: of all rows.
+        exam_rows: the rows of exams, by the key of their trial.
+        unpriced: calls whose price is not known.
+    """
+
+    def __init__(self, prepared: Prepared) -> None:
+        self.counts = RunCounts()
+        self.exam_rows: dict[str, RowFacts] = {}
+        self.unpriced = Unpriced()
+        self._exams = frozenset(suite.name for suite in prepared.suites if suite.exam is not None)
+        self._held_back: set[tuple[int, str, str, str | None]] = set()
+
+    def add_row(self, row: RowFacts) -> None:
+        """Count a row as it is written."""
+        self.counts.add(row)
+        if row.suite in self._exams:
+            self.exam_rows[row.key] = row
+
+    def add_replaced(self, rows: Iterable[RowFacts]) -> None:
+        """Count what rows cost that newer ones replace."""
+        for row in rows:
+            self.counts.add_replaced(row)
+
+    def add_result(self, result: TrialResult) -> None:
+        """Count a trial that ended in this process."""
+        self.unpriced.add(result)
+        if result.status == "skipped" and not is_stopped(result.error):
+            trial = result.trial
+            self._held_back.add((id(trial.suite), trial.target.name, trial.case.id, trial.case.prompt_id))
+
+    @property
+    def held_back(self) -> int:
+        """Cases that were skipped because a dependency did not pass."""
+        return len(self._held_back)

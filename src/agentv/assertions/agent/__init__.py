@@ -1,0 +1,1 @@
+"""Assertions on what an agent did, and what it cost."""

@@ -1,0 +1,116 @@
+"""Calls of tools in a transcript: which name means which, and which call is the one that was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from agentv.assertions.evidence import excerpt
+from agentv.model.run.grade import Check, Grade
+from agentv.model.values.message import ToolCall
+
+NO_CALLS = Grade.errored("no-data", "the target reports no transcript, so the tools that it called are unknown")
+"""The grade of every type that looks at tool calls, where nothing is known of them."""
+
+_SHOWN = 10
+
+
+def called(calls: Sequence[ToolCall]) -> str:
+    """The names of the calls in their order, as evidence."""
+    if not calls:
+        return "no tool was called"
+    names = ", ".join(call.name for call in calls[:_SHOWN])
+    return excerpt(f"called: {names}" + (f" and {len(calls) - _SHOWN} more" if len(calls) > _SHOWN else ""))
+
+
+def share_of(checks: Sequence[Check]) -> Grade:
+    """Passes where all checks hold; the score is the share that does."""
+    held = sum(check.passed for check in checks)
+    return Grade(round(held / len(checks), 12), held == len(checks), tuple(checks))
+
+
+def all_or_nothing(checks: Sequence[Check]) -> Grade:
+    """Passes, with score 1, where all checks hold."""
+    passed = all(check.passed for check in checks)
+    return Grade(1.0 if passed else 0.0, passed, tuple(checks))
+
+
+def fits(pattern: str, name: str) -> bool:
+    """Whether a name is the one that a pattern describes: `*` any characters, `?` one, in any case of letters.
+
+    Walks once over the name with one place to go back to, so that no name makes it slow.
+    """
+    wanted, found = _folded(pattern), name.casefold()
+    at = place = 0
+    star, resumed = -1, 0
+    while place < len(found):
+        if at < len(wanted) and wanted[at] == "*":
+            star, resumed = at, place
+            at += 1
+        elif at < len(wanted) and wanted[at] in ("?", found[place]):
+            at, place = at + 1, place + 1
+        elif star >= 0:
+            resumed += 1
+            at, place = star + 1, resumed
+        else:
+            return False
+    return all(mark == "*" for mark in wanted[at:])
+
+
+_folded = lru_cache(maxsize=1024)(str.casefold)
+
+
+def in_order(fitting: Sequence[Sequence[bool]]) -> list[int | None]:
+    """For each expected call the one that it is, where as many as possible are found in their order.
+
+    Args:
+        fitting: for each expected call, whether each call that was made is such a one.
+
+    The longest common subsequence: one call that is missing does not take those behind it along.
+    """
+    made = len(fitting[0]) if fitting else 0
+    longest = [[0] * (made + 1) for _ in range(len(fitting) + 1)]
+    for one in reversed(range(len(fitting))):
+        for other in reversed(range(made)):
+            longest[one][other] = (
+                longest[one + 1][other + 1] + 1
+                if fitting[one][other]
+                else max(longest[one + 1][other], longest[one][other + 1])
+            )
+    found: list[int | None] = [None] * len(fitting)
+    one = other = 0
+    while one < len(fitting) and other < made:
+        if fitting[one][other]:
+            found[one] = other
+            one, other = one + 1, other + 1
+        elif longest[one + 1][other] > longest[one][other + 1]:
+            one += 1
+        else:
+            other += 1
+    return found
+
+
+def in_any_order(fitting: Sequence[Sequence[bool]]) -> list[int | None]:
+    """For each expected call the one that it is, where as many as possible are found and no call counts twice.
+
+    A maximum bipartite matching by augmenting paths (H. W. Kuhn, 1955): the first fit would give a call away that only
+    a later one can have.
+    """
+    taken: dict[int, int] = {}
+
+    def place(one: int, tried: set[int]) -> bool:
+        for other, fit in enumerate(fitting[one]):
+            if not fit or other in tried:
+                continue
+            tried.add(other)
+            if other not in taken or place(taken[other], tried):
+                taken[other] = one
+                return True
+        return False
+
+    for one in range(len(fitting)):
+        place(one, set())
+    found: list[int | None] = [None] * len(fitting)
+    for other, one in taken.items():
+        found[one] = other
+    return found

@@ -1,0 +1,222 @@
+"""The cost family: time, money and tokens that an answer took (SPEC section 7.2). Without the data, no verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, TypeAlias
+
+from agentv.assertions.evidence import excerpt, listed
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Check, Grade, weighted_mean
+from agentv.model.values.response import TokenUsage
+from agentv.registry.fields import Alias, Between, Count, DeclaredAssertion, Doc, Issue, Text, Texts
+
+Amount: TypeAlias = Annotated[float, Between(0)]
+
+
+_UNKNOWN = TokenUsage()
+
+
+def _usage(context: AssertionContext) -> TokenUsage:
+    return context.token_usage or _UNKNOWN
+
+
+def _total(context: AssertionContext) -> int | None:
+    usage = _usage(context)
+    if usage.total is not None or usage.input is None or usage.output is None:
+        return usage.total
+    return usage.input + usage.output
+
+
+def _number(value: float) -> str:
+    return f"{value:.15g}"
+
+
+def _milliseconds(value: float) -> str:
+    return f"{value:.10g} ms"
+
+
+def _dollars(value: float) -> str:
+    return f"${value:.9f}".rstrip("0").rstrip(".")
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Something that can be bounded: the option that bounds it, its name, and how it is read and shown.
+
+    `read` gives None where nobody knows.
+    """
+
+    option: str
+    what: str
+    read: Callable[[AssertionContext], float | None]
+    show: Callable[[float], str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds(DeclaredAssertion):
+    """Base of the types that set upper bounds."""
+
+    measures: ClassVar[tuple[Measure, ...]] = ()
+
+    def label(self) -> str:
+        """The bounds; a lone measure goes without its name, which is the type's."""
+        if len(self.measures) == 1:
+            return ", ".join(f"≤ {measure.show(most)}" for measure, most in self._bounds())
+        return ", ".join(f"{measure.what} ≤ {measure.show(most)}" for measure, most in self._bounds())
+
+    def faults(self) -> Iterable[Issue]:
+        """No bound at all."""
+        if not any(True for _ in self._bounds()):
+            names = ", ".join(measure.option for measure in self.measures)
+            yield Issue((), f"nothing is bounded; give at least one of {names}", "missing-value")
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Compare each measure that is bounded: passes where all hold; the score is the share that does."""
+        checks: list[Check] = []
+        for measure, most in self._bounds():
+            found = measure.read(context)
+            if found is None or not math.isfinite(found):
+                priced = found is not None or measure.what != "cost" or context.token_usage is None
+                return _no_data(measure.what) if priced else _unpriced()
+            text = f"{measure.what} at most {measure.show(most)}"
+            checks.append(Check(text, found <= most, measure.show(found)))
+        passed = all(check.passed for check in checks)
+        share = weighted_mean((1.0, float(check.passed)) for check in checks)
+        return Grade(share, passed, tuple(checks), own_mark=True)
+
+    def _bounds(self) -> Iterator[tuple[Measure, float]]:
+        for measure in self.measures:
+            most = getattr(self, measure.option)
+            if most is not None:
+                yield measure, most
+
+
+@dataclass(frozen=True, slots=True)
+class Latency(_Bounds):
+    """The answer took at most so many milliseconds."""
+
+    threshold: Annotated[Amount, Doc("milliseconds that the answer may take")]
+
+    short: ClassVar[str | None] = "threshold"
+    measures: ClassVar[tuple[Measure, ...]] = (
+        Measure("threshold", "duration", lambda context: context.duration_ms, _milliseconds),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cost(_Bounds):
+    """The answer cost at most so many US dollars."""
+
+    threshold: Annotated[Amount, Alias(("budget",)), Doc("US dollars that the answer may cost")]
+
+    short: ClassVar[str | None] = "threshold"
+    measures: ClassVar[tuple[Measure, ...]] = (
+        Measure("threshold", "cost", lambda context: context.cost_usd, _dollars),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUsageWithin(_Bounds):
+    """The answer used at most so many tokens, as the provider counts them."""
+
+    max_total: Annotated[Count | None, Doc("tokens in all")] = None
+    max_input: Annotated[Count | None, Doc("tokens of the prompt")] = None
+    max_output: Annotated[Count | None, Doc("tokens of the answer")] = None
+
+    short: ClassVar[str | None] = "max_total"
+    measures: ClassVar[tuple[Measure, ...]] = (
+        Measure("max_total", "total tokens", _total, _number),
+        Measure("max_input", "input tokens", lambda context: _usage(context).input, _number),
+        Measure("max_output", "output tokens", lambda context: _usage(context).output, _number),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionMetrics(_Bounds):
+    """The way to the answer stayed within bounds: calls, tokens, money and time."""
+
+    max_tool_calls: Annotated[Count | None, Doc("calls of tools in the transcript")] = None
+    max_llm_calls: Annotated[Count | None, Doc("turns of the model in the transcript")] = None
+    max_tokens: Annotated[Count | None, Doc("tokens in all")] = None
+    max_cost_usd: Annotated[Amount | None, Doc("US dollars")] = None
+    max_duration_ms: Annotated[Amount | None, Doc("milliseconds")] = None
+
+    short: ClassVar[str | None] = None
+    # a target that reports no transcript may have called tools all the same, so nothing is known of its calls
+    measures: ClassVar[tuple[Measure, ...]] = (
+        Measure(
+            "max_tool_calls",
+            "tool calls",
+            lambda context: None if context.tool_calls is None else len(context.tool_calls),
+            _number,
+        ),
+        Measure(
+            "max_llm_calls",
+            "model calls",
+            lambda context: None if context.tool_calls is None else context.trace_summary.llm_call_count,
+            _number,
+        ),
+        Measure("max_tokens", "tokens", _total, _number),
+        Measure("max_cost_usd", "cost", lambda context: context.cost_usd, _dollars),
+        Measure("max_duration_ms", "duration", lambda context: context.duration_ms, _milliseconds),
+    )
+
+
+_SAME_REASON = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "eos": "stop",
+    "completed": "stop",
+    "max_tokens": "length",
+    "max_output_tokens": "length",
+    "tool_use": "tool_calls",
+    "function_call": "tool_calls",
+    "safety": "content_filter",
+    "content_filtered": "content_filter",
+    "refusal": "content_filter",
+}
+"""Providers' words → the word that OpenAI has for the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishReason(DeclaredAssertion):
+    """The model stopped for this reason, or one of these: stop, length, tool_calls, content_filter."""
+
+    value: Annotated[Text | Texts, Doc("a reason or several, in OpenAI's words or the provider's")]
+
+    def label(self) -> str:
+        """The reasons."""
+        return listed(self._wanted)
+
+    def faults(self) -> Iterable[Issue]:
+        """A reason that is empty."""
+        if not all(reason.strip() for reason in self._wanted):
+            yield Issue(("value",), "the reason is empty", "missing-value")
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Compare with what the provider says, whatever its word for it."""
+        found = context.finish_reason
+        if found is None:
+            return _no_data("finish reason")
+        wanted = {_canonical_reason(reason) for reason in self._wanted}
+        return Grade.of(_canonical_reason(found) in wanted, f"stopped for {listed(self._wanted)}", excerpt(found))
+
+    @property
+    def _wanted(self) -> tuple[str, ...]:
+        return (self.value,) if isinstance(self.value, str) else self.value
+
+
+def _canonical_reason(reason: str) -> str:
+    word = reason.strip().casefold().replace("-", "_")
+    return _SAME_REASON.get(word, word)
+
+
+def _no_data(what: str) -> Grade:
+    return Grade.errored("no-data", f"the target does not say its {what}")
+
+
+def _unpriced() -> Grade:
+    return Grade.errored("no-data", "no price is known for the target's model, so the cost of the answer is unknown")

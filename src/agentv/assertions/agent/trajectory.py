@@ -1,0 +1,344 @@
+"""The way that an agent took, in promptfoo's form: `trajectory:…` and `skill-used` (SPEC section 7.2).
+
+Names of tools may hold `*` and `?`, and are compared in any case of letters, as promptfoo does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from agentv.assertions.agent.calls import NO_CALLS, all_or_nothing, called, fits, in_order
+from agentv.assertions.evidence import excerpt, listed, quoted
+from agentv.assertions.json_compare import differences, same
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Check, Grade
+from agentv.model.values.message import ToolCall
+from agentv.model.values.values import Json, JsonObject
+from agentv.registry.fields import Alias, Count, Declared, DeclaredAssertion, Doc, Issue, Nonempty, Text, Texts
+
+Name = Annotated[Text, Nonempty(), Alias(("pattern",)), Doc("its name; * matches any characters, ? matches one")]
+Names = Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()]
+Match = Annotated[
+    Literal["all", "any"], Doc("whether all of a list must have been used, or any of them; not- any forbids them all")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted(Declared):
+    """Something that is counted, and how often it may be."""
+
+    name: Name
+    min: Annotated[Count | None, Doc("how often at least: 1, or 0 where max is 0")] = None
+    max: Annotated[Count | None, Doc("how often at most")] = None
+
+    def faults(self) -> Iterable[Issue]:
+        """Bounds that nothing or everything meets."""
+        yield from _bound_faults(self.min, self.max)
+
+    @property
+    def least(self) -> int:
+        """How often at least."""
+        return (0 if self.max == 0 else 1) if self.min is None else self.min
+
+    def check(self, what: str, number: int, evidence: str) -> Check:
+        """Whether it was found often enough, and not too often."""
+        passed = number >= self.least and (self.max is None or number <= self.max)
+        return Check(f"{what} {quoted(self.name)} {_bounds(self.least, self.max)}", passed, evidence)
+
+
+def _bound_faults(least: int | None, most: int | None) -> Iterator[Issue]:
+    if least is not None and most is not None and least > most:
+        yield Issue(("max",), f"'max' is {most}, which is less than 'min', {least}")
+    elif least == 0 and most is None:
+        yield Issue(("min",), "with a 'min' of 0 and no 'max' every answer passes")
+
+
+def _bounds(least: int | None, most: int | None) -> str:
+    if most is None:
+        return f"{least} or more times"
+    if least in (None, 0):
+        return f"at most {most} times" if most else "never"
+    return f"{least} to {most} times" if least != most else f"{most} times"
+
+
+@dataclass(frozen=True, slots=True)
+class _Used(DeclaredAssertion):
+    """Base of the types that look for names among those that were used."""
+
+    value: Annotated[Names | Counted, Doc("a name, a list of names, or a mapping with name, min and max")]
+    match: Match = "all"
+
+    def label(self) -> str:
+        """The first names."""
+        return listed((self.value.name,) if isinstance(self.value, Counted) else self._names)
+
+    def faults(self) -> Iterable[Issue]:
+        """A choice among one."""
+        if self.match == "any" and not isinstance(self.value, tuple):
+            yield Issue(("match",), "'match' requires a list of names in 'value'")
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (self.value,) if isinstance(self.value, str) else self.value if isinstance(self.value, tuple) else ()
+
+    def _judged(self, verb: str, used: Sequence[str], evidence: str) -> Grade:
+        """A check for each name; of a list with `match: any` one is enough."""
+        if isinstance(self.value, Counted):
+            number = sum(fits(self.value.name, one) for one in used)
+            return all_or_nothing([self.value.check(verb, number, evidence)])
+        found = {name: any(fits(name, one) for one in used) for name in self._names}
+        if self.match == "any":
+            return Grade.of(any(found.values()), f"{verb} one of {listed(self._names)}", evidence)
+        return all_or_nothing([Check(f"{verb} {quoted(name)}", it, evidence) for name, it in found.items()])
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUsed(_Used):
+    """The agent called a tool, or each one of several, at all or so often."""
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Look for the names among those of the calls."""
+        calls = context.tool_calls
+        if calls is None:
+            return NO_CALLS
+        return self._judged("calls", [call.name for call in calls], called(calls))
+
+
+@dataclass(frozen=True, slots=True)
+class SkillUsed(_Used):
+    """The agent used a skill, or each one of several, at all or so often."""
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Look for the names among the skills that the target reports, loads by a tool, or reads."""
+        used = _skills(context)
+        if used is None:
+            message = "the target reports neither its skills nor a transcript, so the skills that it used are unknown"
+            return Grade.errored("no-data", message)
+        return self._judged(
+            "uses the skill", used, excerpt(f"used: {', '.join(used)}" if used else "no skill was used")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NamedStep(Declared):
+    """One step of a sequence."""
+
+    name: Name
+
+
+@dataclass(frozen=True, slots=True)
+class Steps(Declared):
+    """A sequence of calls, and whether others may stand between them."""
+
+    steps: Annotated[
+        tuple[NamedStep | Annotated[Text, Nonempty()], ...], Nonempty(), Doc("the tools in the order of their calls")
+    ]
+    mode: Annotated[
+        Literal["in_order", "exact"], Doc("in_order: others may stand between them; exact: there is no other")
+    ] = "in_order"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSequence(DeclaredAssertion):
+    """The agent called tools in this order."""
+
+    value: Annotated[
+        Annotated[tuple[NamedStep | Annotated[Text, Nonempty()], ...], Nonempty()] | Steps,
+        Doc("the tools in the order of their calls, or a mapping with steps and mode"),
+    ]
+
+    def label(self) -> str:
+        """The first steps."""
+        return listed(self._names)
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Look for the steps one after the other: a check each."""
+        calls = context.tool_calls
+        if calls is None:
+            return NO_CALLS
+        fitting = [[fits(name, call.name) for call in calls] for name in self._names]
+        exact = isinstance(self.value, Steps) and self.value.mode == "exact"
+        if exact:
+            found = [place if place < len(calls) and row[place] else None for place, row in enumerate(fitting)]
+        else:
+            found = in_order(fitting)
+        checks = [
+            Check(
+                f"calls {quoted(name)} as step {step}",
+                place is not None,
+                called(calls) if place is None else _at(place),
+            )
+            for step, (name, place) in enumerate(zip(self._names, found, strict=True), 1)
+        ]
+        if exact:
+            checks.append(Check(f"makes {len(found)} calls and no more", len(calls) <= len(found), called(calls)))
+        return all_or_nothing(checks)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        steps = self.value.steps if isinstance(self.value, Steps) else self.value
+        return tuple(step if isinstance(step, str) else step.name for step in steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments(Declared):
+    """A tool, and the arguments of one of its calls."""
+
+    name: Name
+    args: Annotated[Mapping[str, Json], Alias(("arguments",)), Doc("the arguments by their names")]
+    mode: Annotated[
+        Literal["partial", "exact"], Doc("partial: the call may have more, at any depth; exact: these alone")
+    ] = "partial"
+    defaults: Annotated[
+        Mapping[str, Json] | None, Doc("argument → a value that the call may state, as if it had left it out")
+    ] = None
+    ignore: Annotated[Texts | Text | None, Doc("arguments that do not matter; names may hold * and ?")] = None
+
+    def differs(self, call: ToolCall) -> str | None:
+        """The first place where a call's arguments are not these; None where they are."""
+        expected, found = self._kept(self.args), self._kept(call.arguments)
+        defaults = self.defaults or {}
+        found = {name: one for name, one in found.items() if name not in defaults or not same(defaults[name], one)}
+        return next(differences(expected, found, subset=self.mode == "partial"), None)
+
+    def _kept(self, arguments: JsonObject) -> JsonObject:
+        ignored = (self.ignore,) if isinstance(self.ignore, str) else self.ignore or ()
+        return {name: one for name, one in arguments.items() if not any(_ignores(mark, name) for mark in ignored)}
+
+
+def _ignores(mark: str, name: str) -> bool:
+    """A plain name is meant to the letter; others as patterns."""
+    return fits(mark, name) if "*" in mark or "?" in mark else mark == name
+
+
+@dataclass(frozen=True, slots=True)
+class ToolArgsMatch(DeclaredAssertion):
+    """The agent called a tool with these arguments."""
+
+    value: Annotated[Arguments, Doc("the tool and its arguments: name, args, mode, defaults, ignore")]
+
+    def label(self) -> str:
+        """The tool."""
+        return quoted(self.value.name)
+
+    def faults(self) -> Iterable[Issue]:
+        """Arguments that every call has."""
+        if not self.value.args and self.value.mode == "partial":
+            hint = "mode: exact means a call without arguments; trajectory:tool-used does not look at them"
+            yield Issue(("value", "args"), "no argument is given, so every call of the tool has these", hint=hint)
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Compare the arguments of each call of the tool; one that agrees is enough."""
+        calls = context.tool_calls
+        if calls is None:
+            return NO_CALLS
+        wanted = self.value
+        text = f"calls {quoted(wanted.name)} with {listed(tuple(wanted.args)) if wanted.args else 'no argument'}"
+        wrong = ""
+        for place, call in enumerate(calls):
+            if not fits(wanted.name, call.name):
+                continue
+            difference = wanted.differs(call)
+            if difference is None:
+                return Grade.of(True, text, _at(place))
+            wrong = wrong or f"{_at(place)}: {difference}"
+        return Grade.of(False, text, excerpt(wrong or called(calls)))
+
+
+@dataclass(frozen=True, slots=True)
+class StepBounds(Declared):
+    """Which steps are counted, and how many there may be."""
+
+    min: Annotated[Count | None, Doc("how many at least")] = None
+    max: Annotated[Count | None, Doc("how many at most")] = None
+    type: Annotated[
+        Literal["tool", "message"] | None, Doc("tool: calls of tools; message: turns of the model; else both")
+    ] = None
+    name: Annotated[
+        Text | None, Alias(("pattern",)), Doc("calls of the tool of that name alone; * and ? as in a file's name")
+    ] = None
+
+    def faults(self) -> Iterable[Issue]:
+        """No bound, bounds that everything meets, and a name where nothing has one."""
+        if self.min is None and self.max is None:
+            yield Issue((), "nothing is bounded; give 'min', 'max' or both", "missing-value")
+        yield from _bound_faults(self.min, self.max)
+        if self.type == "message" and self.name is not None:
+            yield Issue(("name",), "turns of the model have no name; it is for calls of tools")
+
+    def count(self, context: AssertionContext, calls: Sequence[ToolCall]) -> int:
+        """How many steps there are."""
+        tools = sum(self.name is None or fits(self.name, call.name) for call in calls)
+        turns = context.trace_summary.llm_call_count
+        if self.type == "message":
+            return turns
+        return tools if self.type == "tool" or self.name is not None else tools + turns
+
+
+@dataclass(frozen=True, slots=True)
+class StepCount(DeclaredAssertion):
+    """The agent took so many steps: calls of tools, turns of the model, or both."""
+
+    value: Annotated[StepBounds, Doc("min, max, and which steps: type, name")]
+
+    def label(self) -> str:
+        """The bounds."""
+        return _bounds(self.value.min, self.value.max)
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Count."""
+        calls = context.tool_calls
+        if calls is None:
+            return NO_CALLS
+        bounds, number = self.value, self.value.count(context, calls)
+        passed = (bounds.min is None or number >= bounds.min) and (bounds.max is None or number <= bounds.max)
+        what = f"calls {quoted(bounds.name)}" if bounds.name else f"takes a step{_of_type(bounds)}"
+        evidence = excerpt(f"{number}; {called(calls)}")
+        return Grade.of(passed, f"{what} {_bounds(bounds.min, bounds.max)}", evidence)
+
+
+def _of_type(bounds: StepBounds) -> str:
+    return f" of type {bounds.type}" if bounds.type else ""
+
+
+def _at(place: int) -> str:
+    return f"call {place + 1}"
+
+
+_LOADING = "skill"
+_READING = frozenset({"read", "read_file", "readfile", "view"})
+_NAMED_BY = ("skill", "name", "skill_name", "command")
+_PATHS = ("file_path", "path", "filePath", "filename")
+
+
+def _skills(context: AssertionContext) -> list[str] | None:
+    """The skills that were used, in their order; None where nothing is known of them."""
+    reported = context.response_metadata.get("skill_calls", context.response_metadata.get("skillCalls"))
+    told = isinstance(reported, Sequence) and not isinstance(reported, str)
+    if not told and context.tool_calls is None:
+        return None
+    used = list(_reported(reported)) if told else []  # type: ignore[arg-type]  # a list, as was just seen
+    return used or [name for call in context.tool_calls or () for name in _skill_of(call)]
+
+
+def _reported(rows: Iterable[Json]) -> Iterator[str]:
+    """Out of what promptfoo calls `skillCalls`: a use that ended with an error is none."""
+    for row in rows:
+        if isinstance(row, Mapping) and isinstance(row.get("name"), str) and row.get("is_error") is not True:
+            yield str(row["name"])
+
+
+def _skill_of(call: ToolCall) -> Iterator[str]:
+    """The skill that a call loads: by a tool for skills, or by reading a file below `skills/NAME/`."""
+    tool = call.name.casefold()
+    if tool == _LOADING:
+        named = next((one for key in _NAMED_BY if isinstance(one := call.arguments.get(key), str)), None)
+        if named:
+            yield named.removeprefix("/").rpartition(":")[2]  # a plugin's name stands before a colon
+    elif tool in _READING:
+        path = next((one for key in _PATHS if isinstance(one := call.arguments.get(key), str)), "")
+        parts = path.replace("\\", "/").split("/")
+        if "skills" in parts[:-2]:
+            yield parts[parts.index("skills") + 1]

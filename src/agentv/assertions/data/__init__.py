@@ -1,0 +1,1 @@
+"""Assertions on the fields of an answer's JSON."""

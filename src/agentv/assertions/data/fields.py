@@ -1,0 +1,245 @@
+"""The data family: what an answer's JSON says, field by field or as a whole (SPEC section 7.2).
+
+`field-accuracy` follows AgentV's grader of that name. It differs where AgentV would call something right that it
+cannot know: a required field that the reference lacks is an error here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from math import floor
+from typing import Annotated, ClassVar, Literal
+
+from agentv.assertions.data.dates import DEFAULT_FORMATS, FormatError, read_date, reader_of
+from agentv.assertions.edits import TooManyEditsError, edits_between
+from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
+from agentv.assertions.json_compare import differences, same, shown
+from agentv.assertions.json_text import NotJson, UnsearchableError, json_in
+from agentv.assertions.numbers import number_in, within
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import TOLERANCE, Check, Grade, reaches, weighted_mean
+from agentv.model.suite.suite import DEFAULT_THRESHOLD
+from agentv.model.values.json_path import Missing, parse, read
+from agentv.model.values.message import Message
+from agentv.model.values.values import Json
+from agentv.registry.fields import Between, Declared, DeclaredAssertion, Doc, Issue, Loaded, Nonempty, Text
+
+MOST_DIFFERENCES = 5
+"""Differences of one answer that are shown."""
+
+NO_REFERENCE = Grade.errored("no-reference", "the case has no expected_output that holds JSON to compare with")
+
+Aggregation = Literal["weighted_average", "all_or_nothing"]
+Match = Literal["exact", "date", "numeric_tolerance", "fuzzy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Declared):
+    """One field that `field-accuracy` compares."""
+
+    path: Annotated[Text, Nonempty(), Doc("path of the field: invoice.lines[0].amount")]
+    match: Annotated[Match, Doc("how the two values are compared")] = "exact"
+    required: Annotated[bool, Doc("a missing field is wrong; false: it is left out")] = True
+    weight: Annotated[float, Between(0), Doc("its share of the score")] = 1.0
+    tolerance: Annotated[float | None, Between(0), Doc("numeric_tolerance: how far off it may be")] = None
+    relative: Annotated[bool, Doc("numeric_tolerance: the tolerance is a share of the expected number")] = False
+    formats: Annotated[tuple[Text, ...], Doc("date: formats to read besides ISO 8601, such as DD-MMM-YYYY")] = ()
+    threshold: Annotated[float | None, Between(0.01, 1), Doc("fuzzy: likeness from which it is right; 0.85")] = None
+
+    def faults(self) -> Iterable[Issue]:
+        """A path or format that cannot be read, and options that this way of matching does not look at."""
+        try:
+            _path(self.path)
+        except ValueError as error:
+            yield Issue(("path",), str(error), "bad-path")
+        for place, spelled in enumerate(self.formats):
+            try:
+                reader_of(spelled)
+            except FormatError as error:
+                yield Issue(("formats", place), str(error))
+        for option, match in _ONLY_FOR.items():
+            if self.match != match and getattr(self, option):
+                yield Issue((option,), f"'{option}' is for match: {match}, and this is match: {self.match}")
+
+
+_ONLY_FOR: dict[str, Match] = {
+    "tolerance": "numeric_tolerance",
+    "relative": "numeric_tolerance",
+    "formats": "date",
+    "threshold": "fuzzy",
+}
+"""Options → the only way of matching that looks at them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldAccuracy(DeclaredAssertion):
+    """The fields of the answer's JSON agree with those of the expected output."""
+
+    fields: Annotated[tuple[Field, ...], Nonempty(), Doc("the fields that are compared")]
+    aggregation: Annotated[Aggregation, Doc("how they make the score")] = "weighted_average"
+
+    short: ClassVar[str | None] = "fields"
+
+    def label(self) -> str:
+        """The first of the paths."""
+        return listed(tuple(field.path for field in self.fields))
+
+    def faults(self) -> Iterable[Issue]:
+        """Fields that together weigh nothing."""
+        if self.fields and not any(field.weight for field in self.fields):
+            yield Issue(("fields",), "every field weighs 0, so there is no score")
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Compare every field: a check each. A weighted average passes at 0.8, as AgentV's does."""
+        if context.output is None:
+            return NO_OUTPUT
+        reference = reference_json(context.expected_output)
+        if isinstance(reference, NotJson):
+            return NO_REFERENCE
+        try:
+            answer = json_in(context.output, like=reference)
+        except UnsearchableError as error:
+            return _unsearchable(error)
+        if isinstance(answer, NotJson):
+            return Grade.of(False, "holds JSON with the fields", f"{answer.reason}: {excerpt(context.output, 120)}")
+        try:
+            return self._compare(answer, reference)
+        except TooManyEditsError as error:
+            return Grade.errored("too-long", f"a field cannot be compared in time: {error}")
+
+    def _compare(self, answer: Json, reference: Json) -> Grade:
+        compared: list[tuple[float, Check]] = []
+        for field in self.fields:
+            expected, found = read(_path(field.path), reference), read(_path(field.path), answer)
+            if isinstance(expected, Missing):
+                if field.required:
+                    message = f"the expected output has no field '{field.path}'; 'required: false' leaves it out then"
+                    return Grade.errored("no-reference", message)
+            elif not isinstance(found, Missing) or field.required:
+                compared.append((field.weight, _field_check(field, expected, found)))
+        return self._combined(compared)
+
+    def _combined(self, compared: Sequence[tuple[float, Check]]) -> Grade:
+        checks = tuple(check for _, check in compared)
+        if not any(weight for weight, _ in compared):
+            return Grade.of(False, "has one of the fields", "none of them is in the answer")
+        if self.aggregation == "all_or_nothing":
+            passed = all(check.passed for check in checks)
+            return Grade(1.0 if passed else 0.0, passed, checks)
+        score = weighted_mean((weight, float(check.passed)) for weight, check in compared)
+        return Grade(score, reaches(score, DEFAULT_THRESHOLD), checks)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonMatch(DeclaredAssertion):
+    """The answer's JSON has everything that a value has, or is equal to it."""
+
+    value: Annotated[Loaded | None, Doc("the JSON, inline or a path; without it the expected output")] = None
+    mode: Annotated[
+        Literal["subset", "equal"], Doc("subset: further keys of objects are free; equal: there are none")
+    ] = "subset"
+
+    def label(self) -> str:
+        """What is compared with."""
+        if self.value is None:
+            return "expected output"
+        return self.value.path.rpartition("/")[2] if self.value.path else shown(self.value.value)
+
+    def faults(self) -> Iterable[Issue]:
+        """A value that every object has everything of."""
+        if self.value is not None and self.value.value == {} and self.mode == "subset":
+            yield Issue(("value",), "every object has all of {}, so nothing is checked", hint="mode: equal")
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Compare; lists must agree item by item in either mode."""
+        if context.output is None:
+            return NO_OUTPUT
+        expected = self.value.value if self.value is not None else reference_json(context.expected_output)
+        if isinstance(expected, NotJson):
+            return NO_REFERENCE
+        text = "has everything of the expected JSON" if self.mode == "subset" else "equals the expected JSON"
+        try:
+            answer = json_in(context.output, like=expected)
+        except UnsearchableError as error:
+            return _unsearchable(error)
+        if isinstance(answer, NotJson):
+            return Grade.of(False, text, f"{answer.reason}: {excerpt(context.output, 120)}")
+        found = tuple(islice(differences(expected, answer, subset=self.mode == "subset"), MOST_DIFFERENCES))
+        return Grade.of(not found, text, excerpt("; ".join(found)) if found else shown(answer))
+
+
+def _unsearchable(error: UnsearchableError) -> Grade:
+    return Grade.errored("too-long", f"cannot tell which JSON value the answer gives: it has {error}")
+
+
+def reference_json(messages: Sequence[Message]) -> Json | NotJson:
+    """The JSON of a reference answer: that of its last assistant message that has any."""
+    for message in reversed(messages):
+        if message.role == "assistant":
+            content = message.content
+            try:
+                value = json_in(message.text) if isinstance(content, str | tuple) else content
+            except UnsearchableError as error:
+                value = NotJson(str(error))
+            if not isinstance(value, NotJson):
+                return value
+    return NotJson("there is no reference answer")
+
+
+_path = lru_cache(maxsize=1024)(parse)
+
+
+def _field_check(field: Field, expected: Json, found: Json | Missing) -> Check:
+    text = f"{field.path} is {shown(expected)}"
+    if isinstance(found, Missing):
+        return Check(text, False, excerpt(found.message))
+    wrong = _COMPARISONS[field.match](field, expected, found)
+    return Check(text, wrong is None, wrong or f"found {shown(found)}")
+
+
+def _exact(_field: Field, expected: Json, found: Json) -> str | None:
+    return None if same(expected, found) else f"found {shown(found)}"
+
+
+def _numeric(field: Field, expected: Json, found: Json) -> str | None:
+    wanted, number = number_in(expected), number_in(found)
+    if wanted is None or number is None:
+        return f"no number: {shown(found if number is None else expected)}"
+    tolerance = field.tolerance or 0.0
+    if within(wanted, number, tolerance, relative=field.relative):
+        return None
+    return f"found {shown(found)}, more than {tolerance:g}{' of it' if field.relative else ''} off"
+
+
+def _date(field: Field, expected: Json, found: Json) -> str | None:
+    formats = field.formats or DEFAULT_FORMATS
+    wanted, day = read_date(expected, formats), read_date(found, formats)
+    if wanted is None or day is None:
+        return f"no date: {shown(found if day is None else expected)}"
+    return None if wanted == day else f"found {day.isoformat()}"
+
+
+def _fuzzy(field: Field, expected: Json, found: Json) -> str | None:
+    if not isinstance(expected, str) or not isinstance(found, str):
+        return f"no text: {shown(expected if isinstance(found, str) else found)}"
+    mark = field.threshold or 0.85
+    one, other = _loose(expected), _loose(found)
+    length = max(len(one), len(other))
+    most = floor(length * (1 - mark) + TOLERANCE)
+    return None if edits_between(one, other, most) is not None else f"found {shown(found)}, less than {mark:g} alike"
+
+
+def _loose(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+_COMPARISONS: dict[Match, Callable[[Field, Json, Json], str | None]] = {
+    "exact": _exact,
+    "numeric_tolerance": _numeric,
+    "date": _date,
+    "fuzzy": _fuzzy,
+}
+"""Ways of matching → what is wrong with a value; None: nothing."""

@@ -1,0 +1,1 @@
+"""Assertions on the format of an answer: JSON, XML, HTML, SQL."""

@@ -1,0 +1,163 @@
+"""The format family: what the answer is made of (SPEC section 7.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from agentv.assertions.evidence import NO_OUTPUT, excerpt
+from agentv.assertions.json_text import NotJson, UnsearchableError, containers, parse
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.model.values.response import Failure
+from agentv.model.values.values import Json
+from agentv.registry.fields import Alias, DeclaredAssertion, Doc, Issue, Loaded
+
+if TYPE_CHECKING:
+    from agentv.assertions.format.json_schema import Schema
+
+MOST_CONTAINERS = 10_000
+"""Objects and arrays of one answer that are tried against a schema."""
+
+
+class _WithSchema(DeclaredAssertion):
+    """Base of the types that take a JSON Schema; it is made ready once, not for every answer."""
+
+    __slots__ = ("_schema",)
+
+    value: Loaded | None
+
+    of_text_alone: ClassVar[bool] = True
+
+    @property
+    def schema(self) -> Schema | None:
+        """The schema, ready to use; None where any JSON will do."""
+        if self.value is None:
+            return None
+        schema: Schema | None = getattr(self, "_schema", None)
+        if schema is None:
+            from agentv.assertions.format.json_schema import schema_from
+
+            schema = schema_from(self.value.value)
+            # the options are frozen, and this is none of them but what follows from one
+            object.__setattr__(self, "_schema", schema)
+        return schema
+
+    def label(self) -> str:
+        """Where the schema comes from."""
+        if self.value is None:
+            return ""
+        return self.value.path.rpartition("/")[2] if self.value.path else _title(self.value.value)
+
+    def faults(self) -> Iterable[Issue]:
+        """What is wrong with the schema."""
+        return self.schema.faults("value") if self.schema is not None else ()
+
+
+@dataclass(frozen=True, slots=True)
+class IsJson(_WithSchema):
+    """The answer as a whole is JSON, and matches a JSON Schema where one is given."""
+
+    value: Annotated[Loaded | None, Alias(("schema",)), Doc("a JSON Schema (2020-12), inline or a path")] = None
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Parse, then lay the schema against it."""
+        return _whole_json(context.output, self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchema(_WithSchema):
+    """The answer as a whole is JSON that matches a JSON Schema."""
+
+    value: Annotated[Loaded, Alias(("schema",)), Doc("the JSON Schema (2020-12), inline or a path")]
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Parse, then lay the schema against it."""
+        return _whole_json(context.output, self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainsJson(_WithSchema):
+    """The answer contains a JSON object or array, matching a JSON Schema where one is given."""
+
+    value: Annotated[Loaded | None, Alias(("schema",)), Doc("a JSON Schema (2020-12), inline or a path")] = None
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Look for objects and arrays, in prose and in fenced blocks, until one matches."""
+        if context.output is None:
+            return NO_OUTPUT
+        try:
+            return self._search(containers(context.output), context.output)
+        except UnsearchableError as error:
+            return Grade.errored("too-long", f"cannot tell whether the answer contains JSON: it has {error}")
+
+    def _search(self, found: Iterator[Json], output: str) -> Grade:
+        if self.schema is not None:
+            return _one_matches(self.schema, found, output)
+        first = next(found, None)
+        evidence = f"found {_shape(first)}" if first is not None else excerpt(output)
+        return Grade.of(first is not None, "contains a JSON object or array", evidence)
+
+
+@dataclass(frozen=True, slots=True)
+class IsRefusal(DeclaredAssertion):
+    """The answer opens with a refusal, such as "I'm sorry, but I can't help with that"."""
+
+    short: ClassVar[str | None] = None
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Compare its first clauses with the ways in which models refuse."""
+        from agentv.assertions.text.refusal import refusal_in
+
+        if context.output is None:
+            return NO_OUTPUT
+        refusal = refusal_in(context.output)
+        return Grade.of(refusal is not None, "opens with a refusal", excerpt(refusal or context.output))
+
+
+def _whole_json(output: str | None, schema: Schema | None) -> Grade:
+    if output is None:
+        return NO_OUTPUT
+    text = "is JSON" if schema is None else "is JSON that matches the schema"
+    try:
+        value = parse(output)
+    except UnsearchableError as error:
+        return Grade.errored("too-long", f"nobody can tell whether the answer {text}: it has {error}")
+    if isinstance(value, NotJson):
+        return Grade.of(False, text, f"{value.reason}: {excerpt(output, 120)}")
+    if schema is None:
+        return Grade.of(True, text, _shape(value))
+    complaints = schema.complaints(value)
+    if isinstance(complaints, Failure):
+        return Grade.errored(complaints.code, complaints.message)
+    return Grade.of(not complaints, text, excerpt("; ".join(complaints)) if complaints else _shape(value))
+
+
+def _one_matches(schema: Schema, found: Iterable[Json], output: str) -> Grade:
+    text = "contains JSON that matches the schema"
+    closest = ""
+    for place, value in enumerate(found):
+        if place == MOST_CONTAINERS:
+            return Grade.errored("schema-limit", f"none of the first {place:,} JSON values matches; there are more")
+        complaints = schema.complaints(value)
+        if isinstance(complaints, Failure):
+            return Grade.errored(complaints.code, complaints.message)
+        if not complaints:
+            return Grade.of(True, text, f"found {_shape(value)}")
+        closest = closest or f"{_shape(value)}: {'; '.join(complaints)}"
+    return Grade.of(False, text, excerpt(closest or f"no JSON in it: {output[:100]}"))
+
+
+def _shape(value: Json) -> str:
+    """What kind of value it is."""
+    if isinstance(value, Mapping):
+        return excerpt(f"an object with {', '.join(map(repr, list(value)[:5]))}") if value else "an object without keys"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"an array of {len(value)}"
+    return {bool: "true or false", type(None): "null", str: "a string"}.get(type(value), "a number")
+
+
+def _title(schema: Json) -> str:
+    title = schema.get("title") if isinstance(schema, Mapping) else None
+    return excerpt(title, 60) if isinstance(title, str) else "schema"

@@ -1,0 +1,65 @@
+"""Commands that start node or bun: under agentv, `@agentv/sdk` is found there with no npm install (SPEC section 8)."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from agentv.assertions.javascript.runtime import version_of
+from agentv.registry.fields import Command
+
+_HERE = Path(__file__).parent
+_STARTERS = frozenset({"bun", "bunx", "node", "nodejs", "npm", "npx", "pnpm", "ts-node", "tsx", "yarn"})
+_OLDEST = (18, 18)
+"""The first Node that takes `--import` out of the environment."""
+
+_versions: dict[str, tuple[int, ...] | None] = {}
+"""Program → its version. A program is asked once."""
+
+
+async def with_sdk(command: Command, env: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment of a command, with what leads node and bun to the shipped module; unchanged for other commands.
+
+    Args:
+        command: what is to be started.
+        env: its whole environment.
+    """
+    started = [name for word in _words(command) if (name := os.path.basename(word)) in _STARTERS]  # noqa: PTH119  # a word need not be a path
+    if not started:
+        return env
+    packages = os.pathsep.join(filter(None, (env.get("NODE_PATH"), str(_HERE / "packages"))))
+    found = {**env, "NODE_PATH": packages}
+    node = _node(command, env)
+    if node is not None and await _takes_import(node, env):
+        hook = f"--import={(_HERE / 'register.mjs').as_uri()}"
+        found["NODE_OPTIONS"] = " ".join(filter(None, (env.get("NODE_OPTIONS"), hook)))
+    return found
+
+
+def _words(command: Command) -> list[str]:
+    """The words of a command, and of the lines that it hands to a shell."""
+    lines = command.argv if command.shell is None else (command.shell,)
+    return [word for line in lines for word in _split(line)]
+
+
+def _split(line: str) -> list[str]:
+    try:
+        return [line, *shlex.split(line)]
+    except ValueError:
+        return [line, *line.split()]
+
+
+def _node(command: Command, env: Mapping[str, str]) -> str | None:
+    """The node that is started: the one that the command names by a path, else the first on the PATH."""
+    named = next((word for word in _words(command) if os.path.basename(word) == "node"), "node")  # noqa: PTH119  # as above
+    return shutil.which(named, path=env.get("PATH"))
+
+
+async def _takes_import(node: str, env: Mapping[str, str]) -> bool:
+    if node not in _versions:
+        _versions[node] = await version_of([node], env)
+    version = _versions[node]
+    return version is not None and version >= _OLDEST

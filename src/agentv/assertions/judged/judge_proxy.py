@@ -1,0 +1,178 @@
+"""A local door to the judge for one run of a script: on loopback, behind a token, so many calls and no more."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from agentv.model.values.response import Failure, TargetResponse, TokenUsage
+
+if TYPE_CHECKING:
+    from aiohttp.typedefs import Handler, Middleware
+    from aiohttp.web import Request, Response, StreamResponse
+
+    from agentv.ports import Judge
+
+URL = "AGENTV_TARGET_PROXY_URL"
+TOKEN = "AGENTV_TARGET_PROXY_TOKEN"  # noqa: S105  # the name of the variable, not a token
+_LARGEST = 20_000_000
+
+
+@asynccontextmanager
+async def judge_proxy(judge: Judge, max_calls: int) -> AsyncIterator[Door]:
+    """Serve while the body runs; yields the door, whose `env` leads a script to it and which knows what was spent.
+
+    `POST /invoke {"question", "systemPrompt"?}` → `{"output", "rawText"}`, `POST /invokeBatch {"requests": […]}` →
+    `{"responses": […]}`, `GET /info` → `{"maxCalls", "callCount", …}`: AgentV's protocol, so that scripts written
+    for it work. 401 without the token, 429 beyond `max_calls`, 400 for what is no request, 502 where the judge fails.
+    """
+    from aiohttp import web
+
+    door = Door(judge, max_calls)
+    app = web.Application(client_max_size=_LARGEST, middlewares=[door.answered])
+    app.router.add_post("/invoke", door.guarded(door.invoke))
+    app.router.add_post("/invokeBatch", door.guarded(door.invoke_batch))
+    app.router.add_get("/info", door.guarded(door.info))
+    quiet = logging.getLogger(__name__)
+    quiet.disabled = True  # a bad request is its sender's affair
+    runner = web.AppRunner(app, access_log=None, logger=quiet, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        port = runner.addresses[0][1]
+        door.hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
+        door.env = {URL: f"http://127.0.0.1:{port}", TOKEN: door.token}
+        yield door
+    finally:
+        await runner.cleanup()
+
+
+class _RefusedError(Exception):
+    """A request gets no answer; `status` is the HTTP status that says why."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(slots=True)
+class Door:
+    """The judge, as one script may ask it.
+
+    Attributes:
+        env: the environment variables that lead to it.
+        cost_usd, token_usage: of all calls together; None as long as no call said.
+        hosts: what a request may call this host; a page in a browser that was led here calls it something else.
+    """
+
+    judge: Judge
+    max_calls: int
+    calls: int = 0
+    env: dict[str, str] = field(default_factory=dict, repr=False)
+    cost_usd: float | None = None
+    token_usage: TokenUsage | None = None
+    hosts: frozenset[str] = frozenset()
+    token: str = field(default_factory=lambda: secrets.token_hex(32), repr=False)
+
+    @property
+    def answered(self) -> Middleware:
+        """What stands around every handler: whatever a request holds, it gets an answer in JSON, and never a 500."""
+        from aiohttp import web
+
+        @web.middleware
+        async def answer(request: Request, handler: Handler) -> StreamResponse:
+            if request.headers.get("Host", "").lower() not in self.hosts:
+                return web.json_response({"error": "The Host header names another host"}, status=400)
+            try:
+                return await handler(request)
+            except _RefusedError as refused:
+                return web.json_response({"error": str(refused)}, status=refused.status)
+            except web.HTTPException as error:  # no such path, another method, too large a body
+                allowed = {name: value for name, value in error.headers.items() if name == "Allow"}
+                return web.json_response({"error": error.reason}, status=error.status, headers=allowed)
+            except (web.RequestPayloadError, UnicodeError):
+                return web.json_response({"error": "The request cannot be read"}, status=400)
+
+        return answer
+
+    def guarded(self, handle: Callable[[Request], Awaitable[object]]) -> Callable[[Request], Awaitable[Response]]:
+        """The handler behind the token; what it refuses becomes AgentV's `{"error": …}`."""
+        from aiohttp import web
+
+        async def answer(request: Request) -> Response:
+            shown = request.headers.get("Authorization", "").encode(errors="surrogateescape")
+            if not hmac.compare_digest(shown, f"Bearer {self.token}".encode()):
+                return web.json_response({"error": "Unauthorized"}, status=401)
+            return web.json_response(await handle(request))
+
+        return answer
+
+    async def invoke(self, request: Request) -> object:
+        """One question."""
+        return await self._ask(_prompt(await _object(request)))
+
+    async def invoke_batch(self, request: Request) -> object:
+        """Several questions, one after the other; all or none of them are within the limit."""
+        rows = (await _object(request)).get("requests")
+        if not isinstance(rows, list):
+            raise _RefusedError(400, "Missing required field: requests (array)")
+        prompts = [_prompt(row) for row in rows]
+        self._allow(len(prompts))
+        return {"responses": [await self._ask(prompt) for prompt in prompts]}
+
+    async def info(self, request: Request) -> object:
+        """How many calls are left."""
+        del request
+        return {
+            "targetName": "judge",
+            "maxCalls": self.max_calls,
+            "callCount": self.calls,
+            "availableTargets": ["judge"],
+        }
+
+    async def _ask(self, prompt: str) -> object:
+        self._allow(1)
+        self.calls += 1
+        answer = await self.judge.ask(prompt)
+        if isinstance(answer, Failure):
+            raise _RefusedError(502, answer.message)
+        self._spend(answer)
+        return {"output": [{"role": "assistant", "content": answer.output}], "rawText": answer.output}
+
+    def _spend(self, answer: TargetResponse) -> None:
+        if answer.cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + answer.cost_usd
+        if answer.token_usage is not None:
+            self.token_usage = answer.token_usage + (self.token_usage or TokenUsage())
+
+    def _allow(self, more: int) -> None:
+        if self.calls + more > self.max_calls:
+            raise _RefusedError(429, f"Max calls exceeded (limit: {self.max_calls})")
+
+
+async def _object(request: Request) -> dict[str, object]:
+    try:
+        body = json.loads((await request.read()).decode("utf-8"))
+    except (ValueError, RecursionError):  # of brackets that are nested too deep
+        body = None
+    if not isinstance(body, dict):
+        raise _RefusedError(400, "The body must be a JSON object")
+    return body
+
+
+def _prompt(row: object) -> str:
+    question = row.get("question") if isinstance(row, dict) else None
+    if not isinstance(question, str) or not question:
+        raise _RefusedError(400, "Missing required field: question")
+    system = row.get("systemPrompt") if isinstance(row, dict) else None
+    if system is not None and not isinstance(system, str):
+        raise _RefusedError(400, "systemPrompt must be a text")
+    prompt = f"{system}\n\n{question}" if system else question
+    prompt.encode()  # half a character is none
+    return prompt

@@ -1,0 +1,143 @@
+"""Judge prompts that code of the user's writes: a Python function, a TypeScript or JavaScript file, a command."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from agentv.assertions.javascript.commands import with_sdk
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.rubric import WRITER_NAMES
+from agentv.model.values.message import Message, messages_from_json
+from agentv.model.values.response import Failure
+from agentv.model.values.values import Json, JsonObject
+from agentv.registry.fields import Command, FunctionRef, JavaScriptSource, PromptCode
+from agentv.user_code.excerpts import last_error
+from agentv.user_code.functions.functions import CallPlan, load_function, plan_call
+from agentv.user_code.functions.guard import ForeignError, foreign_code
+from agentv.user_code.processes.processes import run_program
+
+PROMPT_FAILED = "judge-prompt-failed"
+
+_ADDED = ("rubrics", "tool_calls", "file_changes", "context", "transcript")
+"""Variables of prompts that files and commands get beside the context of section 8, under the same names."""
+
+Made = str | tuple[Message, ...] | Failure
+
+
+@dataclass(frozen=True, slots=True)
+class CodeWriter:
+    """The PromptWriter over code of the user's. Whoever grades the entry cancels it when its time is up."""
+
+    code: PromptCode
+
+    async def write(self, values: Mapping[str, Json], context: AssertionContext) -> Made:
+        """The prompt; what the code raises, returns or prints that is none is a Failure."""
+        if self.code.function is not None:
+            return await _called(self.code.function, _offered(values, context, self.code.config), context)
+        payload = payload_of(values, context, self.code.config)
+        if self.code.script is not None:
+            return await _scripted(self.code.script, payload, context)
+        return await _printed(self.code.command or Command(), payload, context)
+
+
+def payload_of(values: Mapping[str, Json], context: AssertionContext, config: JsonObject) -> dict[str, Json]:
+    """What a file or a command gets: the context of section 8, and what a prompt may show under its older names."""
+    return {
+        **context.payload,
+        **{name: values[name] for name in _ADDED if name in values},
+        "config": config,
+        "criteria": values["criteria"],
+        "question": values["question"],
+        "answer": values["output"],
+        "candidate_answer": values["candidate_answer"],
+        "reference_answer": values["reference_answer"],
+        "expected_outcome": values["expected_outcome"],
+        "sidecar": context.metadata,
+    }
+
+
+def _offered(values: Mapping[str, Json], context: AssertionContext, config: JsonObject) -> dict[str, Any]:
+    others: dict[str, Any] = {"vars": context.vars, "config": config, "case_id": context.case_id, "ctx": context}
+    return {**dict.fromkeys(WRITER_NAMES, ""), **values, **others}
+
+
+@lru_cache(maxsize=1024)
+def _planned(function: FunctionRef) -> tuple[Callable[..., object], CallPlan]:
+    loaded = load_function(function.name, path=function.path, module=function.module)
+    return loaded, plan_call(loaded, WRITER_NAMES, "ctx")
+
+
+async def _called(function: FunctionRef, offered: Mapping[str, Any], context: AssertionContext) -> Made:
+    executor = context.services.executor
+
+    def load() -> tuple[Callable[..., object], CallPlan]:
+        with foreign_code(PROMPT_FAILED, function.name):
+            return _planned(function)
+
+    def call() -> Any:
+        with foreign_code(PROMPT_FAILED, function.name):
+            return plan.bind(loaded, offered)()
+
+    async def awaited(made: Callable[[], Any]) -> Any:
+        with foreign_code(PROMPT_FAILED, function.name):
+            return await made()
+
+    try:
+        loaded, plan = await executor.call(load)
+        if inspect.iscoroutinefunction(loaded):
+            # made where it is awaited: a coroutine that nobody comes to await would be told as a bug
+            return _read(await executor.call_async(lambda: awaited(call)), function.name)
+        value = await executor.call(call)
+        if inspect.isawaitable(value):  # such as that of a decorated function
+            value = await executor.call_async(lambda: awaited(lambda: value))
+        return _read(value, function.name)
+    except ForeignError as error:
+        return error.failure
+
+
+async def _scripted(script: JavaScriptSource, payload: JsonObject, context: AssertionContext) -> Made:
+    name = (script.path or "").rpartition("/")[2]
+    source = f"prompt:{script.name or ''}:{script.path}"
+    found = await context.services.javascript.grade(source, payload, math.inf)
+    if isinstance(found, Failure):
+        raised = found.code in ("assertion-raised", "bad-result")
+        return Failure(PROMPT_FAILED if raised else found.code, f"{name} {found.message}")
+    return _read(found.get("prompt"), name)
+
+
+async def _printed(command: Command, payload: JsonObject, context: AssertionContext) -> Made:
+    stdin = json.dumps(payload, default=_plain).encode()
+    ended = await run_program(command, stdin=stdin, env=await with_sdk(command, context.env), timeout_s=math.inf)
+    if isinstance(ended, Failure):
+        return ended
+    if ended.status:
+        said = last_error(ended.stderr)
+        return Failure(PROMPT_FAILED, f"it exited with {ended.status}{said and f': {said}'}")
+    return _read(ended.stdout.decode(errors="replace").strip(), str(command))
+
+
+def _read(value: object, what: str) -> Made:
+    """Text, a message or several; everything else is no prompt."""
+    if isinstance(value, str):
+        return value if value.strip() else Failure(PROMPT_FAILED, f"{what} gave an empty prompt")
+    given = [value] if isinstance(value, Mapping | Message) else value
+    if not isinstance(given, list | tuple):
+        return Failure(PROMPT_FAILED, f"{what} must give text or messages, not {type(value).__name__}")
+    rows = [one.as_json() if isinstance(one, Message) else one for one in given]
+    if not all(isinstance(one, Mapping) for one in rows):
+        return Failure(PROMPT_FAILED, f"{what} must give text or messages, and one of its list is none")
+    try:
+        return messages_from_json(rows) or Failure(PROMPT_FAILED, f"{what} gave an empty list of messages")
+    except ValueError as error:
+        return Failure(PROMPT_FAILED, f"{what} gave what is no message: {error}")
+
+
+def _plain(value: object) -> Json:
+    """Mappings of other kinds as objects; anything else that JSON has no form for as its text."""
+    return dict(value) if isinstance(value, Mapping) else str(value)

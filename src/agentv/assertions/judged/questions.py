@@ -1,0 +1,261 @@
+"""Types that put one fixed question to a judge: `factuality`, `closed-qa`, `answer-relevance` and the agent's goal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+
+from agentv.assertions.evidence import quoted
+from agentv.assertions.judged.rubric import OWN_PROMPT, details_of, prompt_faults, prompt_of, unjudged
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade, reaches
+from agentv.model.run.rubric import RUBRIC_MARK, Rubric, RubricMode, Verdict
+from agentv.model.suite.suite import JUDGE_TIMEOUT_S
+from agentv.model.values.message import Message
+from agentv.model.values.response import Failure
+from agentv.model.values.values import JsonObject
+from agentv.registry.fields import (
+    Alias,
+    Between,
+    DeclaredAssertion,
+    Doc,
+    Document,
+    Fraction,
+    Issue,
+    Nonempty,
+    PromptCode,
+    Text,
+)
+
+OwnPrompt = Annotated[PromptCode | Document | None, Doc(OWN_PROMPT)]
+JudgeName = Annotated[
+    str | None,
+    Alias(("target", "judge_target", "provider", "model")),
+    Doc("the target that judges; without it the judge in force"),
+]
+Temperature = Annotated[float, Between(0, 2), Doc("how freely the judge chooses its words")]
+Threshold = Annotated[Fraction, Doc("the share from which the grade passes")]
+Query = Annotated[Text | None, Nonempty(), Doc("the question; without it the variable `query`, else the input")]
+
+
+class Judged(DeclaredAssertion):
+    """Base of the types with a question of their own. A type says which, and what it asks about.
+
+    Attributes:
+        mode: of the rubrics that it makes.
+        needs_answer: without an answer there is nothing to judge.
+    """
+
+    __slots__ = ()
+
+    mode: ClassVar[RubricMode]
+    needs_answer: ClassVar[bool] = True
+    needs_judge: ClassVar[bool] = True
+    timeout_s: ClassVar[float | None] = JUDGE_TIMEOUT_S
+
+    prompt: OwnPrompt
+    judge: JudgeName
+    temperature: Temperature
+
+    def faults(self) -> Iterable[Issue]:
+        """Prompts that cannot work."""
+        if isinstance(self.prompt, Document):
+            yield from prompt_faults(self.prompt, self.mode)
+
+    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
+        """The question about an answer; an errored grade where something that it needs is not there."""
+        raise NotImplementedError
+
+    async def grade(self, context: AssertionContext) -> Grade:
+        """Ask the judge. Without an answer, a question or a verdict the grade is errored."""
+        if self.needs_answer and context.output is None:
+            return Grade.errored("no-output", "there is no answer to judge")
+        rubric = await self.rubric(context)
+        if isinstance(rubric, Grade):
+            return rubric
+        verdict = await context.services.judge(self.judge).assess(rubric, self.seen(context))
+        return unjudged(verdict) if isinstance(verdict, Failure) else self.graded(verdict)
+
+    def seen(self, context: AssertionContext) -> AssertionContext:
+        """The context as the judge is shown it."""
+        return context
+
+    def graded(self, verdict: Verdict) -> Grade:
+        """The grade of a verdict; by its score, unless the type has a threshold."""
+        return grade_of_verdict(verdict, verdict.score > 0, own_mark=False)
+
+    def asked(self, **question: object) -> Rubric:
+        """A rubric of this type's mode, by this entry's prompt."""
+        return replace(Rubric(self.mode, temperature=self.temperature, **prompt_of(self.prompt)), **question)  # type: ignore[arg-type]  # checked by the dataclass of the callers' keywords
+
+
+def grade_of_verdict(verdict: Verdict, passed: bool, *, own_mark: bool) -> Grade:
+    """A grade with the checks, the reason and the cost of a verdict."""
+    return Grade(
+        score=verdict.score,
+        passed=passed,
+        checks=verdict.checks,
+        reason=verdict.reason,
+        details=details_of(verdict),
+        own_mark=own_mark,
+        token_usage=verdict.token_usage,
+        cost_usd=verdict.cost_usd,
+    )
+
+
+def with_query(context: AssertionContext, query: str | None) -> AssertionContext:
+    """The context with a question in the place of the input, where one is given: as an option, else as a variable."""
+    given = query if query is not None else context.vars.get("query")
+    if not isinstance(given, str) or not given.strip():
+        return context
+    return replace(context, input=(Message("user", given),))
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryScores:
+    """What each category of `factuality` is worth."""
+
+    subset: Annotated[Fraction, Doc("A: a subset of the reference, consistent with it")] = 1.0
+    superset: Annotated[Fraction, Doc("B: a superset of the reference, consistent with it")] = 1.0
+    equal: Annotated[Fraction, Alias(("agree",)), Doc("C: says the same as the reference")] = 1.0
+    disagree: Annotated[Fraction, Doc("D: disagrees with the reference")] = 0.0
+    differ: Annotated[Fraction, Alias(("differButFactual",)), Doc("E: differs, but not in its facts")] = 1.0
+
+    @property
+    def by_category(self) -> tuple[tuple[str, float], ...]:
+        """(letter, score)."""
+        worth = (self.subset, self.superset, self.equal, self.disagree, self.differ)
+        return tuple(zip("ABCDE", worth, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Factuality(Judged):
+    """A judge compares the facts of the answer with those of a reference."""
+
+    value: Annotated[Text | None, Nonempty(), Doc("the reference; without it the expected output")] = None
+    scores: Annotated[CategoryScores | None, Doc("what each category is worth; one worth more than 0 passes")] = None
+    prompt: OwnPrompt = None
+    judge: JudgeName = None
+    temperature: Temperature = 0.0
+
+    mode: ClassVar[RubricMode] = "factuality"
+
+    @property
+    def _worth(self) -> tuple[tuple[str, float], ...]:
+        return (self.scores or CategoryScores()).by_category
+
+    def label(self) -> str:
+        """The reference."""
+        return quoted(self.value)[1:-1] if self.value is not None else ""
+
+    def faults(self) -> Iterator[Issue]:
+        """Scores that decide nothing, and prompts that cannot work."""
+        yield from super(Factuality, self).faults()
+        worth = [score for _, score in self._worth]
+        if all(worth) or not any(worth):
+            every = "passes" if all(worth) else "fails"
+            yield Issue(("scores",), f"every category {every}, so nothing is checked", hint="a category fails at 0")
+
+    def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
+        """A reference."""
+        del variables, criteria
+        if self.value is None and not reference:
+            message = "'factuality' needs 'value', or 'expected_output' of the case, to compare the answer with"
+            yield Issue((), message, "missing-key")
+
+    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
+        """Against the value, else the expected output."""
+        if self.value is None and not (context.reference or "").strip():
+            return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
+        return self.asked(text=self.value or "", category_scores=self._worth)
+
+    def seen(self, context: AssertionContext) -> AssertionContext:
+        """With the value in the place of the expected output."""
+        if self.value is None:
+            return context
+        return replace(context, expected_output=(Message("assistant", self.value),))
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedQa(Judged):
+    """A judge says whether the answer meets a criterion: yes or no."""
+
+    value: Annotated[Text, Nonempty(), Doc("the criterion")]
+    prompt: OwnPrompt = None
+    judge: JudgeName = None
+    temperature: Temperature = 0.0
+
+    mode: ClassVar[RubricMode] = "closed-qa"
+
+    def label(self) -> str:
+        """The criterion."""
+        return quoted(self.value)[1:-1]
+
+    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
+        """By the criterion."""
+        del context
+        return self.asked(text=self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class GoalSuccess(Judged):
+    """A judge says whether an agent achieved its goal, by what it did and answered."""
+
+    value: Annotated[Text | None, Nonempty(), Doc("the goal; without it the case's criteria, else its input")] = None
+    prompt: OwnPrompt = None
+    judge: JudgeName = None
+    temperature: Temperature = 0.0
+
+    mode: ClassVar[RubricMode] = "goal-success"
+
+    def label(self) -> str:
+        """The goal."""
+        return quoted(self.value)[1:-1] if self.value is not None else ""
+
+    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
+        """By the goal."""
+        goal = self.value or (context.criteria or "").strip() or context.prompt
+        return self.asked(text=goal) if goal.strip() else Grade.errored("nothing-to-judge", "there is no goal")
+
+
+class Proportion(Judged):
+    """Base of the types whose score is a share, and that pass from a threshold of their own."""
+
+    __slots__ = ()
+
+    threshold: Threshold
+
+    def faults(self) -> Iterator[Issue]:
+        """A threshold that every share reaches, and prompts that cannot work."""
+        yield from super().faults()
+        if self.threshold == 0:
+            hint = "weight: 0 reports the score without counting it"
+            yield Issue(("threshold",), "every answer scores at least 0, so nothing is checked", hint=hint)
+
+    def graded(self, verdict: Verdict) -> Grade:
+        """The grade of a verdict, by the threshold."""
+        return grade_of_verdict(verdict, reaches(verdict.score, self.threshold), own_mark=True)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRelevance(Proportion):
+    """A judge breaks the answer down into statements: how many of them help to answer the question."""
+
+    threshold: Threshold = RUBRIC_MARK
+    query: Query = None
+    prompt: OwnPrompt = None
+    judge: JudgeName = None
+    temperature: Temperature = 0.0
+
+    mode: ClassVar[RubricMode] = "answer-relevance"
+    short: ClassVar[str | None] = "threshold"
+
+    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
+        """Nothing but the mode."""
+        del context
+        return self.asked()
+
+    def seen(self, context: AssertionContext) -> AssertionContext:
+        """With the question in the place of the input."""
+        return with_query(context, self.query)

@@ -1,0 +1,204 @@
+"""Types that judge retrieval: `context-faithfulness`, `context-recall`, `context-relevance` (SPEC section 7.2).
+
+Source: the metrics of RAGAS (Es et al., "RAGAS: Automated Evaluation of Retrieval Augmented Generation", 2023), as
+promptfoo names them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+
+from agentv.assertions.evidence import quoted
+from agentv.assertions.judged.questions import (
+    JudgeName,
+    OwnPrompt,
+    Proportion,
+    Query,
+    Temperature,
+    Threshold,
+    with_query,
+)
+from agentv.assertions.text.sentences import sentences_of
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.model.run.rubric import RUBRIC_MARK, Rubric, RubricItem, RubricMode
+from agentv.model.suite.assertion import Transform
+from agentv.model.values.response import Failure
+from agentv.model.values.values import Json, JsonObject
+from agentv.registry.fields import Alias, Doc, Issue, Nonempty, Text
+
+MOST_PIECES = 500
+"""Sentences that one question asks about; a judge loses count of more."""
+
+Context = Annotated[
+    Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()] | None,
+    Doc("what was retrieved: a text, or a list of texts; without it the variable `context`"),
+]
+ContextTransform = Annotated[
+    Transform | None,
+    Alias(("contextTransform",)),
+    Doc("what was retrieved, out of the answer: an expression over `output` and `json`, $.a.b or file.py:function"),
+]
+
+
+class _OfContext(Proportion):
+    """Base of the types that look at what was retrieved."""
+
+    __slots__ = ()
+
+    context: Context
+    context_transform: ContextTransform
+
+    @property
+    def _own(self) -> tuple[str, ...]:
+        return (self.context,) if isinstance(self.context, str) else self.context or ()
+
+    def faults(self) -> Iterator[Issue]:
+        """Two contexts at once, and what is wrong with thresholds and prompts."""
+        yield from super().faults()
+        if self.context is not None and self.context_transform is not None:
+            message = "'context' and 'context_transform' both say what was retrieved; keep one of them"
+            yield Issue(("context_transform",), message)
+
+    def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
+        """A context, where no answer has to come first."""
+        del reference, criteria
+        if self.context is None and self.context_transform is None and not _pieces(variables.get("context")):
+            name = self.mode
+            message = f"'{name}' needs what was retrieved: 'context', 'context_transform', or a variable 'context'"
+            yield Issue((), message, "missing-key")
+
+    async def _retrieved(self, context: AssertionContext) -> tuple[str, ...] | Grade:
+        """The pieces of the context; an errored grade where there are none."""
+        found: Sequence[str] | Failure = self._own
+        if self.context_transform is not None:
+            whole = context if context.answered is None else replace(context, output=context.answered)
+            value = await context.services.evaluate(self.context_transform, whole)
+            found = value if isinstance(value, Failure) else _pieces(value)
+        elif not found:
+            found = _pieces(context.vars.get("context"))
+        if isinstance(found, Failure):
+            return Grade.errored(found.code, found.message)
+        return tuple(found) or Grade.errored("no-context", "there is no context: what was retrieved is empty")
+
+
+@dataclass(frozen=True, slots=True)
+class ContextFaithfulness(_OfContext):
+    """A judge breaks the answer down into claims: how many of them the retrieved context supports."""
+
+    threshold: Threshold = RUBRIC_MARK
+    context: Context = None
+    context_transform: ContextTransform = None
+    query: Query = None
+    prompt: OwnPrompt = None
+    judge: JudgeName = None
+    temperature: Temperature = 0.0
+
+    mode: ClassVar[RubricMode] = "context-faithfulness"
+    short: ClassVar[str | None] = "threshold"
+
+    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
+        """Against the context."""
+        found = await self._retrieved(context)
+        return found if isinstance(found, Grade) else self.asked(context=found)
+
+    def seen(self, context: AssertionContext) -> AssertionContext:
+        """With the question in the place of the input."""
+        return with_query(context, self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRecall(_OfContext):
+    """A judge says which sentences of the ground truth the retrieved context holds."""
+
+    value: Annotated[Text | None, Nonempty(), Doc("the ground truth; without it the expected output")] = None
+    threshold: Threshold = RUBRIC_MARK
+    context: Context = None
+    context_transform: ContextTransform = None
+    query: Query = None
+    prompt: OwnPrompt = None
+    judge: JudgeName = None
+    temperature: Temperature = 0.0
+
+    mode: ClassVar[RubricMode] = "context-recall"
+    needs_answer: ClassVar[bool] = False
+
+    def label(self) -> str:
+        """The ground truth."""
+        return quoted(self.value)[1:-1] if self.value is not None else ""
+
+    def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
+        """A context, or the ground truth."""
+        yield from super(ContextRecall, self).lacks(variables, reference=reference, criteria=criteria)
+        if self.value is None and not reference:
+            message = "'context-recall' needs 'value', or 'expected_output' of the case, as the ground truth"
+            yield Issue((), message, "missing-key")
+
+    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
+        """Sentence by sentence of the ground truth."""
+        truth = self.value if self.value is not None else context.reference
+        items = _items("t", sentences_of(truth or ""))
+        if not items:
+            return Grade.errored("no-reference", "there is neither a value nor an expected output to look for")
+        found = await self._retrieved(context)
+        return _too_many(items) or (found if isinstance(found, Grade) else self.asked(context=found, items=items))
+
+    def seen(self, context: AssertionContext) -> AssertionContext:
+        """With the question in the place of the input."""
+        return with_query(context, self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRelevance(_OfContext):
+    """A judge says which sentences of the retrieved context help to answer the question."""
+
+    threshold: Threshold = RUBRIC_MARK
+    context: Context = None
+    context_transform: ContextTransform = None
+    query: Query = None
+    prompt: OwnPrompt = None
+    judge: JudgeName = None
+    temperature: Temperature = 0.0
+
+    mode: ClassVar[RubricMode] = "context-relevance"
+    short: ClassVar[str | None] = "threshold"
+    needs_answer: ClassVar[bool] = False
+
+    async def rubric(self, context: AssertionContext) -> Rubric | Grade:
+        """Sentence by sentence of a lone text, piece by piece of a list."""
+        found = await self._retrieved(context)
+        if isinstance(found, Grade):
+            return found
+        items = _items("s", sentences_of(found[0]) if len(found) == 1 else found)
+        if not items:
+            return Grade.errored("no-context", "there is no word in the context")
+        return _too_many(items) or self.asked(context=found, items=items)
+
+    def seen(self, context: AssertionContext) -> AssertionContext:
+        """With the question in the place of the input."""
+        return with_query(context, self.query)
+
+
+def _items(letter: str, texts: Iterable[str]) -> tuple[RubricItem, ...]:
+    return tuple(RubricItem(f"{letter}{place}", text) for place, text in enumerate(texts, 1))
+
+
+def _too_many(items: Sequence[RubricItem]) -> Grade | None:
+    if len(items) <= MOST_PIECES:
+        return None
+    message = f"there are {len(items):,} sentences to be judged one by one; at most {MOST_PIECES} are"
+    return Grade.errored("too-long", message)
+
+
+def _pieces(value: Json) -> tuple[str, ...]:
+    """The texts of what may be a text, or a list of texts or of objects; those without a word are left out."""
+    listed = value if isinstance(value, list | tuple) else [value]
+    texts = (
+        one if isinstance(one, str) else json.dumps(one, ensure_ascii=False, default=str)
+        for one in listed
+        if one is not None
+    )
+    return tuple(text for text in texts if text.strip())

@@ -1,0 +1,270 @@
+"""`llm-rubric`: a judge grades the answer by a rubric, in one of the four modes of SPEC section 9."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar
+
+from agentv.assertions.judged.prompt_code import CodeWriter
+from agentv.assertions.judged.rubric_items import Entries, RubricEntry, item_faults, items_of, words_of
+from agentv.assertions.judged.scale import Authored as AuthoredScale
+from agentv.assertions.judged.scale import scale_faults, scale_of, threshold_of
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Check, Grade, reaches
+from agentv.model.run.rubric import (
+    JUDGED_VARIABLES,
+    MAX_CHARS,
+    MODE_VARIABLES,
+    PROMPT_VARIABLES,
+    RUBRIC_MARK,
+    JudgeFailure,
+    Rubric,
+    RubricItem,
+    RubricMode,
+    Verdict,
+)
+from agentv.model.suite.suite import JUDGE_TIMEOUT_S
+from agentv.model.values.response import Failure
+from agentv.model.values.values import EMPTY, JsonObject
+from agentv.registry.fields import Alias, Between, DeclaredAssertion, Doc, Document, Issue, PromptCode, Text
+from agentv.templating import RenderError, undeclared
+
+__all__ = ["LlmRubric", "RubricEntry", "prompt_faults"]
+
+OWN_PROMPT = "a judge prompt of your own, inline or a path, or code that writes it; it shows {{ output }}"
+
+
+@dataclass(frozen=True, slots=True)
+class LlmRubric(DeclaredAssertion):
+    """A judge model grades the answer by a rubric."""
+
+    value: Annotated[
+        Text | Entries | None,
+        Alias(("rubrics", "criteria")),
+        Doc("the rubric: prose, or a list of sentences or items; without it the case's criteria"),
+    ] = None
+    prompt: Annotated[PromptCode | Document | None, Doc(OWN_PROMPT)] = None
+    judge: Annotated[
+        str | None,
+        Alias(("target", "judge_target", "provider", "model")),
+        Doc("the target that judges; without it the judge in force"),
+    ] = None
+    temperature: Annotated[float, Between(0, 2), Doc("how freely the judge chooses its words")] = 0.0
+    votes: Annotated[int, Between(1, 101), Doc("number of verdicts to request, odd; the median counts")] = 1
+    scale: Annotated[
+        AuthoredScale | None,
+        Doc("lowest and highest points, as in 1-5, [1, 5] or {min: 1, max: 5}: the judge gives SCORE and REASON"),
+    ] = None
+    pass_threshold: Annotated[
+        int | None,
+        Doc("points at which the answer passes; without it those three quarters up the scale, which is 4 of 1-5"),
+    ] = None
+    max_chars: Annotated[
+        int,
+        Between(100),
+        Doc("characters of the answer that the judge is shown; a longer one is cut in the middle"),
+    ] = MAX_CHARS
+
+    short: ClassVar[str | None] = "value"
+    needs_judge: ClassVar[bool] = True
+    timeout_s: ClassVar[float | None] = JUDGE_TIMEOUT_S
+
+    def label(self) -> str:
+        """The rubric's first words."""
+        if isinstance(self.value, tuple):
+            more = f" (+{len(self.value) - 1})" if len(self.value) > 1 else ""
+            return _brief(words_of(self.value[0])) + more if self.value else ""
+        if self.value is not None:
+            return _brief(self.value)
+        if isinstance(self.prompt, PromptCode):
+            return _brief(self.prompt.name)
+        if self.prompt is not None and self.prompt.path is not None:
+            return self.prompt.path.rpartition("/")[2]
+        return _brief(self.prompt.text) if self.prompt is not None else "criteria"
+
+    def faults(self) -> Iterable[Issue]:
+        """Empty rubrics, doubled ids, weightless lists, ranges and scales with holes, prompts that cannot work."""
+        if isinstance(self.value, tuple):
+            yield from item_faults(self.value)
+        elif self.value is not None and not self.value.strip():
+            yield Issue(("value",), "the rubric is empty", code="missing-value")
+        if self.votes % 2 == 0:
+            near = f"write {self.votes - 1} or {self.votes + 1}"
+            yield Issue(("votes",), f"an even number of votes, {self.votes}, has no median", hint=near)
+        if self._scaled:
+            yield from self._scale_faults()
+        if isinstance(self.prompt, Document):
+            yield from prompt_faults(self.prompt)
+            yield from _unshown(self.prompt.text, self.value)
+
+    def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
+        """Something to judge by."""
+        del variables, reference
+        if self.value is None and self.prompt is None and not criteria:
+            message = "'llm-rubric' needs 'value' or 'prompt', or 'criteria' of the case, to judge by"
+            yield Issue((), message, "missing-key")
+
+    def rubric(self, criteria: str | None) -> Rubric | None:
+        """The question to the judge; None where value, prompt and criteria are all missing.
+
+        Args:
+            criteria: the case's, which stand in where there is no value.
+        """
+        items = items_of(self.value) if isinstance(self.value, tuple) else ()
+        text = self.value if isinstance(self.value, str) else "" if items else (criteria or "")
+        if not items and not text.strip() and self.prompt is None:
+            return None
+        scale = scale_of(self.scale) if self._scaled else None
+        return Rubric(
+            mode=_mode_of(items, scale),
+            text=text,
+            items=items,
+            **prompt_of(self.prompt),
+            temperature=self.temperature,
+            scale=scale,
+            pass_threshold=threshold_of(scale, self.pass_threshold) if scale else None,
+            votes=self.votes,
+            max_chars=self.max_chars,
+        )
+
+    async def grade(self, context: AssertionContext) -> Grade:
+        """Ask the judge. Without an answer, a rubric or a verdict the grade is errored."""
+        rubric = self.rubric(context.criteria)
+        if rubric is None:
+            return Grade.errored("nothing-to-judge", "llm-rubric has no value and no prompt, and the case no criteria")
+        if context.output is None:
+            return Grade.errored("no-output", "there is no answer to judge")
+        verdict = await context.services.judge(self.judge).assess(rubric, context)
+        return unjudged(verdict) if isinstance(verdict, Failure) else _judged(verdict, self.label())
+
+    @property
+    def _scaled(self) -> bool:
+        return self.scale is not None or self.pass_threshold is not None
+
+    def _scale_faults(self) -> Iterator[Issue]:
+        yield from scale_faults(self.scale, self.pass_threshold)
+        if isinstance(self.value, tuple):
+            option = "scale" if self.scale is not None else "pass_threshold"
+            hint = "for points by item give each its 'score_ranges'"
+            yield Issue((option,), f"'{option}' is for a rubric in prose, and 'value' is a list", hint=hint)
+
+
+def prompt_of(prompt: PromptCode | Document | None) -> dict[str, Any]:
+    """The fields of a Rubric that say where its prompt comes from."""
+    if isinstance(prompt, PromptCode):
+        return {"writer": CodeWriter(prompt), "prompt_path": prompt.name}
+    return {} if prompt is None else {"prompt": prompt.text, "prompt_path": prompt.path}
+
+
+def prompt_faults(prompt: Document, mode: RubricMode = "freeform") -> list[Issue]:
+    """What is wrong with the text of a judge prompt of a mode: syntax, names, nothing to judge in it."""
+    try:
+        names = _names(prompt.text)
+    except RenderError as error:
+        return [Issue(("prompt",), error.message, code=error.code, file=prompt.path, line=error.line)]
+    added = MODE_VARIABLES.get(mode, ())
+    faults = [_unknown(name, prompt.path, added) for name in sorted(names - _KNOWN.union(added))]
+    for shown in JUDGED_VARIABLES.get(mode, ("output",)):
+        if shown not in _canonical(names) | names:
+            what = "answer" if shown == "output" else shown
+            hint = f"put {{{{ {shown} }}}} where the judge shall read it"
+            message = f"the judge prompt never shows the {what}"
+            faults.append(Issue(("prompt",), message, code="judge-prompt-without-output", hint=hint))
+    return faults
+
+
+def _judged(verdict: Verdict, label: str) -> Grade:
+    score = verdict.counted
+    passed = reaches(score, RUBRIC_MARK) if verdict.passed is None else verdict.passed
+    marked = () if verdict.checks else (Check(verdict.reason or label, passed),)
+    if verdict.votes:
+        marked = (*marked, _spread(verdict, passed))
+    return Grade(
+        score=score,
+        passed=passed,
+        checks=(*verdict.checks, *marked),
+        reason=verdict.reason,
+        details=details_of(verdict),
+        own_mark=verdict.passed is not None,
+        token_usage=verdict.token_usage,
+        cost_usd=verdict.cost_usd,
+        undecided=verdict.undecided,
+        by_mark=len(marked),
+    )
+
+
+def _spread(verdict: Verdict, passed: bool) -> Check:
+    votes = verdict.votes
+    text = f"median of {len(votes)} votes: {verdict.counted:.2f}, from {min(votes):.2f} to {max(votes):.2f}"
+    return Check(text, passed, ", ".join(f"{vote:.2f}" for vote in votes))
+
+
+def details_of(verdict: Verdict) -> JsonObject:
+    """What a grade tells of a verdict besides: its votes, and whether another grade had asked for it."""
+    votes = verdict.votes
+    voted: JsonObject = {"votes": list(votes), "spread": {"min": min(votes), "max": max(votes)}} if votes else EMPTY
+    shared: JsonObject = {"shared": True} if verdict.shared else EMPTY
+    return {**verdict.details, **voted, **shared}
+
+
+def unjudged(failure: Failure) -> Grade:
+    """The errored grade of a judge that gave no verdict, with what it said instead."""
+    said = failure if isinstance(failure, JudgeFailure) else JudgeFailure(failure.code, failure.message)
+    return Grade(
+        score=0.0,
+        passed=False,
+        reason=failure.message,
+        details={"judge_reply": said.reply} if said.reply else EMPTY,
+        error=Failure(failure.code, failure.message, failure.retryable),
+        token_usage=said.token_usage,
+        cost_usd=said.cost_usd,
+    )
+
+
+def _mode_of(items: tuple[RubricItem, ...], scale: tuple[int, int] | None) -> RubricMode:
+    if items:
+        return "score-ranges" if items[0].score_ranges else "checklist"
+    return "freeform" if scale is None else "scale"
+
+
+def _brief(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= 60 else words[:59].rstrip() + "…"
+
+
+_KNOWN = frozenset((*PROMPT_VARIABLES, "vars", "env"))
+
+_names = lru_cache(maxsize=64)(undeclared)
+"""A prompt of the suite's is checked once, not for each of its cases."""
+
+
+def _unknown(name: str, file: str | None, added: tuple[str, ...]) -> Issue:
+    from rapidfuzz.distance import DamerauLevenshtein
+    from rapidfuzz.process import extractOne
+
+    distance = DamerauLevenshtein.normalized_similarity
+    found = extractOne(name, [*PROMPT_VARIABLES, *added], scorer=distance, score_cutoff=0.6)
+    hint = f"did you mean '{found[0]}'?" if found else "the case's own variables are under 'vars'"
+    known = ", ".join((*PROMPT_VARIABLES, *added))
+    message = f"'{name}' is not known in a judge prompt; there are {known}"
+    return Issue(("prompt",), message, "undefined-variable", hint, file=file, name=name)
+
+
+def _unshown(prompt: str, value: str | tuple[RubricEntry | str, ...] | None) -> Iterator[Issue]:
+    """A value that the prompt leaves out would be ignored in silence."""
+    if value is None:
+        return
+    try:
+        shown = _canonical(_names(prompt))
+    except RenderError:  # reported already
+        return
+    if not shown & ({"rubrics"} if isinstance(value, tuple) else {"rubrics", "criteria"}):
+        message = "the judge prompt never shows the rubric that 'value' gives"
+        hint = "put {{ rubrics }} where the judge shall read it"
+        yield Issue(("prompt",), message, code="judge-prompt-without-rubric", hint=hint)
+
+
+def _canonical(names: Iterable[str]) -> set[str]:
+    return {PROMPT_VARIABLES[name] for name in names if name in PROMPT_VARIABLES}

@@ -1,0 +1,163 @@
+"""The items of a rubric: of a checklist, or with score ranges (SPEC section 9)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, TypeAlias
+
+from agentv.assertions.judged.score_ranges import MOST, range_faults, ranges_of
+from agentv.assertions.judged.score_ranges import Authored as AuthoredRanges
+from agentv.model.run.rubric import RubricItem
+from agentv.registry.fields import Alias, Between, Declared, Doc, Issue, Nonempty, Text
+
+
+@dataclass(frozen=True, slots=True)
+class RubricEntry(Declared):
+    """One item of a checklist, or of score ranges, as authored."""
+
+    outcome: Annotated[
+        Text | None,
+        Nonempty(),
+        Alias(("expected_outcome",)),
+        Doc("what the answer must do; needed where there are no score ranges"),
+    ] = None
+    id: Annotated[Text | None, Doc("its name in the judge's reply; r1, r2, … by its place where none is given")] = None
+    weight: Annotated[float, Between(0), Doc("its share of the score")] = 1.0
+    required: Annotated[
+        bool | Annotated[int, Between(0, MOST)] | None,
+        Doc(
+            "true (default): the grade fails, with score 0, when the item does; with score ranges the same as min_score"
+        ),
+    ] = None
+    operator: Annotated[
+        Literal["correctness", "contradiction"],
+        Doc("correctness: the answer must do it; contradiction: the answer must not contradict it"),
+    ] = "correctness"
+    score_ranges: Annotated[AuthoredRanges | None, Doc("points 0 to 10 → what earns them")] = None
+    min_score: Annotated[
+        Annotated[float, Between(0, MOST)] | None,
+        Alias(("required_min_score",)),
+        Doc("points that an item with score ranges must reach, lest the grade fail with score 0"),
+    ] = None
+
+    @property
+    def gate(self) -> int | None:
+        """The points that it must reach; None: any will do."""
+        points = self.min_score
+        if points is None and self.required is not None and not isinstance(self.required, bool):
+            points = self.required
+        return None if points is None else int(points)
+
+    def faults(self) -> Iterator[Issue]:
+        """What is wrong with the item alone."""
+        yield from _id_faults(self)
+        if self.score_ranges is None:
+            yield from _unranged(self)
+            return
+        for fault in range_faults(self.score_ranges):
+            yield replace(fault, path=("score_ranges", *fault.path))
+        yield from _gate_faults(self)
+
+
+Entries: TypeAlias = tuple[RubricEntry | Text, ...]
+
+
+def items_of(entries: Entries) -> tuple[RubricItem, ...]:
+    """The items as the judge gets them; each without an id is called by its place."""
+    return tuple(_item(entry, f"r{place}") for place, entry in enumerate(entries, 1))
+
+
+def _item(entry: RubricEntry | str, default: str) -> RubricItem:
+    if isinstance(entry, str):
+        return RubricItem(default, entry)
+    return RubricItem(
+        entry.id or default,
+        entry.outcome or "",
+        entry.weight,
+        entry.required is not False,
+        entry.operator,
+        ranges_of(entry.score_ranges) if entry.score_ranges else (),
+        entry.gate if entry.score_ranges else None,
+    )
+
+
+_NO_ID = re.compile(r"[\[\]\r\n\v\f\x1c-\x1e\x85\u2028\u2029]")
+"""What would end an id in the prompt, where it stands in brackets on a line."""
+
+
+def _id_faults(entry: RubricEntry) -> Iterator[Issue]:
+    if entry.id is None:
+        return
+    if not entry.id.strip():
+        hint = "without an id, the item is called by its place: r1, r2, …"
+        yield Issue(("id",), "the id is empty", code="missing-value", hint=hint)
+    elif _NO_ID.search(entry.id):
+        message = f"an id stands in brackets on one line of the prompt, and {entry.id!r} would end there"
+        yield Issue(("id",), message, hint="leave out brackets and line breaks")
+
+
+def words_of(entry: RubricEntry | str) -> str:
+    """What to call an item in a label."""
+    return entry if isinstance(entry, str) else entry.outcome or entry.id or "score ranges"
+
+
+def item_faults(entries: Entries) -> Iterator[Issue]:
+    """What is wrong with a list of items; the paths begin at the rubric's `value`."""
+    if not entries:
+        yield Issue(("value",), "the checklist has no items", code="missing-value")
+    ranged = any(isinstance(entry, RubricEntry) and entry.score_ranges is not None for entry in entries)
+    for place, entry in enumerate(entries):
+        if isinstance(entry, RubricEntry):
+            yield from (replace(fault, path=("value", place, *fault.path)) for fault in entry.faults())
+        elif not entry.strip():
+            yield Issue(("value", place), "the item is empty", code="missing-value")
+        if ranged and (isinstance(entry, str) or entry.score_ranges is None):
+            hint = "give it 'score_ranges', or write an llm-rubric of its own"
+            yield Issue(("value", place), "this item has no score ranges, and others of the list have", hint=hint)
+    items = items_of(entries)
+    if items and not any(item.weight for item in items):
+        yield Issue(("value",), "every item weighs 0, so there is no score", hint="give one of them a weight")
+    yield from _doubled(items)
+
+
+_MEANT = {"min_score": "write 'required: true'", "required": "write true or false"}
+
+
+def _unranged(entry: RubricEntry) -> Iterator[Issue]:
+    """What is wrong with an item of a checklist."""
+    if entry.outcome is None:
+        yield Issue((), "an item without 'score_ranges' needs 'outcome'", code="missing-key")
+    for key in ("min_score", "required"):
+        if isinstance(found := getattr(entry, key), int | float) and not isinstance(found, bool):
+            message = f"'{key}' counts points, and this item has no 'score_ranges'"
+            yield Issue((key,), message, hint=_MEANT[key])
+
+
+def _gate_faults(entry: RubricEntry) -> Iterator[Issue]:
+    """What is wrong beside the ranges of an item that has some."""
+    points = entry.min_score
+    if points is not None and not float(points).is_integer():
+        message = f"'min_score' of an item counts whole points from 0 to {MOST}, found {points:g}"
+        hint = f"write {points * MOST:g}" if points < 1 and float(points * MOST).is_integer() else None
+        yield Issue(("min_score",), message, hint=hint)
+    if points is not None and entry.required is not None and entry.required is not True:
+        yield Issue(("required",), "'required' and 'min_score' both set the mark; keep one of them")
+    elif points is None and entry.required is True:
+        message = "'required: true' does not say how many points an item with score ranges needs"
+        yield Issue(("required",), message, hint="write 'min_score: 7'")
+    if entry.operator == "contradiction":
+        message = "'contradiction' is for the items of a checklist, and this one has score ranges"
+        yield Issue(("operator",), message)
+
+
+def _doubled(items: tuple[RubricItem, ...]) -> Iterator[Issue]:
+    counts = Counter(item.id for item in items)
+    for place, item in enumerate(items):
+        if counts[item.id] > 1:
+            first = next(other for other, one in enumerate(items) if one.id == item.id)
+            if place > first:
+                message = f"items {first + 1} and {place + 1} have the same id '{item.id}'"
+                yield Issue(("value", place), message, code="duplicate-id")

@@ -1,0 +1,89 @@
+"""The `triggering` assertion: would a query load a prompt? The judge answers YES or NO (SPEC section 11).
+
+An answer is read strictly: the word has to be the answer, and not one of many. What says both words, or neither, or
+only mentions one, is no answer, and fails whatever was expected.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from agentv.assertions.evidence import LIMIT, NO_OUTPUT, excerpt
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Check, Grade
+from agentv.registry.fields import DeclaredAssertion, Doc
+
+LONGEST = 20_000
+"""Characters of an answer that is read: one word was asked for, and a judge that reasons first needs no more."""
+
+_ENDS = 100
+"""Characters at either end in which the word has to stand."""
+
+_WORD = re.compile(r"(?<![\w-])(?:yes|no)(?![\w-])")
+_BARE = r"""[\s>#:=()\[\]-]*"""
+_LEAD = r"(?:(?:my |the |final )*(?:answer|verdict)(?: is)?\s*[:=]?)"
+_QUOTED = r"""(?P<mark>["'“‘«])?(?P<word>yes|no)(?(mark)[.!]?["'”’»])"""
+"""In quotation marks of its own; what begins a longer quotation is somebody else's word."""
+
+_OPENS = re.compile(rf"{_BARE}{_LEAD}?{_BARE}{_QUOTED}\s*(?:$|[.,;:!?\n()—–-])")
+_CLOSES = re.compile(rf"(?:[\n.!?]|{_LEAD}){_BARE}{_QUOTED}[\s.!?)\]]*$")
+_MARKS = str.maketrans("", "", "*_`~")
+"""What Markdown puts around a word."""
+
+_UNSEEN = frozenset({"Cf", "Mn", "Me"})
+"""Zero-width and direction marks, and accents that stand alone: what could hide one of the words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Triggering(DeclaredAssertion):
+    """The answer is YES, or NO, and nothing that could be the other: whether a query would load a prompt."""
+
+    value: Annotated[bool, Doc("true: the answer should be YES; false: NO")]
+
+    of_text_alone: ClassVar[bool] = True
+
+    def label(self) -> str:
+        """The word that is expected."""
+        return _said(self.value)
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Read the answer. One that cannot be read fails, negated or not."""
+        output = context.output
+        if output is None:
+            return NO_OUTPUT
+        text, found = f"answers {_said(self.value)}", read_answer(output)
+        if isinstance(found, str):
+            evidence = f"{found}: {excerpt(output, LIMIT - len(found) - 2)}"
+            return Grade(0.0, False, (Check(text, False, evidence),), found, undecided=True)
+        return Grade.of(found is self.value, text, excerpt(output))
+
+
+def read_answer(text: str) -> bool | str:
+    """True for YES, False for NO; else why it is neither of them.
+
+    The word has to open the answer or to close it, as a clause of its own; letter case, quotation marks and Markdown
+    do not matter.
+    """
+    if len(text) > LONGEST:
+        return f"unreadable: {len(text):,} characters, where one word was expected"
+    words = _plain(text)
+    said = set(_WORD.findall(words))
+    if len(said) > 1:
+        return "unreadable: it says YES and NO"
+    if not said:
+        return "unreadable: it says neither YES nor NO" if words else "unreadable: it is empty"
+    found = _OPENS.match(words[:_ENDS]) or _CLOSES.search(words[-_ENDS:])
+    return found["word"] == "yes" if found else f"unreadable: it mentions {said.pop().upper()} and does not answer it"
+
+
+def _plain(text: str) -> str:
+    if not text.isascii():
+        text = "".join(one for one in unicodedata.normalize("NFKC", text) if unicodedata.category(one) not in _UNSEEN)
+    return text.translate(_MARKS).casefold().strip()
+
+
+def _said(yes: bool) -> str:
+    return "YES" if yes else "NO"

@@ -1,0 +1,1 @@
+"""Assertions on the words of an answer."""

@@ -1,0 +1,132 @@
+"""`similar`: how close the answer's meaning is to a reference's, as an embedding model sees it (SPEC section 7.2)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from operator import mul
+from typing import Annotated, ClassVar, Literal
+
+from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import PLACES, TOLERANCE, Check, Grade
+from agentv.model.suite.suite import JUDGE_TIMEOUT_S
+from agentv.model.values.response import Embeddings, Failure
+from agentv.registry.fields import Alias, Between, DeclaredAssertion, Doc, Issue, Nonempty, Text
+
+Vector = Sequence[float]
+Measure = Literal["cosine", "dot", "euclidean"]
+
+
+def cosine(one: Vector, other: Vector) -> float:
+    """The cosine of the angle between two vectors, -1 to 1; 0 where one of them has no length."""
+    lengths = math.hypot(*one) * math.hypot(*other)
+    return min(max(dot(one, other) / lengths, -1.0), 1.0) if lengths else 0.0
+
+
+def dot(one: Vector, other: Vector) -> float:
+    """The dot product of two vectors: their cosine, where both have length 1."""
+    return math.fsum(map(mul, one, other))
+
+
+_MEASURES: dict[Measure, Callable[[Vector, Vector], float]] = {"cosine": cosine, "dot": dot, "euclidean": math.dist}
+
+
+@dataclass(frozen=True, slots=True)
+class Similar(DeclaredAssertion):
+    """The answer means nearly the same as a reference: their embeddings lie close together."""
+
+    value: Annotated[
+        Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()] | None,
+        Doc("the reference, or several of which the closest counts; without it the expected output"),
+    ] = None
+    threshold: Annotated[
+        float, Between(0), Doc("the similarity from which it passes; euclidean: the distance up to which it does")
+    ] = 0.75
+    measure: Annotated[Measure, Doc("how two embeddings are compared")] = "cosine"
+    embedder: Annotated[
+        str | None,
+        Alias(("provider", "judge", "model")),
+        Doc("the target that embeds; without it the one under test, else the judge in force"),
+    ] = None
+
+    needs_embedder: ClassVar[bool] = True
+    timeout_s: ClassVar[float | None] = JUDGE_TIMEOUT_S
+
+    def label(self) -> str:
+        """The first reference."""
+        return listed(self._given)
+
+    def faults(self) -> Iterable[Issue]:
+        """A threshold that every answer reaches, or none can."""
+        if self.measure != "euclidean" and self.threshold == 0:
+            hint = "weight: 0 reports the score without counting it"
+            yield Issue(("threshold",), "nearly every two texts are that similar, so nothing is checked", hint=hint)
+        elif self.measure == "cosine" and self.threshold > 1:
+            yield Issue(("threshold",), f"a cosine is at most 1, so no answer reaches {self.threshold:g}")
+
+    async def grade(self, context: AssertionContext) -> Grade:
+        """Embed the answer and the references, and lay the threshold against the closest of them."""
+        references = self._given or ((context.reference,) if context.reference else ())
+        if context.output is None:
+            return NO_OUTPUT
+        if not any(one.strip() for one in references):
+            return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
+        if not context.output.strip():
+            return _empty(references)
+        texts = (context.output, *references)
+        found = await context.services.embedder(self.embedder).embed(texts, JUDGE_TIMEOUT_S)
+        if isinstance(found, Failure):
+            return _not_embedded(found)
+        problem = _unusable(found, len(texts))
+        if problem is not None:
+            return _not_embedded(Failure("bad-answer", problem))
+        return self._compared(found, context.output, references)
+
+    def _compared(self, found: Embeddings, output: str, references: Sequence[str]) -> Grade:
+        answer, *others = found.vectors
+        measures = [_MEASURES[self.measure](answer, other) for other in others]
+        far = self.measure == "euclidean"
+        closest = min(measures) if far else max(measures)
+        passed = closest <= self.threshold + TOLERANCE if far else closest >= self.threshold - TOLERANCE
+        score = 1 / (1 + closest) if far else min(max(closest, 0.0), 1.0)
+        text = f"means nearly the same as {listed((references[measures.index(closest)],))}"
+        what = "distance" if far else self.measure
+        evidence = f"{what} {closest:.4g}, threshold {self.threshold:g}: {excerpt(output, 120)}"
+        return Grade(
+            round(score, PLACES),
+            passed,
+            (Check(text, passed, evidence),),
+            own_mark=True,
+            cost_usd=found.cost_usd,
+            token_usage=found.token_usage,
+        )
+
+    @property
+    def _given(self) -> tuple[str, ...]:
+        return (self.value,) if isinstance(self.value, str) else self.value or ()
+
+
+def _empty(references: Sequence[str]) -> Grade:
+    """An answer of nothing: no model can embed it, and it means nothing."""
+    check = Check(f"means nearly the same as {listed(tuple(references))}", False, "the answer is empty")
+    return Grade(0.0, False, (check,), own_mark=True)
+
+
+def _not_embedded(failure: Failure) -> Grade:
+    code = f"embedder-{failure.code.removeprefix('embedder-')}"
+    message = f"nothing could be embedded: {failure.message}"
+    return Grade(0.0, False, reason=message, error=Failure(code, message, failure.retryable))
+
+
+def _unusable(found: Embeddings, texts: int) -> str | None:
+    """Why embeddings cannot be compared; None where they can."""
+    vectors = found.vectors
+    if len(vectors) != texts:
+        return f"{texts} texts were to be embedded, and {len(vectors)} embeddings came back"
+    if not vectors[0] or len({len(vector) for vector in vectors}) > 1:
+        return "the embeddings that came back are empty, or not all of one length"
+    if not all(math.isfinite(number) for vector in vectors for number in vector):
+        return "an embedding holds what is not a finite number"
+    return None

@@ -1,0 +1,448 @@
+"""The text family: what the final answer says, word for word (SPEC section 7.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, TypeAlias
+
+from agentv.assertions.edits import TooManyEditsError, edits_between
+from agentv.assertions.evidence import NO_OUTPUT, around, excerpt, listed, quoted
+from agentv.assertions.patterns import (
+    FLAGS,
+    TIMEOUT_S,
+    PatternError,
+    backtracks,
+    compiled,
+    matches_everything,
+    search,
+)
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Check, Grade
+from agentv.model.values.values import Json, JsonObject
+from agentv.registry.fields import AsWritten, Count, Declared, DeclaredAssertion, Doc, Issue, Nonempty, Text
+
+Needle: TypeAlias = Annotated[str, AsWritten(), Nonempty()]
+Needles: TypeAlias = Annotated[tuple[Needle, ...], Nonempty()]
+
+DEFAULT_EDITS = 5
+"""Edits that `levenshtein` allows where nothing is said, as in promptfoo."""
+
+MOST_SEARCHED = 2_000_000_000
+"""Characters that the texts of one assertion are looked for in, each of them in all of the answer."""
+
+TOO_LONG = Grade.errored("too-long", "the answer is too long for so many texts to be looked for in it")
+
+
+@dataclass(frozen=True, slots=True)
+class _OneText(DeclaredAssertion):
+    """Base of the types that look for one text."""
+
+    value: Annotated[Needle, Doc("the text that is looked for")]
+
+    of_text_alone: ClassVar[bool] = True
+
+    def label(self) -> str:
+        """The text, in quotes."""
+        return quoted(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class _SomeTexts(DeclaredAssertion):
+    """Base of the types that look for several texts."""
+
+    value: Annotated[Needles, Doc("the texts that are looked for")]
+
+    of_text_alone: ClassVar[bool] = True
+
+    def label(self) -> str:
+        """The first of the texts, in quotes."""
+        return listed(self.value)
+
+    def too_long(self, output: str) -> bool:
+        """Whether it would take seconds to look for so many texts in so long an answer."""
+        return len(self.value) * len(output) > MOST_SEARCHED
+
+
+@dataclass(frozen=True, slots=True)
+class Contains(_OneText):
+    """The answer contains a text."""
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Look for the text, case and all."""
+        output = context.output
+        if output is None:
+            return NO_OUTPUT
+        return _found(f"contains {quoted(self.value)}", output, output.find(self.value), len(self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class IContains(_OneText):
+    """The answer contains a text, in upper or lower case."""
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Look for the text in both with their case folded."""
+        if context.output is None:
+            return NO_OUTPUT
+        folded, value = context.output.casefold(), self.value.casefold()
+        text = f"contains {quoted(self.value)} in any case"
+        return _found(text, _as_written(context.output, folded), folded.find(value), len(value))
+
+
+@dataclass(frozen=True, slots=True)
+class ContainsAny(_SomeTexts):
+    """The answer contains at least one of several texts."""
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Look for one after the other, until one is found."""
+        output = context.output
+        if output is None or self.too_long(output):
+            return NO_OUTPUT if output is None else TOO_LONG
+        return _any_found(f"contains one of {listed(self.value)}", output, output, self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class IContainsAny(_SomeTexts):
+    """The answer contains at least one of several texts, in upper or lower case."""
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Look for one after the other, until one is found, with the case folded."""
+        if context.output is None or self.too_long(context.output):
+            return NO_OUTPUT if context.output is None else TOO_LONG
+        folded, values = context.output.casefold(), (value.casefold() for value in self.value)
+        text = f"contains one of {listed(self.value)} in any case"
+        return _any_found(text, _as_written(context.output, folded), folded, values)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainsAll(_SomeTexts):
+    """The answer contains every one of several texts."""
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Look for all of them: a check each."""
+        output = context.output
+        if output is None or self.too_long(output):
+            return NO_OUTPUT if output is None else TOO_LONG
+        return _all_hold(
+            _check(f"contains {quoted(value)}", output, output.find(value), len(value)) for value in self.value
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IContainsAll(_SomeTexts):
+    """The answer contains every one of several texts, in upper or lower case."""
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Look for all of them with the case folded: a check each."""
+        if context.output is None or self.too_long(context.output):
+            return NO_OUTPUT if context.output is None else TOO_LONG
+        folded = context.output.casefold()
+        shown = _as_written(context.output, folded)
+        return _all_hold(
+            _check(f"contains {quoted(value)} in any case", shown, folded.find(value.casefold()), len(value))
+            for value in self.value
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge(_OneText):
+    """Base of the types that look at one end of the answer."""
+
+    def faults(self) -> Iterable[Issue]:
+        """White space alone is trimmed away, and every answer would pass."""
+        if not self.value.strip():
+            yield Issue(("value",), "white space is trimmed from both sides, so nothing is left to look for")
+
+
+@dataclass(frozen=True, slots=True)
+class StartsWith(_Edge):
+    """The answer begins with a text, white space around both aside."""
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Compare the beginning."""
+        if context.output is None:
+            return NO_OUTPUT
+        output, value = context.output.lstrip(), self.value.strip()
+        at = 0 if output.startswith(value) else -1
+        return _found(f"starts with {quoted(value)}", output, at, len(value))
+
+
+@dataclass(frozen=True, slots=True)
+class EndsWith(_Edge):
+    """The answer ends with a text, white space around both aside."""
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Compare the end."""
+        if context.output is None:
+            return NO_OUTPUT
+        output, value = context.output.rstrip(), self.value.strip()
+        at = len(output) - len(value) if output.endswith(value) else -1
+        return _found(f"ends with {quoted(value)}", output, at, len(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Equals(DeclaredAssertion):
+    """The answer is a text, white space around both aside, or JSON that says the same as an object or list."""
+
+    value: Annotated[Text | JsonObject | tuple[Json, ...], Doc("the text, object or list that the answer must be")]
+
+    of_text_alone: ClassVar[bool] = True
+
+    def label(self) -> str:
+        """The text in quotes, or what kind of value it is."""
+        return quoted(self.value) if isinstance(self.value, str) else _kind(self.value)
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Compare texts with texts, and parsed JSON with objects and lists."""
+        output = context.output
+        if output is None:
+            return NO_OUTPUT
+        if isinstance(self.value, str):
+            return Grade.of(output.strip() == self.value.strip(), f"equals {quoted(self.value)}", excerpt(output))
+        return _same_json(self.value, output)
+
+
+@dataclass(frozen=True, slots=True)
+class Regex(DeclaredAssertion):
+    """A regular expression matches somewhere in the answer. Python's syntax, with a time limit of 2 s."""
+
+    value: Annotated[Needle, Doc("the pattern")]
+    flags: Annotated[Text, Doc("letters: i ignore case, m ^ and $ at lines, s dot matches newlines, x verbose")] = ""
+
+    limit_s: ClassVar[float] = TIMEOUT_S
+    of_text_alone: ClassVar[bool] = True
+
+    def label(self) -> str:
+        """The pattern, in quotes."""
+        return quoted(self.value)
+
+    def faults(self) -> Iterable[Issue]:
+        """Unknown flags, and a pattern that does not compile."""
+        unknown = [letter for letter in self.flags if letter not in FLAGS]
+        if unknown:
+            message = f"no flag {', '.join(map(repr, unknown))}; there are {', '.join(FLAGS)}"
+            yield Issue(("flags",), message)
+            return
+        try:
+            compiled(self.value, self.flags)
+        except PatternError as error:
+            yield Issue(("value",), f"the pattern does not compile: {error}", "bad-regex")
+            return
+        yield from _doubts(self.value, self.flags)
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Search. A search that runs past its time limit is an errored grade."""
+        output = context.output
+        if output is None:
+            return NO_OUTPUT
+        try:
+            match = search(compiled(self.value, self.flags), output, self.limit_s)
+        except TimeoutError:
+            message = f"the search for {quoted(self.value)} took more than {self.limit_s:g} s"
+            return Grade.errored("regex-timeout", message)
+        start, end = match.span() if match else (-1, -1)
+        return _found(f"matches {quoted(self.value)}", output, start, end - start)
+
+
+@dataclass(frozen=True, slots=True)
+class Levenshtein(_OneText):
+    """The answer is at most so many edits (inserted, deleted or replaced letters) away from a text."""
+
+    threshold: Annotated[Count, Doc("edits that are allowed")] = DEFAULT_EDITS
+
+    def faults(self) -> Iterable[Issue]:
+        """A threshold that even the empty answer passes."""
+        if self.threshold >= len(self.value):
+            message = f"{self.threshold} edits make {quoted(self.value)} out of nothing, so any short answer passes"
+            yield Issue(("threshold",), message, hint=f"less than {len(self.value)}", warning=True)
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Count the edits, no further than needed."""
+        if context.output is None:
+            return NO_OUTPUT
+        try:
+            edits = edits_between(context.output, self.value, self.threshold)
+        except TooManyEditsError as error:
+            return Grade.errored("too-long", f"the edits cannot be counted in time: {error}")
+        text = f"at most {self.threshold} edits from {quoted(self.value)}"
+        if edits is None:
+            return Grade.of(False, text, f"more than {self.threshold} edits: {excerpt(context.output, 150)}")
+        return Grade.of(True, text, f"{edits} edits")
+
+
+@dataclass(frozen=True, slots=True)
+class WordBounds(Declared):
+    """The bounds of `word-count`, as promptfoo nests them."""
+
+    min: Annotated[Count | None, Doc("the fewest words")] = None
+    max: Annotated[Count | None, Doc("the most words")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class WordCount(DeclaredAssertion):
+    """The answer has so many words, or between so many and so many, bounds included."""
+
+    value: Annotated[Count | WordBounds | None, Doc("exactly so many; or a mapping of min and max")] = None
+    min: Annotated[Count | None, Doc("the fewest words")] = None
+    max: Annotated[Count | None, Doc("the most words")] = None
+
+    of_text_alone: ClassVar[bool] = True
+
+    def words(self) -> tuple[int, int | None]:
+        """The fewest and the most words; None: any number."""
+        if isinstance(self.value, int):
+            return self.value, self.value
+        given = self.value or self
+        return given.min or 0, given.max
+
+    def label(self) -> str:
+        """The bounds."""
+        return _span_of(*self.words())
+
+    def faults(self) -> Iterable[Issue]:
+        """No bounds, bounds given twice, and bounds that no answer can meet or every one does."""
+        if self.value is not None and (self.min is not None or self.max is not None):
+            yield Issue(("value",), "'value' says what 'min' and 'max' say too; keep one of them")
+            return
+        low, high = self.words()
+        if high is None and low == 0:
+            yield Issue((), "word-count needs a number of words: 'value', 'min' or 'max'", "missing-value")
+        if high is not None and low > high:
+            yield Issue(("min",) if self.value is None else ("value", "min"), f"min {low} is above max {high}")
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Count the words between white space."""
+        return _counted(context.output, *self.words())
+
+
+@dataclass(frozen=True, slots=True)
+class MinTokens(DeclaredAssertion):
+    """The answer has at least so many words between white space."""
+
+    value: Annotated[Count, Doc("the fewest words")]
+
+    of_text_alone: ClassVar[bool] = True
+
+    def label(self) -> str:
+        """The bound."""
+        return str(self.value)
+
+    def words(self) -> tuple[int, int | None]:
+        """The bound, and no other."""
+        return self.value, None
+
+    def faults(self) -> Iterable[Issue]:
+        """A bound that every answer meets."""
+        if self.value == 0:
+            yield Issue(("value",), "every answer has at least 0 words, so nothing is checked")
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Count the words."""
+        return _counted(context.output, self.value, None)
+
+
+@dataclass(frozen=True, slots=True)
+class MaxTokens(DeclaredAssertion):
+    """The answer has at most so many words between white space."""
+
+    value: Annotated[Count, Doc("the most words")]
+
+    of_text_alone: ClassVar[bool] = True
+
+    def label(self) -> str:
+        """The bound."""
+        return str(self.value)
+
+    def words(self) -> tuple[int, int | None]:
+        """The bound, and no other."""
+        return 0, self.value
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Count the words."""
+        return _counted(context.output, 0, self.value)
+
+
+def _doubts(pattern: str, flags: str) -> Iterator[Issue]:
+    """Warnings of a pattern that compiles, and may not do what its author thinks."""
+    if matches_everything(pattern, flags):
+        message = f"the pattern {quoted(pattern)} matches every answer, an empty one too"
+        yield Issue(("value",), message, "always-passes", warning=True)
+    elif backtracks(pattern, flags):
+        message = "on some answers this pattern needs exponential time: what it repeats can match one text in two ways"
+        yield Issue(("value",), message, "slow-regex", "let only one alternative match it", warning=True)
+
+
+def _check(text: str, output: str, at: int, length: int) -> Check:
+    """The check of a search: `at` is where it ended up, below 0 for nowhere."""
+    if at < 0:
+        return Check(text, False, excerpt(output))
+    return Check(text, True, around(output, at, at + length))
+
+
+def _found(text: str, output: str, at: int, length: int) -> Grade:
+    """The grade of a search, as `_check`."""
+    return Grade(0.0 if at < 0 else 1.0, at >= 0, (_check(text, output, at, length),))
+
+
+def _any_found(text: str, shown: str, output: str, values: Iterable[str]) -> Grade:
+    for value in values:
+        at = output.find(value)
+        if at >= 0:
+            return _found(text, shown, at, len(value))
+    return _found(text, shown, -1, 0)
+
+
+def _all_hold(found: Iterator[Check]) -> Grade:
+    checks = tuple(found)
+    passed = all(check.passed for check in checks)
+    return Grade(1.0 if passed else 0.0, passed, checks)
+
+
+def _as_written(output: str, folded: str) -> str:
+    """What evidence is taken from: folding can change the length, and then places in the two texts differ."""
+    return output if len(output) == len(folded) else folded
+
+
+def _same_json(value: Json, output: str) -> Grade:
+    from agentv.assertions.json_compare import differences
+    from agentv.assertions.json_text import NotJson, UnsearchableError, parse
+
+    text = f"equals {_kind(value)}, as JSON"
+    try:
+        found = parse(output)
+    except UnsearchableError as error:
+        return Grade.errored("too-long", f"nobody can tell whether the answer {text}: it has {error}")
+    if isinstance(found, NotJson):
+        return Grade.of(False, text, f"{found.reason}: {excerpt(output, 120)}")
+    first = next(differences(value, found), None)
+    return Grade.of(first is None, text, first)
+
+
+def _kind(value: Json) -> str:
+    return "the object" if isinstance(value, Mapping) else "the list"
+
+
+_WORD = re.compile(r"\S+")
+_LONG = 1_000_000
+
+
+def _words(text: str) -> int:
+    """Words between white space; those of a long text are counted without a copy of each."""
+    return len(text.split()) if len(text) < _LONG else sum(1 for _ in _WORD.finditer(text))
+
+
+def _counted(output: str | None, low: int, high: int | None) -> Grade:
+    if output is None:
+        return NO_OUTPUT
+    words = _words(output)
+    passed = low <= words and (high is None or words <= high)
+    return Grade.of(passed, f"has {_span_of(low, high)} words", f"{words} words")
+
+
+def _span_of(low: int, high: int | None) -> str:
+    if high is None:
+        return f"at least {low}"
+    if low == high:
+        return f"exactly {low}"
+    return f"{low} to {high}" if low else f"at most {high}"

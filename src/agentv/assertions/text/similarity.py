@@ -1,0 +1,175 @@
+"""Similarity of the answer to a reference by shared words: `rouge-n`, `bleu`, `gleu` (SPEC section 7.2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from agentv.assertions.evidence import NO_OUTPUT, excerpt, listed
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import PLACES, Grade, reaches
+from agentv.registry.extras import missing_extra
+from agentv.registry.fields import Between, DeclaredAssertion, Doc, Fraction, Issue, Nonempty, Text
+
+if TYPE_CHECKING:
+    from regex import Pattern
+    from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]  # it has no types
+
+LONGEST = 200_000
+"""Characters of an answer that are compared."""
+
+GLEU_ORDER = 4
+"""The longest runs of words that GLEU counts."""
+
+References = Annotated[
+    Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()] | None,
+    Doc("the reference, or several of which the closest counts; without it the expected output"),
+]
+
+
+class _Similar(DeclaredAssertion):
+    """Base of the types that score how much an answer is like a reference."""
+
+    __slots__ = ()
+
+    value: References
+    threshold: float
+
+    def label(self) -> str:
+        """The first reference."""
+        return listed(self._given)
+
+    @property
+    def _given(self) -> tuple[str, ...]:
+        return (self.value,) if isinstance(self.value, str) else self.value or ()
+
+    def faults(self) -> Iterable[Issue]:
+        """A threshold that every answer reaches, and references without a word."""
+        if self.threshold == 0:
+            hint = "weight: 0 reports the score without counting it"
+            yield Issue(("threshold",), "every answer scores at least 0, so nothing is checked", hint=hint)
+        for place, one in enumerate(self._given):
+            if not words(one):
+                path: tuple[str | int, ...] = ("value",) if isinstance(self.value, str) else ("value", place)
+                yield Issue(path, f"no word in the reference {one!r}, so that nothing is like it", "missing-value")
+
+    def grade(self, context: AssertionContext) -> Grade:
+        """Score the answer, and lay the threshold against it."""
+        if context.output is None:
+            return NO_OUTPUT
+        references = self._given or ((context.reference,) if context.reference else ())
+        if not any(words(one) for one in references):
+            return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
+        if len(context.output) > LONGEST:
+            message = f"the answer has {len(context.output):,} characters; at most {LONGEST:,} are compared"
+            return Grade.errored("too-long", message)
+        score = round(min(max(self.score(context.output, references), 0.0), 1.0), PLACES)
+        passed = reaches(score, self.threshold)
+        evidence = f"scores {score:.4g}, threshold {self.threshold:g}: {excerpt(context.output, 120)}"
+        grade = Grade.of(passed, f"is like {listed(references)}", evidence)
+        return Grade(score, passed, grade.checks, own_mark=True)
+
+    def score(self, output: str, references: Sequence[str]) -> float:
+        """How alike they are, from 0 to 1; of several references the best."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class RougeN(_Similar):
+    """The answer shares enough runs of words with a reference: ROUGE-N, the F1 of precision and recall."""
+
+    value: References = None
+    threshold: Annotated[Fraction, Doc("the score from which it passes")] = 0.75
+    n: Annotated[int, Between(1, 9), Doc("words of a run: 1 is ROUGE-1, 2 is ROUGE-2")] = 1
+
+    def faults(self) -> Iterable[Issue]:
+        """As of all, and a library that is not installed."""
+        missing = missing_extra("rouge_score", "metrics", "ROUGE is computed")
+        return [missing] if missing is not None else _Similar.faults(self)
+
+    def score(self, output: str, references: Sequence[str]) -> float:
+        """C.-Y. Lin, 2004, as Google's rouge-score computes it."""
+        scorer = _rouge(self.n)
+        return max(float(scorer.score(one, output)[f"rouge{self.n}"].fmeasure) for one in references)
+
+
+@dataclass(frozen=True, slots=True)
+class Bleu(_Similar):
+    """The answer shares enough runs of one to four words with a reference: BLEU, in any case of letters."""
+
+    value: References = None
+    threshold: Annotated[Fraction, Doc("the score from which it passes")] = 0.5
+    tokenize: Annotated[
+        Literal["13a", "intl", "zh", "char", "none"],
+        Doc("how sacrebleu splits: 13a at spaces and punctuation, zh for Chinese, char for any other without spaces"),
+    ] = "13a"
+
+    def faults(self) -> Iterable[Issue]:
+        """As of all, and a library that is not installed."""
+        missing = missing_extra("sacrebleu", "metrics", "BLEU is computed")
+        return [missing] if missing is not None else _Similar.faults(self)
+
+    def score(self, output: str, references: Sequence[str]) -> float:
+        """K. Papineni et al., 2002, of one sentence, as sacrebleu computes it: smoothed, with effective order."""
+        from sacrebleu import sentence_bleu
+
+        return float(sentence_bleu(output, list(references), lowercase=True, tokenize=self.tokenize).score) / 100
+
+
+@dataclass(frozen=True, slots=True)
+class Gleu(_Similar):
+    """The answer shares enough runs of one to four words with a reference: Google's BLEU for single sentences."""
+
+    value: References = None
+    threshold: Annotated[Fraction, Doc("the score from which it passes")] = 0.5
+
+    def score(self, output: str, references: Sequence[str]) -> float:
+        """Y. Wu et al., 2016, section 6: the lower of precision and recall over all runs of 1 to 4 words."""
+        # written out, since the library that has it takes a quarter of a second to import
+        found = _runs(words(output))
+        return max(_shared(found, _runs(words(one))) for one in references)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case, without punctuation.
+
+    In scripts that are written without spaces (Chinese, Japanese, Thai and the like) every character is a word.
+    """
+    return [one.lower() for one in _word().findall(text)]
+
+
+@lru_cache(maxsize=1)
+def _word() -> Pattern[str]:
+    import regex
+
+    unspaced = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+    return regex.compile(rf"[{unspaced}]\p{{M}}*|[[\p{{L}}\p{{M}}\p{{N}}]--[{unspaced}]]+", regex.VERSION1)
+
+
+def _runs(tokens: Sequence[str]) -> Counter[tuple[str, ...]]:
+    return Counter(
+        tuple(tokens[at : at + length]) for length in range(1, GLEU_ORDER + 1) for at in range(len(tokens) - length + 1)
+    )
+
+
+def _shared(found: Counter[tuple[str, ...]], wanted: Counter[tuple[str, ...]]) -> float:
+    most = max(found.total(), wanted.total())
+    return (found & wanted).total() / most if most else 0.0
+
+
+class _Words:
+    """What rouge-score asks to split texts: its own way knows the letters a to z alone."""
+
+    def tokenize(self, text: str) -> list[str]:
+        """The words."""
+        return words(text)
+
+
+@lru_cache(maxsize=9)
+def _rouge(n: int) -> RougeScorer:
+    from rouge_score.rouge_scorer import RougeScorer
+
+    return RougeScorer([f"rouge{n}"], tokenizer=_Words())

@@ -1,0 +1,1 @@
+"""Assertions that run the user's code, and custom assertion types."""

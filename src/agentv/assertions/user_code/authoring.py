@@ -1,0 +1,133 @@
+"""Public API for graders in Python: `define_assertion` and `define_script_grader` (SPEC section 8).
+
+A file that is run by hand, `echo JSON | python min_words.py`, grades the payload on its stdin and prints the verdict,
+once all of the file was executed: so the functions below the marked one are there, and a `__main__` block of the
+author's own has its say first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, overload
+
+from agentv.model.run.context import AssertionContext
+from agentv.model.values.response import Failure
+from agentv.model.values.values import JsonObject
+from agentv.user_code.functions.guard import ForeignError, foreign_code
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MARK = "__agentv_assertion__"
+"""The attribute that marks a function as an assertion."""
+
+_RUNNERS = ("agentv.sdk", "agentv.app", "agentv.cli", "pytest")
+"""Modules whose presence says that this process runs suites: then a `__main__` that defines assertions is no grader."""
+
+_pending: list[Callable[..., Any]] = []
+
+
+@overload
+def define_assertion(function: F) -> F: ...
+@overload
+def define_assertion() -> Callable[[F], F]: ...
+def define_assertion(function: F | None = None) -> F | Callable[[F], F]:
+    """Mark the function that a file in `.agentv/assertions/` is about.
+
+    It takes the context, and keyword parameters that entries of its type fill. It returns a bool, a number, an
+    AssertionScore, or a mapping of its fields; it may be `async`.
+
+    Example:
+        >>> @define_assertion
+        ... def min_words(ctx, *, minimum: int = 3):
+        ...     return len((ctx.output or "").split()) >= minimum
+    """
+    if function is None:
+        return define_assertion
+    setattr(function, MARK, True)
+    _run_at_exit(function)
+    return function
+
+
+def define_script_grader(function: F) -> F:
+    """Make a file a command for `type: script`: its function grades the payload on stdin.
+
+    Run as a program the file prints the verdict as JSON and exits with 0; what goes wrong is said on stderr, and it
+    exits with 1. Imported, it does nothing. The function is as in `define_assertion`.
+    """
+    _run_at_exit(function)
+    return function
+
+
+def _run_at_exit(function: Callable[..., Any]) -> None:
+    if not _is_program(function):
+        return
+    if not _pending:
+        atexit.register(_run_pending)
+    _pending.append(function)
+
+
+def _is_program(function: Callable[..., Any]) -> bool:
+    """Whether the function's file is the program that was started, and nobody sits at a prompt."""
+    main = sys.modules.get("__main__")
+    interactive = bool(sys.flags.interactive) or hasattr(sys, "ps1")
+    return function.__module__ == "__main__" and hasattr(main, "__file__") and not interactive
+
+
+def _run_pending() -> None:
+    has_failed = hasattr(sys, "last_value")
+    if has_failed or any(name in sys.modules for name in _RUNNERS) or sys.stdin is None or sys.stdin.isatty():
+        return
+    text = sys.stdin.buffer.read()
+    if not text.strip() and hasattr(_pending[0], MARK):
+        return  # a block of the author's own has read it, or there is none to grade
+    try:
+        verdict = json.dumps(_verdict(_pending, text), indent=2, ensure_ascii=False)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(verdict.encode(errors="replace") + b"\n")
+    except ForeignError as error:
+        print(error.failure.message, file=sys.stderr, flush=True)  # noqa: T201  # where a program says what is wrong
+        os._exit(1)  # at this point nothing else sets the exit status
+
+
+def _verdict(functions: list[Callable[..., Any]], text: bytes) -> JsonObject:
+    from agentv.assertions.user_code.result import settle, wire_of
+
+    if len(functions) > 1:
+        names = " and ".join(function.__name__ for function in functions)
+        raise ForeignError(Failure("bad-assertion-file", f"a file is one assertion, this one has {names}"))
+    function = functions[0]
+    with foreign_code("bad-payload", "the payload on stdin"):
+        context = _context(json.loads(text))
+    with foreign_code("assertion-raised", function.__name__):
+        value = function(context, **_keywords(function, context.config))
+        settled = settle(asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value)
+    if isinstance(settled, Failure):
+        raise ForeignError(Failure(settled.code, f"{function.__name__} {settled.message}"))
+    return wire_of(settled)
+
+
+def _context(payload: object) -> AssertionContext:
+    from agentv.assertions.user_code.wire import context_from_json
+
+    if not isinstance(payload, Mapping):
+        raise TypeError("it must be a JSON object")
+    return context_from_json(payload)
+
+
+def _keywords(function: Callable[..., Any], config: JsonObject) -> JsonObject:
+    """The keys of `config` that the function takes as parameters."""
+    parameters = inspect.signature(function).parameters.values()
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return config
+    names = [one.name for one in parameters][1:]
+    return {name: config[name] for name in names if name in config}
+
+
+async def _awaited(value: Any) -> object:
+    return await value

@@ -1,0 +1,44 @@
+"""The options of an entry of a custom type: its own keys, with `config:` merged in (SPEC section 8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from agentv.model.values.values import Json, JsonObject
+from agentv.registry.fields import Issue
+
+
+def merge_config(options: JsonObject) -> tuple[JsonObject, list[Issue]]:
+    """The keys of an entry beside those under its `config:`, and what is wrong with having both."""
+    if "config" not in options:
+        return options, []
+    config = options["config"]
+    if not isinstance(config, Mapping):
+        return options, [Issue(("config",), f"'config' must be a mapping, found {type(config).__name__}")]
+    direct = {name: value for name, value in options.items() if name != "config"}
+    clashes = [
+        Issue(("config", name), f"'{name}' is given here and beside 'config'") for name in config if name in direct
+    ]
+    return {**config, **direct}, clashes
+
+
+def at_their_place(faults: Iterator[Issue], options: JsonObject) -> Iterator[Issue]:
+    """The faults of merged options, pointing into `config:` where that is where the option stands."""
+    for fault in faults:
+        inside = fault.path and fault.path[0] not in options
+        yield replace(fault, path=("config", *fault.path)) if inside else fault
+
+
+def label_of(options: Mapping[str, Json], limit: int = 60) -> str:
+    """The options in a few words; part of an entry's default name."""
+    if not options:
+        return ""
+    lone = options.keys() == {"value"}
+    shown = _words(options["value"]) if lone else ", ".join(f"{key}={_words(value)}" for key, value in options.items())
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def _words(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

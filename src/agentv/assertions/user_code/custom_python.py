@@ -1,0 +1,125 @@
+"""Custom assertions in Python: checked by their syntax tree when loaded, run in this process when graded."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from agentv.assertions.user_code.calling import grade_coroutine, grade_on_thread
+from agentv.assertions.user_code.custom_options import at_their_place, label_of, merge_config
+from agentv.assertions.user_code.signature import BAD_FILE, Signature, read_signature
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.model.suite.suite import CODE_TIMEOUT_S
+from agentv.model.values.response import Failure
+from agentv.model.values.values import JsonObject
+from agentv.registry.fields import Issue
+from agentv.user_code.functions.functions import load_function
+from agentv.user_code.functions.guard import ForeignError
+
+
+@dataclass(slots=True)
+class PythonType:
+    """A `.py` file in `.agentv/assertions/`. It is parsed at its first use, and imported at the first grading."""
+
+    name: str
+    path: str
+    _read: Signature | Issue | None = None
+    _function: Callable[..., Any] | None = field(default=None, repr=False)
+    _failure: Failure | None = field(default=None, repr=False)
+
+    @property
+    def signature(self) -> Signature | Issue:
+        """How its function is called, or why the file is no assertion."""
+        if self._read is None:
+            file = Path(self.path)
+            try:
+                self._read = read_signature(file.read_bytes(), file.name)
+            except OSError as error:
+                self._read = Issue((), f"{file.name} cannot be read: {error.strerror}", BAD_FILE)
+        return self._read
+
+    @property
+    def short(self) -> str | None:
+        """The parameter that a lone value fills; of a broken file any, so that `build` tells what is wrong."""
+        signature = self.signature
+        return "value" if isinstance(signature, Issue) else signature.short
+
+    @property
+    def options(self) -> tuple[str, ...] | None:
+        """The parameters of its function; None: any."""
+        signature = self.signature
+        return None if isinstance(signature, Issue) or signature.takes_any else signature.names
+
+    def build(self, options: JsonObject) -> PythonAssertion | list[Issue]:
+        """The assertion with its parameters filled, or all that is wrong with them. Runs no code of the file."""
+        signature = self.signature
+        if isinstance(signature, Issue):
+            return [signature]
+        # a parameter of that name is one like any other
+        merged, faults = (options, list[Issue]()) if "config" in signature.names else merge_config(options)
+        faults += at_their_place(signature.faults(merged), options)
+        return faults or PythonAssertion(self, signature.function, merged)
+
+    def load(self, function: str) -> Callable[..., Any]:
+        """The function itself; imports the file, once.
+
+        Raises:
+            ForeignError: the file cannot be imported, or has no such function when run.
+        """
+        if self._failure is not None:
+            raise ForeignError(self._failure)
+        if self._function is None:
+            try:
+                self._function = load_function(function, path=self.path)
+            except ForeignError as error:
+                self._failure = error.failure
+                raise
+        return self._function
+
+    @property
+    def is_coroutine(self) -> bool:
+        """Whether calling its function is known to run none of it, since awaiting does."""
+        return self._function is not None and inspect.iscoroutinefunction(self._function)
+
+
+@dataclass(frozen=True, slots=True)
+class PythonAssertion:
+    """One entry of a custom type: the parameters that its function is called with."""
+
+    type: PythonType
+    function: str
+    parameters: JsonObject
+
+    needs_judge: ClassVar[bool] = False
+    timeout_s: ClassVar[float] = CODE_TIMEOUT_S
+    runs_code: ClassVar[bool] = True
+
+    @property
+    def path(self) -> str:
+        """The file that its code is in."""
+        return self.type.path
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What makes it another assertion, beside what its file holds: nothing that differs from process to process."""
+        return (self.type.name, self.function, self.parameters)
+
+    def label(self) -> str:
+        """Its parameters."""
+        return label_of(self.parameters)
+
+    async def grade(self, context: AssertionContext) -> Grade:
+        """Call the function: on a thread, or on the users' event loop where it is `async def`."""
+        if self.parameters:
+            context = replace(context, config=self.parameters)
+
+        def call() -> object:
+            return self.type.load(self.function)(context, **self.parameters)
+
+        if self.type.is_coroutine:
+            return await grade_coroutine(self.type.name, call, context.services.executor)
+        return await grade_on_thread(self.type.name, call, context.services.executor)

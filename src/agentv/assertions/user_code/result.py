@@ -1,0 +1,222 @@
+"""Return values of user code, read as a verdict (SPEC section 8, "AssertionScore")."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentv.model.run.grade import Check, Grade
+from agentv.model.run.scored import AssertionScore
+from agentv.model.values.response import Failure
+from agentv.model.values.values import EMPTY, Json, JsonObject
+
+PASS_MARK = 0.5
+"""Where only a score is given, it passes at or above this."""
+
+BAD_RESULT = "bad-result"
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A verdict with nothing left open: the score is finite and within 0..1."""
+
+    passed: bool
+    score: float
+    checks: tuple[Check, ...] = ()
+    reason: str | None = None
+    details: JsonObject = field(default=EMPTY)
+
+
+def grade_of(value: object, subject: str) -> Grade:
+    """The grade that a returned value stands for.
+
+    Args:
+        value: a bool, a number, an AssertionScore, or a mapping with its fields: `pass` (or `passed`), `score`,
+            `assertions` (or `checks`), `reason`, `details`; `hits`, `misses` and `reasoning` of a code judge.
+        subject: whose verdict it is; the text of the one check where the value brings none, and how errors begin.
+
+    Returns:
+        The grade; errored with code `bad-result` where the value is no verdict.
+    """
+    settled = settle(value)
+    if isinstance(settled, Failure):
+        return Grade.errored(settled.code, f"{subject} {settled.message}")
+    checks = settled.checks or (Check(subject, settled.passed, settled.reason),)
+    return Grade(settled.score, settled.passed, checks, settled.reason, settled.details)
+
+
+def settle(value: object) -> Settled | Failure:
+    """The verdict in a returned value, or a Failure `bad-result` whose message names the wrong field."""
+    try:
+        return _settle(_native(value))
+    except _WrongError as wrong:
+        return Failure(BAD_RESULT, str(wrong))
+    except RecursionError:
+        return Failure(BAD_RESULT, "gave no verdict: 'details' is nested too deeply")
+
+
+def wire_of(settled: Settled) -> dict[str, Json]:
+    """What a file run by hand prints: `score`, `assertions`, and `reason` and `details` where there are any.
+
+    `pass` is in it only where it is not what the score says, so that who reads it back cannot take a failure with a
+    high score for a pass. Source: seed 003, "Expected output".
+    """
+    plain: dict[str, Json] = {}
+    if settled.passed != (settled.score >= PASS_MARK):
+        plain["pass"] = settled.passed
+    plain["score"] = int(settled.score) if settled.score.is_integer() else settled.score
+    plain["assertions"] = [_check_json(check) for check in settled.checks]
+    if settled.reason is not None:
+        plain["reason"] = settled.reason
+    if settled.details:
+        plain["details"] = settled.details
+    return plain
+
+
+class _WrongError(Exception):
+    """A returned value is no verdict; the text completes a sentence that begins with whose value it is."""
+
+
+def _settle(value: object) -> Settled:
+    if isinstance(value, bool):
+        return Settled(value, float(value))
+    if isinstance(value, int | float):
+        score = _score(value, "a number")
+        return Settled(score >= PASS_MARK, score)
+    if isinstance(value, AssertionScore):
+        return _settle_fields({name: getattr(value, name) for name in AssertionScore.__slots__})
+    if isinstance(value, Mapping):
+        return _settle_fields(value)
+    found = "nothing" if value is None else f"{type(value).__name__} {_short(value)}"
+    raise _WrongError(f"returned {found}; it must return a bool, a number, or an object with 'pass' or 'score'")
+
+
+def _settle_fields(fields: Mapping[Any, object]) -> Settled:
+    passed = _either(fields, ("pass", "passed"), _flag)
+    score = _optional(fields, "score", _score)
+    if score is None:
+        if passed is None:
+            raise _WrongError("gave no verdict: its result has neither 'pass' nor 'score'")
+        score = float(passed)
+    return Settled(
+        passed=score >= PASS_MARK if passed is None else passed,
+        score=score,
+        checks=_checks(fields),
+        reason=_either(fields, ("reason", "reasoning"), _text),
+        details=_optional(fields, "details", _details) or EMPTY,
+    )
+
+
+def _checks(fields: Mapping[Any, object]) -> tuple[Check, ...]:
+    found: list[Check] = []
+    for name in ("assertions", "checks"):
+        rows = _optional(fields, name, _rows) or ()
+        found += [_check(row, f"{name}[{place}]") for place, row in enumerate(rows)]
+    for name, passed in (("hits", True), ("misses", False)):
+        rows = _optional(fields, name, _rows) or ()
+        found += [Check(_text(row, f"{name}[{place}]"), passed) for place, row in enumerate(rows)]
+    return tuple(found)
+
+
+def _check(row: object, name: str) -> Check:
+    if isinstance(row, Check):
+        row = {"text": row.text, "passed": row.passed, "evidence": row.evidence}
+    if not isinstance(row, Mapping):
+        raise _wrong(name, "an object with 'text' and 'passed'", row)
+    passed = _either(row, ("passed", "pass"), _flag, f"{name}.")
+    if passed is None:
+        raise _WrongError(f"gave a check without a verdict: '{name}' has no 'passed'")
+    evidence = _either(row, ("evidence", "reason"), _text, f"{name}.", all_agree=False)
+    return Check(_text(row.get("text"), f"{name}.text"), passed, evidence)
+
+
+def _either(
+    fields: Mapping[Any, object],
+    names: tuple[str, str],
+    read: Callable[[object, str], Any],
+    prefix: str = "",
+    *,
+    all_agree: bool = True,
+) -> Any:
+    """The value under either spelling; two that contradict each other are no verdict."""
+    values = [_optional(fields, name, read, prefix) for name in names]
+    given = [value for value in values if value is not None]
+    if all_agree and len(given) > 1 and given[0] != given[1]:
+        raise _WrongError(f"contradicts itself: '{prefix}{names[0]}' and '{prefix}{names[1]}' differ")
+    return given[0] if given else None
+
+
+def _optional(fields: Mapping[Any, object], name: str, read: Callable[[object, str], Any], prefix: str = "") -> Any:
+    value = _native(fields.get(name))
+    return None if value is None else read(value, prefix + name)
+
+
+def _flag(value: object, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(name, "true or false", value)
+    return value
+
+
+def _score(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _wrong(name, "a number from 0 to 1", value)
+    if not isinstance(value, int) and not math.isfinite(value):
+        raise _wrong(name, "a finite number", value)
+    return float(min(max(value, 0), 1))
+
+
+def _text(value: object, name: str) -> str:
+    if not isinstance(value, str):
+        raise _wrong(name, "text", value)
+    return value
+
+
+def _rows(value: object, name: str) -> Iterable[object]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise _wrong(name, "a list", value)
+    return value
+
+
+def _details(value: object, name: str) -> JsonObject:
+    if not isinstance(value, Mapping):
+        raise _wrong(name, "an object", value)
+    return {str(key): _json(inner, f"{name}.{key}") for key, inner in value.items()}
+
+
+def _json(value: object, name: str) -> Json:
+    value = _native(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None  # as JSON in every language but Python writes it
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _json(inner, f"{name}.{key}") for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json(inner, f"{name}[{place}]") for place, inner in enumerate(value)]
+    raise _wrong(name, "something that JSON can hold", value)
+
+
+def _native(value: object) -> object:
+    """NumPy's scalars, which people compute scores with, as Python's own."""
+    if type(value).__module__ == "numpy" and not getattr(value, "shape", (0,)):
+        return value.item()  # type: ignore[attr-defined]  # every NumPy scalar has it
+    return value
+
+
+def _check_json(check: Check) -> dict[str, Json]:
+    plain: dict[str, Json] = {"text": check.text, "passed": check.passed}
+    if check.evidence is not None:
+        plain["evidence"] = check.evidence
+    return plain
+
+
+def _wrong(name: str, wanted: str, value: object) -> _WrongError:
+    found = "nothing" if value is None else f"{type(value).__name__} {_short(value)}"
+    return _WrongError(f"gave no verdict: '{name}' must be {wanted}, found {found}")
+
+
+def _short(value: object, limit: int = 60) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"

@@ -1,0 +1,167 @@
+"""Types that run the user's code: `script`, a command, and `python`, inline or a function (SPEC section 8)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Annotated, ClassVar
+
+from agentv.assertions.javascript.commands import with_sdk
+from agentv.assertions.user_code.calling import grade_on_thread
+from agentv.assertions.user_code.inline import compile_inline, inline_function
+from agentv.assertions.user_code.script_output import read_output
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.model.suite.suite import CODE_TIMEOUT_S
+from agentv.model.values.response import Failure
+from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.registry.fields import (
+    Alias,
+    Command,
+    Count,
+    DeclaredAssertion,
+    DirectoryPath,
+    Doc,
+    FileGlobs,
+    FunctionRef,
+    Issue,
+    PythonSource,
+)
+from agentv.user_code.functions.functions import CallPlan, load_function, plan_call
+from agentv.user_code.processes.processes import run_program
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAccess:
+    """What a script may ask of the judge."""
+
+    max_calls: Annotated[Count, Doc("how many calls one grading may make")] = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Script(DeclaredAssertion):
+    """A command of yours judges the answer: it reads the case as JSON on stdin."""
+
+    command: Annotated[Command, Alias(("script",)), Doc("a list of words, or a line for the shell")]
+    cwd: Annotated[DirectoryPath | None, Doc("where it runs; without it the eval file's directory")] = None
+    config: Annotated[Mapping[str, Json], Doc("handed to the script as `config`")] = field(default=EMPTY)
+    fingerprint: Annotated[FileGlobs | None, Doc("files that it depends on beside those that its command names")] = None
+    target: Annotated[JudgeAccess | None, Doc("lets the script ask the judge, through a local proxy")] = None
+
+    short: ClassVar[str | None] = "command"
+    timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
+    runs_code: ClassVar[bool] = True
+
+    @property
+    def needs_judge(self) -> bool:  # type: ignore[override]  # of most types it is a constant; here `target` decides
+        """Whether the script may ask the judge."""
+        return self.target is not None
+
+    def label(self) -> str:
+        """The command."""
+        return _cut(str(self.command))
+
+    async def grade(self, context: AssertionContext) -> Grade:
+        """Run the command and read what it prints."""
+        command = self.command if self.cwd is None else replace(self.command, cwd=self.cwd)
+        stdin = json.dumps(script_payload(context, self.config), default=_plain).encode()
+        if self.target is None:
+            return await _run(command, stdin, context.env)
+        from agentv.assertions.judged.judge_proxy import judge_proxy
+
+        async with judge_proxy(context.services.judge(None), self.target.max_calls) as door:
+            grade = await _run(command, stdin, {**context.env, **door.env})
+        return replace(grade, cost_usd=door.cost_usd, token_usage=door.token_usage)
+
+
+async def _run(command: Command, stdin: bytes, env: Mapping[str, str]) -> Grade:
+    # who grades an entry cancels it when its time is up, and the command ends with it
+    ended = await run_program(command, stdin=stdin, env=await with_sdk(command, env), timeout_s=math.inf)
+    return Grade.errored(ended.code, ended.message) if isinstance(ended, Failure) else read_output(ended)
+
+
+@dataclass(frozen=True, slots=True)
+class PythonCode(DeclaredAssertion):
+    """Python of yours judges the answer: an expression, a body that returns, or `file.py:function`."""
+
+    value: Annotated[PythonSource, Doc("code over `output` and `context`, or a function of a file")]
+    config: Annotated[Mapping[str, Json], Doc("what the code sees as `context.config`")] = field(default=EMPTY)
+
+    timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
+    runs_code: ClassVar[bool] = True
+
+    def faults(self) -> Iterable[Issue]:
+        """Inline code that is no Python, or that returns nothing. None of it is run."""
+        if self.value.code is not None:
+            wrong = compile_inline(self.value.code)
+            if isinstance(wrong, Failure):
+                yield Issue(("value",), wrong.message, wrong.code)
+
+    def label(self) -> str:
+        """The code, or the function's name."""
+        function = self.value.function
+        return _cut(self.value.code or "" if function is None else function.name)
+
+    async def grade(self, context: AssertionContext) -> Grade:
+        """Run the code on a thread."""
+        if self.config:
+            context = replace(context, config=self.config)
+        function = self.value.function
+
+        def call() -> object:
+            if function is None:
+                return inline_function(self.value.code or "")(context.output, context)
+            return _call_function(function, context)
+
+        return await grade_on_thread("python", call, context.services.executor)
+
+
+def script_payload(context: AssertionContext, config: JsonObject) -> JsonObject:
+    """What a script reads on stdin: the context, under the older names of seed 002's age too."""
+    return {
+        **context.payload,
+        "config": config,
+        "question": context.prompt,
+        "expected_outcome": context.criteria,
+        "candidate_answer": context.output,
+        "reference_answer": context.reference,
+        "sidecar": context.metadata,
+    }
+
+
+_OFFERED = ("output", "context", "ctx", "config", "vars", "metadata", "criteria", "expected_output", "prompt")
+
+
+@lru_cache(maxsize=1024)
+def _planned(function: FunctionRef) -> tuple[Callable[..., object], CallPlan]:
+    loaded = load_function(function.name, path=function.path, module=function.module)
+    return loaded, plan_call(loaded, _OFFERED, "output")
+
+
+def _call_function(function: FunctionRef, context: AssertionContext) -> object:
+    loaded, plan = _planned(function)
+    offered = {
+        "output": context.output,
+        "context": context,
+        "ctx": context,
+        "config": context.config,
+        "vars": context.vars,
+        "metadata": context.metadata,
+        "criteria": context.criteria,
+        "expected_output": context.reference,
+        "prompt": context.prompt,
+    }
+    return plan.bind(loaded, offered)()
+
+
+def _plain(value: object) -> Json:
+    """Mappings of other kinds as objects; anything else that JSON has no form for as its text."""
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def _cut(text: str, limit: int = 60) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,0 +1,181 @@
+"""The parameters of a user's Python assertion, read from the syntax tree: none of its code is run."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+
+from agentv.assertions.user_code.annotations import Annotation, read_annotation
+from agentv.model.suite.assertion import AssertionSettings
+from agentv.model.values.values import Json
+from agentv.registry.fields import Issue
+
+MARK = "define_assertion"
+"""The decorator that makes a function an assertion."""
+
+RESERVED = frozenset(one.name for one in fields(AssertionSettings)) | {"type", "metric"}
+"""Keys that every assertion takes (SPEC section 7.1), so no parameter can be filled by them."""
+
+BAD_FILE = "bad-assertion-file"
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One keyword that a function takes. `annotation` is None where any value will do."""
+
+    name: str
+    required: bool
+    annotation: Annotation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How an assertion is called: with the context, then keywords. `takes_any`: it has `**kwargs`."""
+
+    function: str
+    parameters: tuple[Parameter, ...]
+    takes_any: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The keywords, in the order of their declaration."""
+        return tuple(one.name for one in self.parameters)
+
+    @property
+    def short(self) -> str | None:
+        """The parameter that a lone value fills: `value`, else the only one there is."""
+        if "value" in self.names or (self.takes_any and not self.names):
+            return "value"
+        return self.names[0] if len(self.names) == 1 and not self.takes_any else None
+
+    def faults(self, options: Mapping[str, Json]) -> Iterator[Issue]:
+        """What is wrong with calling the function with these keywords."""
+        known = {one.name: one for one in self.parameters}
+        for name, value in options.items():
+            parameter = known.get(name)
+            if parameter is None:
+                if not self.takes_any:
+                    yield _unknown(name, self)
+            elif parameter.annotation is not None and not parameter.annotation.accepts(value):
+                message = f"'{name}' must be {parameter.annotation.shown}, found {type(value).__name__} {value!r}"
+                yield Issue((name,), message)
+        for parameter in self.parameters:
+            if parameter.required and parameter.name not in options:
+                yield Issue((), f"'{parameter.name}' is missing; {self.function} requires it", "missing-key")
+
+
+def read_signature(source: bytes, file: str) -> Signature | Issue:
+    """The signature of the assertion in a Python file.
+
+    It is the function marked by `@define_assertion`, else the one named `assertion`, else the one named as the file.
+
+    Args:
+        source: the bytes of the file.
+        file: its name, `min_words.py`.
+
+    Returns:
+        The signature, or an Issue `bad-assertion-file` that says where the file is wrong.
+    """
+    tree = _parse(source, file)
+    if isinstance(tree, Issue):
+        return tree
+    functions = list(_functions(tree.body))
+    marked = [one for one in functions if _is_marked(one, _marks(tree))]
+    if len(marked) > 1:
+        names = " and ".join(f"'{one.name}'" for one in marked)
+        return _bad(file, marked[1], f"{names} are both marked by @{MARK}; a file is one assertion")
+    by_name = {one.name: one for one in functions}
+    stem = file.removesuffix(".py")
+    chosen = marked[0] if marked else by_name.get("assertion") or by_name.get(stem.replace("-", "_"))
+    if chosen is None:
+        wanted = f"no function marked by @{MARK}, and none named 'assertion' or '{stem.replace('-', '_')}'"
+        return Issue((), f"{file} has {wanted}", BAD_FILE)
+    return _signature(chosen, file)
+
+
+def _parse(source: bytes, file: str) -> ast.Module | Issue:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # such as an invalid escape: its author hears of it when the file is run
+            return ast.parse(source)
+    except SyntaxError as error:
+        return Issue((), f"{file}:{error.lineno}:{error.offset}: {error.msg}", BAD_FILE)
+    except (ValueError, RecursionError, MemoryError) as error:
+        return Issue((), f"{file} cannot be parsed: {type(error).__name__}: {error}", BAD_FILE)
+
+
+def _functions(body: Iterable[ast.stmt]) -> Iterator[_Function]:
+    """The functions that a module defines, in the branches of its top level too."""
+    for statement in body:
+        if isinstance(statement, _Function):
+            yield statement
+        elif isinstance(statement, ast.If | ast.Try | ast.With):
+            for branch in ("body", "orelse", "finalbody"):
+                yield from _functions(getattr(statement, branch, ()))
+
+
+def _marks(tree: ast.Module) -> frozenset[str]:
+    """Every dotted name that means `define_assertion` in this file, as far as its imports tell."""
+    found = {MARK}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            found |= {alias.asname for alias in node.names if alias.name == MARK and alias.asname}
+            found |= {f"{alias.asname or alias.name}.{MARK}" for alias in node.names if alias.name == "authoring"}
+        elif isinstance(node, ast.Import):
+            found |= {f"{alias.asname or alias.name}.{MARK}" for alias in node.names if _is_ours(alias.name)}
+    return frozenset(found)
+
+
+def _is_ours(module: str) -> bool:
+    return module == "agentv" or module.startswith("agentv.")
+
+
+def _is_marked(function: _Function, marks: frozenset[str]) -> bool:
+    bare = (one.func if isinstance(one, ast.Call) else one for one in function.decorator_list)
+    return any(ast.unparse(one) in marks for one in bare if isinstance(one, ast.Name | ast.Attribute))
+
+
+def _signature(function: _Function, file: str) -> Signature | Issue:
+    given = function.args
+    positional = [*given.posonlyargs, *given.args]
+    if not positional and given.vararg is None:
+        return _bad(file, function, f"'{function.name}' must take the context as its first parameter")
+    if len(given.posonlyargs) > 1:
+        return _bad(file, function, f"'{given.posonlyargs[1].arg}' cannot be filled by its name")
+    # defaults belong to the last of the positional parameters, so they are lined up from the right
+    defaults = [None] * (len(positional) - len(given.defaults)) + list(given.defaults)
+    pairs = [
+        *zip(positional[1:], defaults[1:], strict=True),  # the first is the context
+        *zip(given.kwonlyargs, given.kw_defaults, strict=True),
+    ]
+    parameters = tuple(Parameter(one.arg, default is None, _annotation(one, default)) for one, default in pairs)
+    for one, _ in pairs:
+        if one.arg in RESERVED:
+            return _bad(file, one, f"parameter '{one.arg}' is a key that every assertion takes; rename it")
+    return Signature(function.name, parameters, given.kwarg is not None)
+
+
+def _annotation(parameter: ast.arg, default: ast.expr | None) -> Annotation | None:
+    if isinstance(default, ast.Constant) and default.value is None and parameter.annotation is not None:
+        # `x: int = None` is how many people write an optional parameter
+        return read_annotation(ast.BinOp(parameter.annotation, ast.BitOr(), ast.Constant(None)))
+    return read_annotation(parameter.annotation)
+
+
+def _unknown(name: str, signature: Signature) -> Issue:
+    from rapidfuzz.distance import DamerauLevenshtein
+    from rapidfuzz.process import extractOne
+
+    scorer = DamerauLevenshtein.normalized_similarity
+    nearest = extractOne(name, signature.names, scorer=scorer, score_cutoff=0.6)
+    takes = f"takes {', '.join(signature.names)}" if signature.names else "takes none"
+    hint = f"did you mean '{nearest[0]}'?" if nearest else "a function with **kwargs takes any"
+    return Issue((name,), f"no parameter '{name}'; {signature.function} {takes}", "unknown-key", hint)
+
+
+def _bad(file: str, node: ast.AST, message: str) -> Issue:
+    return Issue((), f"{file}:{getattr(node, 'lineno', 1)}:{getattr(node, 'col_offset', 0) + 1}: {message}", BAD_FILE)

@@ -1,0 +1,154 @@
+"""`webhook`: a server of the user's judges the answer (SPEC sections 7.2 and 8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, ClassVar
+from urllib.parse import urlsplit
+
+from agentv.assertions.user_code.grading_result import with_checks
+from agentv.assertions.user_code.result import BAD_RESULT, grade_of
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.model.secrets.redaction import Redactor
+from agentv.model.suite.suite import CODE_TIMEOUT_S
+from agentv.model.values.response import Failure
+from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.registry.fields import Alias, DeclaredAssertion, Doc, Issue, Nonempty, Text
+from agentv.user_code.excerpts import head
+from agentv.user_code.proxies import proxy_for
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse
+
+LIMIT = 10_000_000
+"""Bytes that a reply may have."""
+
+_CHUNK = 65_536
+_OPEN = frozenset({"accept", "accept-language", "content-type", "user-agent"})
+"""Headers without a secret."""
+
+_SECRET_WORD = 8
+"""Characters from which a word of a header is a secret of its own: `Bearer` is not, what follows is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook(DeclaredAssertion):
+    """A server of yours judges the answer: it gets the case as JSON, and replies with `pass` or `score`."""
+
+    value: Annotated[Text, Nonempty(), Alias(("url",)), Doc("where the case is sent to, by POST")]
+    headers: Annotated[Mapping[str, Text], Doc("headers to send along; their values are never written to a result")] = (
+        field(default_factory=dict, repr=False)
+    )
+    config: Annotated[JsonObject, Doc("sent along as `config`")] = field(default=EMPTY)
+
+    timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
+    runs_code: ClassVar[bool] = True
+
+    def label(self) -> str:
+        """The host alone: the rest of an address may be a secret."""
+        parts = _parts(self.value)
+        return parts[1] if parts else ""
+
+    def faults(self) -> Iterable[Issue]:
+        """An address that is none, and headers that no request can hold."""
+        if _parts(self.value) is None:
+            yield Issue(("value",), "the address must begin with http:// or https:// and name a host")
+        elif "@" in urlsplit(self.value).netloc and any(name.lower() == "authorization" for name in self.headers):
+            message = "the address names a user, and 'headers' has 'Authorization': both say who asks"
+            yield Issue(("value",), message, hint="keep one of them")
+        for name, value in self.headers.items():
+            if not name.isascii() or not name.isprintable() or not name.strip() or " " in name or ":" in name:
+                yield Issue(("headers", name), f"{name!r} is no name of a header")
+            elif not value.isprintable():
+                message = f"the value of header '{name}' holds a line end or a control character"
+                yield Issue(("headers", name), message)
+
+    async def grade(self, context: AssertionContext) -> Grade:
+        """Ask once. Nothing that goes wrong is a verdict, and redirects are not followed."""
+        reply = await self._asked(json.dumps(self._payload(context), default=_plain).encode())
+        if isinstance(reply, Failure):
+            return Grade.errored(reply.code, reply.message)
+        return _read(reply, _redactor(self.headers))
+
+    def _payload(self, context: AssertionContext) -> dict[str, Json]:
+        """The case as scripts get it, and under promptfoo's names too: `output` and `context`."""
+        known: dict[str, Json] = {"prompt": context.prompt, "vars": context.vars}
+        config = self.config or context.config
+        return {**context.payload, "config": config, "prompt": context.prompt, "context": known}
+
+    async def _asked(self, body: bytes) -> bytes | Failure:
+        """The body of a reply with a status of success. No message holds the address or a header."""
+        from aiohttp import ClientError, ClientSession, ClientTimeout, DummyCookieJar
+
+        typed = any(name.lower() == "content-type" for name in self.headers)
+        headers = self.headers if typed else {"Content-Type": "application/json", **self.headers}
+        try:
+            # who grades an entry cancels it when its time is up, so no clock is watched here
+            async with (
+                ClientSession(timeout=ClientTimeout(total=None), cookie_jar=DummyCookieJar()) as session,
+                session.post(
+                    self.value, data=body, headers=headers, allow_redirects=False, proxy=proxy_for(self.value)
+                ) as response,
+            ):
+                return await _body(response, _redactor(self.headers))
+        except (ClientError, OSError, ValueError) as error:
+            return Failure("connection", f"the webhook gave no reply: {_reason(error)}")
+
+
+def _parts(url: str) -> tuple[str, str] | None:
+    """The scheme and the host, with its port, of an address; None: it is no address."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        port = f":{parts.port}" if parts.port is not None else ""
+    except ValueError:
+        return None
+    return (parts.scheme, host + port) if parts.scheme in {"http", "https"} and host else None
+
+
+def _redactor(headers: Mapping[str, str]) -> Redactor:
+    """What takes the values of the headers out of a reply that repeats them."""
+    secrets = [value for name, value in headers.items() if name.lower() not in _OPEN]
+    return Redactor([*secrets, *(word for value in secrets for word in value.split() if len(word) >= _SECRET_WORD)])
+
+
+async def _body(response: ClientResponse, redactor: Redactor) -> bytes | Failure:
+    data = bytearray()
+    async for chunk in response.content.iter_chunked(_CHUNK):
+        data += chunk
+        if len(data) > LIMIT:
+            return Failure("output-too-large", "the reply of the webhook is over 10 MB")
+    if 300 <= response.status < 400:
+        return Failure("http-status", f"the webhook redirects with HTTP {response.status}, which is not followed")
+    if not 200 <= response.status < 300:
+        said = redactor.redact(head(bytes(data))) or "no body"
+        return Failure("http-status", f"the webhook answered with HTTP {response.status}: {said}")
+    return bytes(data)
+
+
+def _read(reply: bytes, redactor: Redactor) -> Grade:
+    try:
+        answer = json.loads(reply)
+    except (ValueError, RecursionError):
+        said = redactor.redact(head(reply, 200)) or "an empty reply"
+        return Grade.errored(BAD_RESULT, f"the webhook replied with what is no JSON: {said}")
+    if not isinstance(answer, Mapping):
+        return Grade.errored(BAD_RESULT, "the webhook must reply with an object that has 'pass' or 'score'")
+    return redactor.redact_grade(grade_of(with_checks(answer), "webhook"))
+
+
+def _reason(error: Exception) -> str:
+    """Why there is no reply. The words of most errors hold the address, so only those that do not are quoted."""
+    from aiohttp import ClientConnectorError
+
+    if isinstance(error, ClientConnectorError):
+        return f"cannot connect to {error.host}:{error.port}: {error.os_error.strerror or error.os_error}"
+    return type(error).__name__
+
+
+def _plain(value: object) -> Json:
+    """Mappings of other kinds as objects; anything else that JSON has no form for as its text."""
+    return dict(value) if isinstance(value, Mapping) else str(value)

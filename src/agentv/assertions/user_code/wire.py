@@ -1,0 +1,77 @@
+"""The wire object of a context, read back: what `agentv assert --file`, and a file that is run by hand, are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from agentv.model.run.context import AssertionContext, TraceSummary
+from agentv.model.values.message import Message, messages_from_json
+from agentv.model.values.response import TokenUsage
+from agentv.model.values.values import Json, JsonObject
+
+T = TypeVar("T")
+
+_WORDS: Mapping[type, str] = {str: "text", Mapping: "an object", list: "a list"}
+
+
+def context_from_json(payload: JsonObject) -> AssertionContext:
+    """The context that a wire object describes (SPEC section 8, "Context"). What it lacks is None or empty.
+
+    Raises:
+        ValueError: a key has the wrong type; the text names it.
+    """
+    context = AssertionContext(
+        input=_messages(payload, "input", "user"),
+        output=_read(payload, "output", str),
+        messages=_messages(payload, "messages", "assistant"),
+        expected_output=_messages(payload, "expected_output", "assistant"),
+        criteria=_read(payload, "criteria", str),
+        metadata=_read(payload, "metadata", Mapping) or {},
+        vars=_read(payload, "vars", Mapping) or {},
+        config=_read(payload, "config", Mapping) or {},
+        token_usage=_with(TokenUsage.from_json, _read(payload, "token_usage", Mapping)),
+        cost_usd=_number(payload, "cost_usd"),
+        duration_ms=_number(payload, "duration_ms"),
+        workspace_path=_read(payload, "workspace_path", str),
+    )
+    # these are worked out from the messages, unless the payload says them
+    said = {
+        "input_files": _with(tuple, _read(payload, "input_files", list)),
+        "trace": _with(dict, _read(payload, "trace", Mapping)),
+        "trace_summary": _with(_summary, _read(payload, "trace_summary", Mapping)),
+    }
+    vars(context).update({name: value for name, value in said.items() if value})
+    return context
+
+
+def _read(payload: JsonObject, key: str, cls: type) -> Any:
+    value = payload.get(key)
+    if value is not None and not isinstance(value, cls):
+        wanted = _WORDS[cls]
+        raise ValueError(f"'{key}' must be {wanted}, found {type(value).__name__}")
+    return value
+
+
+def _number(payload: JsonObject, key: str) -> float | None:
+    value = payload.get(key)
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    raise ValueError(f"'{key}' must be a number, found {type(value).__name__}")
+
+
+def _messages(payload: JsonObject, key: str, role: str) -> tuple[Message, ...]:
+    value = payload.get(key)
+    if value is None:
+        return ()
+    rows: Sequence[Json] = value if isinstance(value, list) else [value]
+    return messages_from_json([row if isinstance(row, Mapping) else {"role": role, "content": row} for row in rows])
+
+
+def _summary(row: Mapping[str, Json]) -> TraceSummary:
+    counts = {name: _number(row, name) for name in TraceSummary.__slots__}
+    return TraceSummary(**{name: int(count) for name, count in counts.items() if count is not None})
+
+
+def _with(make: Callable[[Any], T], value: Any) -> T | None:
+    return None if value is None else make(value)

@@ -1,0 +1,1 @@
+"""Entries of `assert:`, templates, and checks of assertion lists."""

@@ -1,0 +1,60 @@
+"""Checks that the assertions of a case and of its turns grade something."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentv.authoring.assertions.consistency import check_entries
+from agentv.authoring.assertions.judging import judges
+from agentv.authoring.source.nodes import MapNode
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.spellings import Translated
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.conversation import Turn
+from agentv.registry.fields import DeclaredAssertion
+
+READS_CRITERIA = frozenset({"llm-rubric", "script", "python"})
+"""Types that look at a case's criteria; custom ones do too."""
+
+
+def assertions_of(turns: tuple[Turn, ...]) -> tuple[AssertionEntry, ...]:
+    """The assertions of all turns, in their order."""
+    return tuple(entry for turn in turns for entry in turn.assertions)
+
+
+def turn_facts(turns: tuple[Turn, ...]) -> list[Any]:
+    """What was authored for turns, but for what their assertions are: that is hashed with the case's."""
+    return [(turn.input, turn.criteria, turn.expected_output, len(turn.assertions)) for turn in turns]
+
+
+def reads_criteria(entry: AssertionEntry) -> bool:
+    """Whether an entry, or one inside it, looks at the case's criteria."""
+    if entry.type in READS_CRITERIA or not isinstance(entry.assertion, DeclaredAssertion) or judges(entry):
+        return True
+    return any(reads_criteria(child) for child in entry.inner)
+
+
+def check_graded(
+    entries: tuple[AssertionEntry, ...],
+    of_turns: tuple[AssertionEntry, ...],
+    written: tuple[MapNode, Translated],
+    criteria: str | None,
+    report: Report,
+) -> None:
+    """Report a case that checks nothing, and criteria that no assertion reads.
+
+    Args:
+        entries: of the case.
+        of_turns: of its turns.
+        written: the case as it is written.
+        criteria: of the case.
+        report: gets what is wrong.
+    """
+    node, translated = written
+    if all(entry.settings.weight == 0 and entry.settings.required is False for entry in (*entries, *of_turns)):
+        message = "this case checks nothing: every assertion weighs 0 and none is required"
+        report.error("checks-nothing", node, message)
+    if criteria is not None and entries and not any(reads_criteria(entry) for entry in entries):
+        at = translated.map.keys["criteria"]
+        report.warning("criteria-not-judged", at, "nothing judges these criteria: no assertion reads them")
+    check_entries(entries, report)

@@ -1,0 +1,185 @@
+"""Assertion templates: `include:` entries and the files they name (SPEC section 7.3)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from agentv.authoring.fields.reading import Chain, ExtraKeys, Reading
+from agentv.authoring.source.files import is_directory, is_file, shown, upwards
+from agentv.authoring.source.git_files import GIT_URL
+from agentv.authoring.source.nearest import nearest
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, kind_of, span_of
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.spellings import TEMPLATE, translate
+from agentv.authoring.source.yaml import read_yaml
+from agentv.errors import Diagnostic
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.span import Span
+
+DEPTH = 3
+"""Levels of includes; the eval file's own is the first."""
+
+_SUFFIXES = (".yaml", ".yml")
+
+NAME = lazy_pattern(r"[^./\\][^/\\]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A template file: its entries, and whether any of them holds a placeholder."""
+
+    path: str
+    entries: ListNode
+    placeholders: bool
+
+
+@dataclass(slots=True)
+class Templates:
+    """The template files of one suite, each read once.
+
+    Attributes:
+        rendered: one of them holds placeholders, so that its entries depend on a case's variables.
+    """
+
+    rendered: bool = False
+    _read: dict[str, tuple[Template | None, tuple[Diagnostic, ...]]] = field(default_factory=dict)
+
+    def included(self, node: Node, reading: Reading) -> tuple[Template, Reading] | None:
+        """The template that an `include:` means, and how to read its entries.
+
+        None when something is wrong, which is then reported.
+        """
+        if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+            reading.report.error("bad-include", node, f"'include' takes a name or a path, found {kind_of(node)}")
+            return None
+        path = _path_of(node, reading)
+        if path is None:
+            return None
+        chain = reading.chain.through(node, path)
+        if not _sound(chain, reading):
+            return None
+        template = self._load(path, node, reading)
+        if template is None:
+            return None
+        self.rendered |= template.placeholders
+        renders = reading.renders or (template.placeholders and not chain.alone)
+        # what .agentv holds is the project's own, whoever names it
+        data = reading.data and NAME.fullmatch(node.text.strip()) is None
+        return template, replace(reading, chain=chain, renders=renders, data=data)
+
+    def _load(self, path: str, node: Scalar, reading: Reading) -> Template | None:
+        known = self._read.get(path)
+        if known is not None:
+            template, errors = known
+        else:
+            own = Report(hints=reading.report.hints)
+            template = load_template(path, node, replace(reading, report=own))
+            errors = tuple(one for one in own.diagnostics if one.severity == "error")
+            self._read[path] = template, errors
+            for found in own.diagnostics:
+                reading.report.add(found)
+        for found in errors:
+            reading.report.add(found)  # again: an entry that is missing never goes unsaid
+        return template
+
+
+def _sound(chain: Chain, reading: Reading) -> bool:
+    """Whether these templates include each other or go too deep, which is said at the eval file's own include."""
+    path = chain.paths[-1]
+    trail = " → ".join(f"{name} ({shown(at)})" for name, at in zip(chain.names, chain.paths, strict=True))
+    if path in chain.paths[:-1]:
+        reading.report.error("include-cycle", chain.origin, f"these templates include each other: {trail}")
+        return False
+    if len(chain.paths) > DEPTH:
+        message = f"templates are nested {len(chain.paths)} deep, and {DEPTH} is the limit: {trail}"
+        reading.report.error("include-depth", chain.origin, message)
+        return False
+    return True
+
+
+def load_template(path: str, node: Scalar | None, reading: Reading) -> Template | None:
+    """A template file, read and checked for its shape; None when something is wrong, which is then reported."""
+    text = reading.text_of(path, node or Scalar(path, shown(path), _top(path)))
+    if text is None:
+        return None
+    errors = reading.report.errors
+    root = read_yaml(path, text.encode(), reading.report)
+    if root is None and reading.report.errors > errors:
+        return None
+    if not isinstance(root, MapNode):
+        found = kind_of(root) if root is not None else "nothing"
+        message = f"a template is a mapping with a list 'assert', found {found}"
+        reading.report.error("bad-template-file", root or _top(path), message)
+        return None
+    translated = translate(root, TEMPLATE, reading.report)
+    for key in translated.items:
+        if key not in TEMPLATE.canonical and not key.startswith("x-"):
+            others = ExtraKeys(hinted=tuple(TEMPLATE.known))
+            reading.unknown_key(key, translated.map, TEMPLATE.canonical, "a template", others)
+    entries = translated.items.get("assert")
+    if not isinstance(entries, ListNode) or not entries.items:
+        if entries is not None or reading.report.errors == errors:
+            found = "none" if entries is None else kind_of(entries)
+            message = f"a template needs a list of assertions under 'assert', found {found}"
+            reading.report.error("bad-template-file", entries or root, message)
+        return None
+    return Template(path, entries, holds_placeholder(entries))
+
+
+def _top(path: str) -> Span:
+    return Span(path, 1, 1, 1, 2)
+
+
+def _path_of(node: Scalar, reading: Reading) -> str | None:
+    written = node.text.strip()
+    if GIT_URL.match(written.removeprefix("file://")):
+        return reading.find(node, "template")
+    if not NAME.fullmatch(written):
+        found, tried = reading.places.find(written, span_of(node.at).file)
+        if found is not None and is_file(found):
+            if reading.places.told is not None:
+                reading.places.told(written, span_of(node.at), found)
+            return found
+        if found is not None or not reading.refuse_outside(node, "template"):
+            _missing(node, tried, reading)
+        return None
+    looked: list[str] = []
+    for directory in upwards(reading.places.suite, reading.places.root):
+        home = Path(directory) / ".agentv" / "templates"
+        names = (written,) if written.endswith(_SUFFIXES) else tuple(f"{written}{suffix}" for suffix in _SUFFIXES)
+        found_here = [str(home / name) for name in names if is_file(str(home / name))]
+        looked += [str(home / name) for name in names]
+        if len(found_here) > 1:
+            message = f"'{written}' is {shown(found_here[0])}; {shown(found_here[1])} beside it is not read"
+            reading.report.warning("unused-template", node, message, hint="remove one of them")
+        if found_here:
+            return found_here[0]
+    _missing(node, tuple(looked), reading)
+    return None
+
+
+def _missing(node: Scalar, tried: tuple[str, ...], reading: Reading) -> None:
+    written = node.text.strip()
+    reading.report.error(
+        "missing-template",
+        node,
+        f"no template '{written}'",
+        hint=_nearest(written, tried),
+        notes=[f"tried {shown(path)}" for path in tried],
+    )
+
+
+def _nearest(written: str, tried: tuple[str, ...]) -> str | None:
+    """The nearest template in the directories that were searched: by its name, or by its path as it was written."""
+    by_name = NAME.fullmatch(written) is not None
+    base = written if by_name else os.path.basename(written)  # noqa: PTH119  # text, of which the rest is kept
+    for folder in dict.fromkeys(Path(path).parent for path in tried):
+        if not is_directory(str(folder)):
+            continue
+        files = [file for file in folder.iterdir() if file.suffix in {".yaml", ".yml"}]
+        near = nearest(base, [file.stem if by_name else file.name for file in files]) if base else None
+        if near:
+            return f"did you mean '{written.removesuffix(base)}{near}'?"
+    return None

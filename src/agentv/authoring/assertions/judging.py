@@ -1,0 +1,230 @@
+"""Requirements of assertions: a judge, or a target that embeds (SPEC section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.nodes import Node, Scalar
+from agentv.authoring.targets.registry import TargetBook
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.suite import Suite, TargetSpec, embeds
+from agentv.model.values.span import Span
+from agentv.registry.fields import DeclaredAssertion
+
+PASTE = """name one with --judge, AGENTV_JUDGE, 'judge:' in the eval file, or in .agentv/targets.yaml
+  defaults:
+    judge: my-judge"""
+PASTE_IN_EXAM = """name one with --judge, AGENTV_JUDGE, or in the exam
+  defaults:
+    judge: claude-haiku-4-5"""
+PASTE_BESIDE = """name one with --judge, AGENTV_JUDGE, or in .agentv/targets.yaml
+  defaults:
+    judge: my-judge"""
+PASTE_EMBEDDER = """name one with 'embedder:' beside the assertion's type, such as
+  embedder: openai:text-embedding-3-small
+  embedder: local:minishlab/potion-base-8M"""
+
+
+_FEWEST = 2
+"""Answers that can be compared."""
+
+
+def judges(entry: AssertionEntry) -> bool:
+    """Whether a judge must be named for this entry, or for one inside it."""
+    assertion = entry.assertion
+    if isinstance(assertion, DeclaredAssertion) and assertion.needs_judge:
+        return True
+    return any(judges(child) for child in entry.inner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unnamed:
+    """An entry that needs an embedder and names none, and what its case says of itself."""
+
+    span: Span | None
+    target: TargetSpec | None
+    judge: TargetSpec | None
+
+
+@dataclass(slots=True)
+class Judging:
+    """What the entries that need a judge or an embedder say: the names that they give, and the places that give none.
+
+    Attributes:
+        named, embedders: the judges, and the targets that embed, that entries name.
+        of_cases: judge → a target that a case has for itself, and that names this judge.
+        keyless: judges that cases have for themselves, that are asked, and that lack a key, by their names.
+        needed: some entry needs a judge.
+        advice: how to name one.
+        question: the first case that asks the judge in force itself.
+        comparing: the first entry that compares answers of each kind of case: why it cannot, whether it has a target
+            of its own.
+    """
+
+    named: dict[str, Span | None] = field(default_factory=dict)
+    embedders: dict[str, Span | None] = field(default_factory=dict)
+    unnamed: Span | None = None
+    of_cases: dict[str, str] = field(default_factory=dict)
+    keyless: dict[str, TargetSpec] = field(default_factory=dict)
+    needed: bool = False
+    advice: str = PASTE
+    question: Span | None = None
+    comparing: dict[tuple[str | None, bool], AssertionEntry] = field(default_factory=dict)
+    _embedding: dict[tuple[int, int], _Unnamed] = field(default_factory=dict)
+    _indifferent: set[type] = field(default_factory=set)
+
+    def look(
+        self,
+        entry: AssertionEntry,
+        *,
+        target: TargetSpec | None,
+        judge: TargetSpec | None,
+        alone: str | None = None,
+    ) -> None:
+        """One more entry of a case, which may have a target and a judge of its own.
+
+        `alone`: why its answers can be compared with no others, such as that the case has turns.
+        """
+        kind = type(entry.assertion)
+        if kind in self._indifferent:
+            return
+        if _asks_nobody(kind):
+            self._indifferent.add(kind)  # so that it is seen at a glance: this is called for every assertion
+            return
+        inner = entry.inner
+        for child in inner:
+            self.look(child, target=target, judge=judge, alone=alone or "inside an assert-set")
+        if inner:
+            return
+        if getattr(kind, "compares", False):
+            self.comparing.setdefault((alone, target is not None), entry)
+        if judges(entry):
+            self.needed = True
+            if not _note(entry, "judge", self.named):
+                named = judge is not None or bool(target and target.judge)
+                self.unnamed = self.unnamed if named else self.unnamed or entry.span
+        if getattr(entry.assertion, "needs_embedder", False) and not _note(entry, "embedder", self.embedders):
+            self._embedding.setdefault((id(target), id(judge)), _Unnamed(entry.span, target, judge))
+
+    def ask(self, span: Span) -> None:
+        """A case that asks the judge in force, instead of a target."""
+        self.needed = True
+        self.question = self.question or span
+
+    @property
+    def _nameless(self) -> Span | None:
+        """What needs the judge that the suite, the target or the project names."""
+        return self.unnamed or self.question
+
+    def resolve(self, suite: Suite, book: TargetBook, reading: Reading, *, for_run: bool) -> dict[str, TargetSpec]:
+        """The judges and embedders that assertions and targets name, by their names.
+
+        Reports where none is named at all, and targets that cannot do what they are named for.
+        """
+        wanted: dict[str, Node | None] = {
+            name: Scalar(name, name, span) if span else None for name, span in {**self.embedders, **self.named}.items()
+        }
+        of_targets = {target.judge: target.name for target in suite.targets if target.judge}
+        for name, target in {**self.of_cases, **of_targets}.items():
+            wanted.setdefault(name, book.judge_of(target))
+        found = {name: book.resolve(name, at, reading) for name, at in wanted.items()}
+        specs = {name: spec for name, spec in found.items() if spec is not None}
+        chosen = suite.forced_judge or suite.judge or suite.default_judge
+        covered = bool(suite.targets) and all(target.judge for target in suite.targets)
+        if for_run and self._nameless is not None and chosen is None and not covered:
+            message = "this needs a judge, and none is named"
+            reading.report.error("no-judge", self._nameless, message, notes=self.advice.splitlines())
+        self._warn(suite, chosen, reading)
+        self._refuse(suite, specs, wanted, reading)
+        return specs
+
+    def need_embedder(self, suite: Suite, specs: Mapping[str, TargetSpec], reading: Reading) -> None:
+        """Report entries that need a target that embeds and have none, given what `resolve` found."""
+        for one in self._embedding.values():
+            for target in (one.target,) if one.target is not None else suite.targets:
+                of_target = specs.get(target.judge) if target.judge else None
+                judge = suite.forced_judge or one.judge or suite.judge or of_target or suite.default_judge
+                if not embeds(target) and (judge is None or not embeds(judge)):
+                    beside = f"nor does its judge '{judge.name}'" if judge is not None else "and it has no judge"
+                    message = f"this needs a target that embeds texts; '{target.name}' does not, {beside}"
+                    reading.report.error("no-embedder", one.span, message, notes=PASTE_EMBEDDER.splitlines())
+                    break
+
+    def need_rivals(self, suite: Suite, reading: Reading, *, for_run: bool, flagged: bool) -> None:
+        """Report entries that compare answers where there is one alone, or where that is not built.
+
+        Args:
+            suite: with its targets and prompts.
+            reading: of the suite.
+            for_run: the targets are those that will be asked.
+            flagged: they win over those that cases have for themselves.
+        """
+        for (alone, own_target), entry in self.comparing.items():
+            targets = 1 if own_target and not flagged else len(suite.targets)
+            if alone is not None:
+                message = f"'{entry.type}' {alone} is known and not supported yet"
+                reading.report.error("not-yet", entry.span, message)
+            elif for_run and 0 < targets * max(1, len(suite.prompts)) < _FEWEST:
+                message = "there is nothing to choose from: the case gets one answer, from one prompt and one target"
+                hint = "give the suite several 'prompts' or 'targets', or name several with --target"
+                reading.report.error("nothing-to-choose", entry.span, message, hint=hint)
+
+    def used(self, suite: Suite, judges: Mapping[str, TargetSpec]) -> Iterator[TargetSpec]:
+        """Judges and embedders that the suite's assertions will call, out of those by their names and its own."""
+        yield from (judges[name] for name in self.embedders if name in judges)
+        embedded = bool(self._embedding) and not all(embeds(target) for target in suite.targets)
+        if not self.needed and not embedded:
+            return
+        if suite.forced_judge is not None:
+            yield suite.forced_judge
+            return
+        yield from (judges[name] for name in (*self.named, *self.of_cases) if name in judges)
+        yield from self.keyless.values()
+        if self._nameless is None and not embedded:
+            return
+        of_targets = [judges.get(target.judge) if target.judge else None for target in suite.targets] or [None]
+        chosen = (suite.judge or of_target or suite.default_judge for of_target in of_targets)
+        yield from (one for one in chosen if one is not None)
+
+    def _warn(self, suite: Suite, chosen: TargetSpec | None, reading: Reading) -> None:
+        asked = {target.name for target in suite.targets}
+        used = {**self.named, **({chosen.name: self.unnamed} if chosen is not None and self.unnamed else {})}
+        for name in used.keys() & asked:
+            reading.report.warning("judge-is-target", used[name], f"'{name}' judges its own answers")
+
+    def _refuse(
+        self, suite: Suite, specs: Mapping[str, TargetSpec], wanted: Mapping[str, Node | None], reading: Reading
+    ) -> None:
+        """Report targets that are named to embed and do not, and those that are named to answer and only embed."""
+        for name in self.embedders.keys() & specs.keys():
+            if not embeds(specs[name]):
+                message = f"'{name}' does not embed texts"
+                reading.report.error("no-embedder", wanted[name], message, notes=PASTE_EMBEDDER.splitlines())
+        chosen = suite.forced_judge or suite.judge or suite.default_judge
+        asked = (*suite.targets, *((chosen,) if self._nameless is not None else ()))
+        mute = {spec.name for spec in asked if spec is not None and not _answers(spec)}
+        named = {name for name in self.named.keys() & specs.keys() if not _answers(specs[name])}
+        for name in sorted(mute | named):
+            message = f"'{name}' embeds texts and answers nothing: it can be an 'embedder', and no target or judge"
+            reading.report.error("bad-value", wanted.get(name) or suite.span, message)
+
+
+def _asks_nobody(kind: type) -> bool:
+    asks = (getattr(kind, flag, False) is not False for flag in ("needs_judge", "needs_embedder"))
+    return not any(asks) and not hasattr(kind, "assert_")
+
+
+def _note(entry: AssertionEntry, option: str, named: dict[str, Span | None]) -> bool:
+    """Whether an entry names what it calls, which is noted."""
+    name: Any = getattr(entry.assertion, option, None)
+    if not isinstance(name, str):
+        return False
+    named.setdefault(name, entry.span)
+    return True
+
+
+def _answers(spec: TargetSpec) -> bool:
+    return bool(getattr(spec.settings, "answers", True))

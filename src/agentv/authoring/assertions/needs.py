@@ -1,0 +1,55 @@
+"""Inputs that assertions need from their case, such as a reference or retrieved text, checked at load time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from agentv.authoring.source.report import Report
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.conversation import Turn
+from agentv.model.values.values import JsonObject
+from agentv.registry.fields import DeclaredAssertion
+
+_modest: set[type] = set()
+"""Types that need nothing, so that they are seen at a glance: this is asked for every assertion of every case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a case has that an assertion may need; the last turn has the answer of a case with turns."""
+
+    id: str | None
+    variables: JsonObject
+    has_reference: bool
+    has_criteria: bool
+    turns: Sequence[Turn]
+
+
+def need_nothing(entries: Iterable[AssertionEntry]) -> bool:
+    """Whether all entries are known to need nothing of a case, as most do."""
+    return _modest.issuperset([type(entry.assertion) for entry in entries])
+
+
+def check_needs(entries: Iterable[AssertionEntry], facts: Facts, report: Report) -> None:
+    """Report what the entries of one case lack, and those of its turns."""
+    last = facts.turns[-1].expected_output if facts.turns else None
+    _check(entries, facts if last is None else replace(facts, has_reference=bool(last)), report)
+    for turn in facts.turns:
+        own = replace(facts, has_reference=bool(turn.expected_output), has_criteria=turn.criteria is not None)
+        _check(turn.assertions, own, report)
+
+
+def _check(entries: Iterable[AssertionEntry], facts: Facts, report: Report) -> None:
+    for entry in entries:
+        assertion = entry.assertion
+        if type(assertion) in _modest:
+            continue
+        if isinstance(assertion, DeclaredAssertion) and type(assertion).lacks is not DeclaredAssertion.lacks:
+            notes = (f"the case '{facts.id}' has none",) if facts.id else ()
+            for fault in assertion.lacks(facts.variables, reference=facts.has_reference, criteria=facts.has_criteria):
+                report.error(fault.code, entry.span, fault.message, hint=fault.hint, notes=notes)
+        elif hasattr(type(assertion), "assert_"):
+            _check(entry.inner, facts, report)
+        else:
+            _modest.add(type(assertion))

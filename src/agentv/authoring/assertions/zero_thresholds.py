@@ -1,0 +1,37 @@
+"""Thresholds of 0: every answer passes, which nobody means who checks something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agentv.authoring.source.nodes import MapNode, Place
+from agentv.authoring.source.report import Report
+from agentv.model.run.grade import reaches
+from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
+from agentv.model.suite.assertion import AssertionEntry
+
+
+@dataclass(slots=True)
+class ZeroThresholds:
+    """Looks at the thresholds of one suite.
+
+    Attributes:
+        open: a case takes the threshold of its suite, and none of its assertions is required.
+    """
+
+    open: bool = False
+
+    def look(self, own: float | None, entries: Sequence[AssertionEntry], at: MapNode, report: Report) -> None:
+        """One more case, with the threshold of its own."""
+        if own is None:
+            self.open = self.open or excludes_nothing(0.0, entries)
+        elif excludes_nothing(own, entries):
+            message = "with a threshold of 0 every answer passes this case"
+            report.warning("zero-threshold", at.items["threshold"], message, hint=ZERO_HINT)
+
+    def close(self, threshold: float | None, at: Place | None, report: Report) -> None:
+        """All cases were looked at; this is the threshold of those that have none of their own."""
+        if self.open and threshold is not None and reaches(0.0, threshold):
+            message = "with a threshold of 0 every answer passes"
+            report.warning("zero-threshold", at, message, hint=ZERO_HINT)

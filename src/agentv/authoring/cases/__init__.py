@@ -1,0 +1,1 @@
+"""Cases of a suite, from YAML, JSON Lines, CSV and Python."""

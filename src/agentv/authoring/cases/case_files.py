@@ -1,0 +1,125 @@
+"""Files that hold cases: which ones a path or pattern means, and the cases of those that are read at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from glob import has_magic
+from pathlib import Path
+
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.boundary import ALLOW, OUTSIDE
+from agentv.authoring.source.files import shown
+from agentv.authoring.source.git_files import GIT_URL
+from agentv.authoring.source.json_text import read_json
+from agentv.authoring.source.nearest import did_you_mean
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, span_of
+from agentv.authoring.source.patterns import climbs, literal_part, matched
+from agentv.authoring.source.spellings import CASE
+from agentv.authoring.source.yaml import read_yaml
+
+CASE_FILES = ("case.yaml", "case.yml")
+"""A file of this name is one case, which takes the name of its directory where it gives no id."""
+
+_HELD = (".yaml", ".yml", ".jsonl", ".csv")
+"""Suffixes of files that hold cases: what a pattern selects; other files may lie beside them.
+
+JSON is selected by a pattern that says so: much of what has that suffix is no case.
+"""
+
+_YAML = (".yaml", ".yml")
+
+
+def matching(node: Scalar, reading: Reading, own: str) -> Sequence[str]:
+    """The files, or the one directory, that an item of `tests:` means; reports where there is none.
+
+    Args:
+        node: a path or a pattern, with or without `file://`.
+        reading: of the suite.
+        own: the eval file, which no pattern takes.
+    """
+    written = node.text.strip().removeprefix("file://")
+    places = reading.places
+    literal, _ = places.find(written, span_of(node.at).file)
+    if literal is not None or not has_magic(written) or GIT_URL.match(written):
+        found = literal or reading.find(node, "file")
+        if found == own:
+            message = f"'{node.text}' is this very file; 'tests' names another one, or is a list"
+            reading.report.error("bad-value", node, message)
+            return ()
+        return [found] if found else ()
+    base, found_paths = selected(node, written, reading)
+    held = (".json",) if written.endswith(".json") else _HELD
+    paths = [path for path in found_paths or () if path.endswith(held) and path != own]
+    if not paths and found_paths is not None:
+        reading.report.error("missing-file", node, f"no file matches '{written}' in {shown(base)}")
+    return paths
+
+
+def selected(node: Scalar, written: str, reading: Reading) -> tuple[str, list[str] | None]:
+    """The directory where a pattern begins, and the paths that match; None where it leaves the repository: reported."""
+    places = reading.places
+    base = places.root if written.startswith("/") else str(Path(span_of(node.at).file).parent)
+    pattern = written.lstrip("/")
+    start = os.path.normpath(Path(base) / literal_part(pattern))
+    if not places.admits(start) or (climbs(pattern) and not places.admits(os.sep)):
+        reading.report.error(OUTSIDE, node, f"'{written}' leaves the repository", hint=ALLOW)
+        return base, None
+    return base, [os.path.normpath(Path(base) / path) for path in matched(pattern, base)]
+
+
+def in_directory(path: str, node: Scalar, reading: Reading) -> Sequence[str]:
+    """The `case.yaml` of a directory and of each directory in it; reports where there is none."""
+    folder = Path(path)
+    try:
+        folders = [folder, *sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))]
+        found = [_case_file(one, node, reading, warns=one != folder) for one in folders]
+    except OSError as error:
+        reading.report.error("missing-file", node, f"cannot read {shown(path)}: {error.strerror}")
+        return ()
+    paths = [str(one) for one in found if one is not None]
+    if not paths:
+        message = f"no directory in '{node.text}' holds a 'case.yaml'"
+        hint = f"for the files in it write '{node.text.rstrip('/')}/*.yaml'" if _yaml_in(folder) else None
+        reading.report.error("no-tests", node, message, hint=hint)
+    return paths
+
+
+def _case_file(folder: Path, node: Scalar, reading: Reading, *, warns: bool) -> Path | None:
+    found = next((folder / name for name in CASE_FILES if (folder / name).is_file()), None)
+    near = did_you_mean(CASE_FILES[0], _yaml_in(folder)) if found is None and warns else None
+    if near is not None:
+        message = f"{shown(str(folder))} holds no 'case.yaml', so it is no case"
+        reading.report.warning("missing-file", node, message, hint=near.replace("did you mean", "rename", 1))
+    return found
+
+
+def _yaml_in(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir() if one.suffix in _YAML)
+
+
+def cases_in(path: str, node: Scalar, reading: Reading) -> Iterator[tuple[Node, Reading]]:
+    """The cases of a YAML or JSON file as nodes, with what reads them; what is wrong is reported."""
+    text = reading.text_of(path, node)
+    if text is None:
+        return
+    errors = reading.report.errors
+    is_json = path.endswith(".json")
+    root = read_json(path, text, reading.report) if is_json else read_yaml(path, text.encode(), reading.report)
+    if root is None and reading.report.errors > errors:
+        return
+    if root is None or is_empty(root) or isinstance(root, Scalar):
+        reading.report.error("no-tests", node, f"'{shown(path)}' holds no case")
+        return
+    reading = reading.rendering(reading.renders or holds_placeholder(root))
+    for item in root.items if isinstance(root, ListNode) else [_with_id(root, path)]:
+        yield item, reading
+
+
+def _with_id(case: MapNode, path: str) -> MapNode:
+    """A `case.yaml` takes its directory's name (SPEC section 4)."""
+    file = Path(path)
+    if file.name not in CASE_FILES or any(key in case.items for key in CASE.spelled("id")):
+        return case
+    name = file.parent.name
+    return MapNode({"id": Scalar(name, name, case.at), **case.items}, {"id": case.at, **case.keys}, case.at)

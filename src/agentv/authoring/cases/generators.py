@@ -1,0 +1,158 @@
+"""Cases that a function of a Python file makes: `tests: cases.py:function` (SPEC section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from agentv.authoring.cases.case import CaseReader
+from agentv.authoring.cases.streamed import SHOWN
+from agentv.authoring.fields.python_source import read_definitions
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.nearest import did_you_mean
+from agentv.authoring.source.nodes import Scalar, node_of
+from agentv.authoring.source.python_values import as_authored, traced
+from agentv.authoring.source.report import Report
+from agentv.errors import Diagnostic
+from agentv.model.suite.suite import CODE_TIMEOUT_S, Case
+from agentv.model.values.response import Failure
+from agentv.model.values.span import Span
+from agentv.user_code.functions.functions import load_function
+from agentv.user_code.functions.guard import ForeignError
+from agentv.user_code.functions.values import CallRequest, values_of
+
+BAD_GENERATOR = "bad-generator"
+
+MOST = 100_000
+"""Cases of one function, which are held in memory; for more, a JSON Lines file is read in flat memory."""
+
+
+WAIT_S = CODE_TIMEOUT_S
+"""Seconds that one case may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFunction:
+    """A function that makes cases.
+
+    Attributes:
+        node: where the eval file names it.
+        at: where it is defined; what its cases hold stands there.
+    """
+
+    path: str
+    name: str
+    node: Scalar
+    at: Span
+
+    @property
+    def called(self) -> str:
+        """As messages name it."""
+        return f"{Path(self.path).name}:{self.name}"
+
+
+def checked_function(path: str, name: str | None, node: Scalar, reading: Reading) -> CaseFunction | None:
+    """The function that an item of `tests:` names, as far as can be said without running it; reports what is wrong."""
+    report = reading.report
+    found = reading.find(Scalar(path, path, node.at), "file")
+    if found is None:
+        return None
+    text = reading.text_of(found, node)
+    defined = None if text is None else read_definitions(found, text, BAD_GENERATOR, report)
+    if defined is None:
+        return None
+    functions = sorted(one for one in defined.functions if not one.startswith("_"))
+    listed = f"it has {', '.join(functions)}" if functions else "it has none"
+    if not name or not name.isidentifier():
+        hint = f"write '{path}:{functions[0] if functions else 'function'}'"
+        report.error(BAD_GENERATOR, node, "a Python file gives cases by a function of it", hint=hint, notes=(listed,))
+        return None
+    if name not in defined.names and not defined.open:
+        near = did_you_mean(name, functions)
+        notes = () if near else (listed,)
+        report.error(BAD_GENERATOR, node, f"'{path}' has no function '{name}'", hint=near, notes=notes)
+        return None
+    at = defined.names.get(name, Span(found, 1, 1, 1, 2))
+    required = defined.functions.get(name, ())
+    if required:
+        message = f"'{name}' is called without arguments, and requires {', '.join(required)}"
+        report.error(BAD_GENERATOR, at, message, hint="give them defaults")
+        return None
+    return CaseFunction(found, name, node, at)
+
+
+def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> Iterator[tuple[int, tuple[Case, ...]]]:
+    """The cases that the function gives, numbered from 1. What is wrong with one or stops it is reported.
+
+    Args:
+        function: checked, and not called yet.
+        reader: of the suite's cases.
+        reading: of the suite.
+    """
+    report = reading.report
+    made = _Made(function, reader, reading)
+    number = 0
+    try:
+        for number, value in enumerate(
+            values_of(made.call, made.take, CallRequest(BAD_GENERATOR, function.called, WAIT_S)), 1
+        ):
+            if number > MOST:
+                message = f"'{function.name}' gives more than {MOST:,} cases, which are held in memory"
+                report.error(BAD_GENERATOR, function.node, message, hint="write them into a JSON Lines file")
+                return
+            cases = made.cases(number, value)
+            if cases:
+                yield number, cases
+    except ForeignError as error:
+        after = f" (after {number} case{'' if number == 1 else 's'})" if number else ""
+        report.error(error.failure.code, function.node, f"{error.failure.message}{after}")
+        return
+    if not number:
+        report.error("no-tests", function.node, f"'{function.name}' gives no case")
+    elif made.wrong > SHOWN:
+        message = f"{made.wrong:,} cases of '{function.name}' are wrong; the mistakes of the first {SHOWN} are shown"
+        report.error("more-bad-lines", function.node, message)
+
+
+class _Made:
+    def __init__(self, function: CaseFunction, reader: CaseReader, reading: Reading) -> None:
+        self._function = function
+        self._reader = reader
+        self._reading = reading.rendering(True)
+        self.wrong = 0
+
+    def call(self) -> Any:
+        given = load_function(self._function.name, path=self._function.path)()
+        if isinstance(given, str | bytes | Mapping) or given is None:
+            message = f"{self._function.called} must give cases one after the other, not a lone {type(given).__name__}"
+            raise ForeignError(Failure(BAD_GENERATOR, message))
+        return given
+
+    def take(self, value: Any) -> Any:
+        """Plain data of what it gives."""
+        return as_authored(value, self._function.called, BAD_GENERATOR)
+
+    def cases(self, number: int, value: Any) -> tuple[Case, ...]:
+        """The cases of a value; its mistakes are reported with its number and the path to the part of it."""
+        at, own = self._function.at, Report(hints=self._reading.report.hints)
+        cases = self._reader.read(node_of(value, at), replace(self._reading, report=own))
+        if own.count:
+            self.wrong += 1
+            if self.wrong <= SHOWN:
+                self._tell(number, value, own)
+        return cases
+
+    def _tell(self, number: int, value: Any, found: Report) -> None:
+        exact, (node, paths) = Report(hints=found.hints), traced(value, self._function.at.file)
+        self._reader.read(node, replace(self._reading, report=exact))
+        for one in (exact if exact.errors == found.errors else found).diagnostics:
+            path = paths.get(one.span)
+            at = self._function.at if path is not None else one.span
+            self._reading.report.add(_numbered(one, number, path, at))
+
+
+def _numbered(found: Diagnostic, number: int, path: str | None, at: Span | None) -> Diagnostic:
+    where = f"case {number}, {path}" if path else f"case {number}"
+    return replace(found, message=f"{where}: {found.message}", span=at)

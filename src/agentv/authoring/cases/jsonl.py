@@ -1,0 +1,119 @@
+"""JSON Lines: one case a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO
+
+from agentv.authoring.cases.streamed import at_line, down
+from agentv.authoring.source.json_text import parse_json, read_json
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, span_of, written
+from agentv.authoring.source.report import Report
+from agentv.errors import Diagnostic
+from agentv.model.values.json_memory import takes_too_much
+from agentv.model.values.span import Span
+
+
+class JsonLines:
+    """The format of a JSONL file.
+
+    Args:
+        path: of the file.
+        id_keys: every key under which a case's id may stand.
+        opened: opens the file; None: from the disk.
+    """
+
+    unit = "line"
+
+    def __init__(
+        self, path: str, id_keys: Iterable[str] = ("id",), opened: Callable[[str], BinaryIO] | None = None
+    ) -> None:
+        self.path = path
+        self._id_keys = tuple(id_keys)
+        self._opened = opened or _from_disk
+
+    def records(self, report: Report) -> Iterator[tuple[int, bytes]]:
+        """The lines that are not blank."""
+        del report  # a line that cannot be read says nothing of the next
+        with self._opened(self.path) as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield number, line
+
+    def node(self, number: int, record: bytes, report: Report) -> Node | None:
+        """What the line says."""
+        return _parsed(record, number, self.path, report)
+
+    def exact(self, number: int, record: bytes, report: Report) -> Node | None:
+        """The same with columns."""
+        text = _decoded(record, number)
+        if isinstance(text, UnicodeDecodeError) or takes_too_much(text, _MOST_MEMORY):
+            return None
+        found = Report()
+        node = read_json(self.path, text, found)
+        for one in found.diagnostics:
+            report.add(at_line(one, number - 1))
+        return None if node is None else _moved(node, number - 1)
+
+    def renders(self, record: bytes) -> bool:
+        """Whether it may hold placeholders."""
+        return b"{{" in record or b"{%" in record
+
+    def identity(self, record: bytes) -> str | None:
+        """The id that the line gives."""
+        value = _loose(record)
+        keys = (key for key in self._id_keys if key in value) if isinstance(value, dict) else ()
+        return next((written(value[key]) for key in keys), None)
+
+    def told(self, record: bytes, found: Diagnostic) -> Diagnostic:
+        """As it is: a line number says all."""
+        del record
+        return found
+
+
+def _moved(node: Node, lines: int) -> Node:
+    """The node so many lines further down."""
+    at = down(span_of(node.at), lines)
+    if isinstance(node, Scalar):
+        return Scalar(node.value, node.text, at)
+    if isinstance(node, ListNode):
+        return ListNode([_moved(item, lines) for item in node.items], at)
+    items = {key: _moved(item, lines) for key, item in node.items.items()}
+    return MapNode(items, {key: down(span_of(place), lines) for key, place in node.keys.items()}, at)
+
+
+_MOST_MEMORY = 64_000_000
+"""Bytes that the values of a line may take as plain values; as nodes they take several times that."""
+
+
+def _decoded(line: bytes, number: int) -> str | UnicodeDecodeError:
+    try:
+        return line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        return error
+
+
+def _parsed(line: bytes, number: int, path: str, report: Report) -> Node | None:
+    at = Span(path, number, 1, number, 2)
+    text = _decoded(line, number)
+    if isinstance(text, UnicodeDecodeError):
+        report.error("not-utf-8", at, f"not UTF-8 (byte {text.start + 1} of the line)")
+        return None
+    if takes_too_much(text, _MOST_MEMORY):
+        report.error("too-large", at, "the line holds too many values; put what is long into a file that it names")
+        return None
+    return parse_json(text, at, report)
+
+
+def _loose(line: bytes) -> Any:
+    if takes_too_much(line.decode(errors="replace"), _MOST_MEMORY):
+        return None
+    try:
+        return json.loads(line, parse_float=str)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _from_disk(path: str) -> BinaryIO:
+    return open(path, "rb")  # noqa: PTH123  # a Path would add nothing; whoever asked closes it

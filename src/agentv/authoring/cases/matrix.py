@@ -1,0 +1,125 @@
+"""Every case with every prompt of its suite (SPEC section 3, `prompts`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agentv.authoring.cases.messages import read_messages
+from agentv.authoring.cases.prompts import Prompt
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.nodes import Node
+from agentv.authoring.source.report import LONGEST, Report
+from agentv.errors import Diagnostic
+from agentv.model.suite.suite import Case
+from agentv.model.values.message import Message, prompt_text
+from agentv.model.values.values import EMPTY
+from agentv.templating import UNREADABLE, Scope
+
+SHOWN = 100
+"""Different mistakes of prompts that are reported; what is wrong beyond them is wrong in the same prompts."""
+
+Around = Callable[[tuple[Message, ...], Node], "tuple[Message, ...] | None"]
+"""(a prompt's messages, its node) → with what the suite puts before and attaches; None where that is wrong."""
+
+
+class PromptMatrix:
+    """Turns one case into as many as there are prompts.
+
+    What is wrong with a prompt is collected over all cases, and told once: `end`.
+
+    Args:
+        prompts: of the suite.
+        digest: the hash of what determines a case.
+    """
+
+    def __init__(self, prompts: Sequence[Prompt], digest: Callable[[Any], str]) -> None:
+        self._prompts = prompts
+        self._digest = digest
+        self._faults = PromptFaults()
+
+    def cases(self, case: Case, reading: Reading, around: Around) -> tuple[Case, ...]:
+        """The case with every prompt, in their order; nothing where one of them cannot be rendered for it.
+
+        Args:
+            case: with its own input, which prompts see as `{{ input }}`; empty where it has none.
+            reading: of the case, so that its variables are in reach.
+            around: adds what the suite says for all inputs.
+        """
+        names = {"input": prompt_text(case.input)} if case.input else EMPTY
+        within = reading.within(Scope(reading.scope.vars, reading.scope.env, names))
+        made = [self._case(case, prompt, within, around) for prompt in self._prompts]
+        return tuple(one for one in made if one is not None) if None not in made else ()
+
+    def end(self, report: Report) -> None:
+        """All cases were read: tell what is wrong with the prompts."""
+        self._faults.tell(report)
+
+    def _case(self, case: Case, prompt: Prompt, reading: Reading, around: Around) -> Case | None:
+        own = Report()
+        messages = read_messages(prompt.node, "user", replace(reading, report=own, renders=prompt.templated))
+        if messages is not None and not any(message.content or message.tool_calls for message in messages):
+            own.error("missing-input", prompt.node, "this prompt is empty once its placeholders are filled in")
+        if case.input and not prompt.shows_input:
+            hint = "write {{ input }} where the prompt shall show it"
+            own.warning("input-not-shown", prompt.node, "this prompt never shows a case's own 'input'", hint=hint)
+        whole = around(messages, prompt.node) if messages is not None and not own.failed else None
+        digest = self._digest_of(case, whole, prompt, own) if whole is not None else None
+        if own.count:
+            self._faults.add(own.diagnostics, case.id)
+        if whole is None or digest is None:
+            return None
+        return replace(case, input=whole, prompt_id=prompt.id, sha256=digest)
+
+    def _digest_of(self, case: Case, messages: tuple[Message, ...], prompt: Prompt, report: Report) -> str | None:
+        try:
+            return self._digest((case.sha256, messages))
+        except UnicodeEncodeError:
+            message = "this prompt holds half of a character (a lone surrogate), which no request can hold"
+            report.error("not-unicode", prompt.node, message)
+            return None
+
+
+@dataclass(slots=True)
+class _Fault:
+    found: Diagnostic
+    cases: int
+    first: str
+    last: str
+
+
+@dataclass(slots=True)
+class PromptFaults:
+    """What is wrong with prompts, and in how many cases each time."""
+
+    _faults: dict[tuple[object, ...], _Fault] = field(default_factory=dict)
+
+    def add(self, found: Iterable[Diagnostic], case_id: str) -> None:
+        """What was found when the prompts were rendered for one case."""
+        for one in found:
+            key = (one.code, one.span, one.message)
+            fault = self._faults.get(key)
+            if fault is None:
+                if len(self._faults) < SHOWN:
+                    self._faults[key] = _Fault(one, 1, case_id, case_id)
+            elif fault.last != case_id:  # a line with other mistakes is read twice, for their columns
+                fault.cases += 1
+                fault.last = case_id
+
+    def tell(self, report: Report) -> None:
+        """Report each of them once."""
+        for fault in self._faults.values():
+            where = _where(fault)
+            message = fault.found.message
+            if len(message) + len(where) > LONGEST:
+                message = f"{message[: LONGEST - len(where) - 1]}…"
+            report.add(replace(fault.found, message=f"{message}{where}"))
+
+
+def _where(fault: _Fault) -> str:
+    if fault.found.code == "unset-environment" or fault.found.message.startswith(UNREADABLE):
+        return ""  # the same for all cases
+    if fault.cases == 1:
+        return f", in the case '{fault.first}'"
+    return f", in {fault.cases:,} cases; the first is '{fault.first}'"

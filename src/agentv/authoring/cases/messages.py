@@ -1,0 +1,243 @@
+"""`input`, `expected_output` and the files in them, as messages, and `criteria` (SPEC sections 4 and 5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from agentv.authoring.fields.reading import NO_OTHERS, ExtraKeys, Reading
+from agentv.authoring.source.nearest import did_you_mean
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, children, is_empty, kind_of, plain
+from agentv.model.values.message import (
+    ROLES,
+    Block,
+    Content,
+    DocumentBlock,
+    FileBlock,
+    ImageBlock,
+    Message,
+    Role,
+    TextBlock,
+    ToolCall,
+    messages_from_json,
+)
+
+_KEYS = ("role", "content", "name", "tool_calls")
+_PDF = ".pdf"
+_BINARY = "save text as UTF-8; of other files, PDFs (.pdf) and pictures can be sent"
+_IMAGE = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg")
+
+
+def read_messages(node: Node, lone: Role, reading: Reading) -> tuple[Message, ...] | None:
+    """Messages out of a string, an object or a list; None when something is wrong, which is then reported.
+
+    Args:
+        node: the value of `input` or `expected_output`.
+        reading: of the suite, or of the case.
+        lone: whose message a string, or an object without a role, is.
+    """
+    if type(node) is Scalar and not reading.renders and type(node.value) is str:
+        return (Message(lone, node.value),)  # by far the most common
+    found = reading.rendered(node)
+    if found is None:
+        return None
+    if not isinstance(found, ListNode):
+        message = _lone(found, lone, reading)
+        return None if message is None else (message,)
+    if found.items and all(isinstance(item, Scalar) for item in found.items):
+        _item(found.items[0], reading)  # the others are wrong in the same way
+        return None
+    messages = [_item(item, reading) for item in found.items]
+    return tuple(one for one in messages if one is not None) if None not in messages else None
+
+
+def _lone(node: Scalar | MapNode, role: Role, reading: Reading) -> Message | None:
+    """One message: a text, a message, or an object that is its content."""
+    if isinstance(node, MapNode):
+        return _message(node, reading) if "role" in node.items else Message(role, plain(node))
+    if node.value is None:
+        reading.report.error("missing-value", node, "a message is expected, found nothing")
+        return None
+    return Message(role, node.value if isinstance(node.value, str) else node.text)
+
+
+def with_files(messages: Sequence[Message], files: Iterable[Block]) -> tuple[Message, ...]:
+    """The messages, with files put before the text of a lone user message."""
+    blocks = tuple(files)
+    if not blocks or len(messages) != 1 or not isinstance(messages[0].content, str):
+        return tuple(messages)
+    return (Message(messages[0].role, (*blocks, TextBlock(messages[0].content))),)
+
+
+def read_files(node: Node, reading: Reading) -> list[Block]:
+    """The blocks of an `input_files` list."""
+    found = reading.rendered(node)
+    if found is None:
+        return []
+    items = found.items if isinstance(found, ListNode) else [found]
+    blocks = (_file(item, reading) for item in items)
+    return [block for block in blocks if block is not None]
+
+
+def read_criteria(node: Node | None, reading: Reading) -> str | None:
+    """What a right answer does, as text; None where nothing is said of it."""
+    if node is None or is_empty(node):
+        return None
+    if not isinstance(node, Scalar):
+        hint = "write a list of them as 'rubrics'" if isinstance(node, ListNode) else None
+        reading.report.error("bad-value", node, f"'criteria' must be text, found {kind_of(node)}", hint=hint)
+        return None
+    rendered = reading.render_text(node)
+    return node.text if rendered is None else rendered  # it is reported, and the case is not kept
+
+
+def _item(node: Node, reading: Reading) -> Message | None:
+    if isinstance(node, MapNode) and "role" in node.items:
+        return _message(node, reading)
+    hint = "begin each with 'role:'" if isinstance(node, MapNode) else "write a single text without the list"
+    reading.report.error("bad-message", node, f"a message needs a role, found {kind_of(node)}", hint=hint)
+    return None
+
+
+def _message(node: MapNode, reading: Reading) -> Message | None:
+    errors = reading.report.errors
+    for key in node.items:
+        if key not in _KEYS and not key.startswith("x-"):
+            reading.unknown_key(key, node, _KEYS, "a message")
+    role = _role(node, reading)
+    content = _content(node, reading)
+    calls = _tool_calls(node.get("tool_calls"), reading)
+    name = node.get("name")
+    if name is not None and (not isinstance(name, Scalar) or name.value is None):
+        reading.report.error("bad-value", name, f"'name' must be text, found {kind_of(name)}")
+    if role is None or content is None or reading.report.errors > errors:
+        return None
+    return Message(role, content, name.text if isinstance(name, Scalar) else None, calls)
+
+
+def _role(node: MapNode, reading: Reading) -> Role | None:
+    role = node.get("role")
+    said = role.value if isinstance(role, Scalar) else None
+    for known in ROLES:
+        if said == known:
+            return known  # type: ignore[return-value]  # ROLES holds just the literals of Role
+    hint = did_you_mean(said, ROLES) if isinstance(said, str) else None
+    found = "nothing" if role is None else kind_of(role)
+    message = f"'role' must be {', '.join(ROLES[:-1])} or {ROLES[-1]}, found {found}"
+    reading.report.error("bad-message", role or node, message, hint=hint)
+    return None
+
+
+def _content(message: MapNode, reading: Reading) -> Content | None:
+    """What a message says. Only one that calls tools may say nothing; a user always says something."""
+    node = message.get("content")
+    if node is None or (isinstance(node, Scalar) and node.value is None):
+        if message.get("tool_calls") is not None:
+            return ""
+        reading.report.error("missing-key", node or message, "a message needs 'content'")
+        return None
+    if is_empty(node) and _says(message.get("role"), "user"):
+        reading.report.error("missing-value", node, "'content' of a user's message is empty")
+        return None
+    if isinstance(node, Scalar):
+        return node.value if isinstance(node.value, str) else node.text
+    if isinstance(node, MapNode):
+        content: Content = plain(node)
+        return content
+    blocks = [_block(item, reading) for item in node.items]
+    return tuple(block for block in blocks if block is not None) if None not in blocks else None
+
+
+def _says(node: Node | None, text: str) -> bool:
+    return isinstance(node, Scalar) and node.value == text
+
+
+def _tool_calls(node: Node | None, reading: Reading) -> tuple[ToolCall, ...]:
+    if node is None or (isinstance(node, Scalar) and node.value is None):
+        return ()
+    if not isinstance(node, ListNode) or not all(isinstance(item, MapNode) for item in node.items):
+        wrong = next((item for item in children(node) if not isinstance(item, MapNode)), node)
+        reading.report.error("bad-value", wrong, f"'tool_calls' must be a list of mappings, found {kind_of(wrong)}")
+        return ()
+    return tuple(call for item in node.items for call in _tool_call(item, reading))
+
+
+def _tool_call(node: Node, reading: Reading) -> tuple[ToolCall, ...]:
+    try:
+        (wire,) = messages_from_json([{"role": "assistant", "content": "", "tool_calls": [plain(node)]}])
+    except ValueError:
+        reading.report.error("missing-key", node, "a tool call needs 'name'")
+        return ()
+    return wire.tool_calls
+
+
+def _block(node: Node, reading: Reading) -> Block | None:
+    if isinstance(node, Scalar) and isinstance(node.value, str):
+        return TextBlock(node.value)
+    if not isinstance(node, MapNode):
+        reading.report.error("bad-block", node, f"a block of content must be a mapping, found {kind_of(node)}")
+        return None
+    kind, value = node.get("type"), node.get("value")
+    said = kind.value if isinstance(kind, Scalar) else None
+    if not isinstance(said, str) or said not in _BLOCKS:
+        hint = did_you_mean(said, _BLOCKS) if isinstance(said, str) else None
+        found = "nothing" if kind is None else kind_of(kind)
+        message = f"'type' of a block must be text, file or image, found {found}"
+        reading.report.error("bad-block", kind or node, message, hint=hint)
+        return None
+    unknown = [key for key in node.items if key not in {"type", "value"} and not key.startswith("x-")]
+    others = ExtraKeys(meant="value") if value is None and len(unknown) == 1 else NO_OTHERS
+    what = f"{'an' if said == 'image' else 'a'} {said} block"
+    for key in unknown:
+        reading.unknown_key(key, node, ("type", "value"), what, others)
+    if others.meant is not None:
+        return None
+    if value is None or (isinstance(value, Scalar) and value.value is None):
+        reading.report.error("missing-key", value or node, f"{what} needs 'value'")
+        return None
+    return _BLOCKS[said](value, reading)
+
+
+def _text(node: Node, _reading: Reading) -> Block:
+    return TextBlock(node.text if isinstance(node, Scalar) else json.dumps(plain(node), ensure_ascii=False))
+
+
+def _file(node: Node, reading: Reading) -> Block | None:
+    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+        reading.report.error("bad-value", node, f"the path of a file is expected, found {kind_of(node)}")
+        return None
+    found = reading.find(node, "file")
+    if found is None:
+        return None
+    if found.lower().endswith(_IMAGE):
+        return _picture(node, found, reading)
+    is_pdf = found.lower().endswith(_PDF)
+    digest = reading.pdf_digest(found) if is_pdf else None
+    if digest is not None:
+        return DocumentBlock(node.value, found, digest)
+    text = reading.text_of(found, node, hint=_BINARY)
+    if text is not None and is_pdf:
+        reading.report.error("bad-value", node, f"'{node.value}' is no PDF: it does not begin with '%PDF-'")
+        return None
+    return None if text is None else FileBlock(node.value, found, text)
+
+
+def _image(node: Node, reading: Reading) -> Block | None:
+    if (
+        isinstance(node, Scalar)
+        and isinstance(node.value, str)
+        and node.value.startswith(("http://", "https://", "data:"))
+    ):
+        return ImageBlock(node.value)
+    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+        reading.report.error("bad-value", node, f"the path or URL of a picture is expected, found {kind_of(node)}")
+        return None
+    found = reading.find(node, "picture")
+    return None if found is None else _picture(node, found, reading)
+
+
+def _picture(node: Scalar, path: str, reading: Reading) -> ImageBlock | None:
+    return ImageBlock(node.value, path, reading.digest_of(path)) if reading.shows(path, node) else None
+
+
+_BLOCKS = {"text": _text, "file": _file, "image": _image}

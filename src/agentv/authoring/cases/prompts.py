@@ -1,0 +1,273 @@
+"""`prompts:` of a suite: texts, lists of messages, files that hold them, objects that name them (SPEC section 3).
+
+What a prompt says is a template. It is rendered with each case's variables, by `spec.matrix`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from glob import has_magic
+from pathlib import Path
+from typing import NamedTuple
+
+from agentv.authoring.cases.case_files import selected
+from agentv.authoring.cases.messages import read_messages
+from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.schema import AuthoredPrompt
+from agentv.authoring.source.files import is_file, shown
+from agentv.authoring.source.git_files import GIT_URL
+from agentv.authoring.source.json_text import place_of
+from agentv.authoring.source.nodes import (
+    ListNode,
+    MapNode,
+    Node,
+    Place,
+    Scalar,
+    children,
+    holds_placeholder,
+    is_empty,
+    kind_of,
+    node_of,
+    span_of,
+)
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.templating import has_placeholder
+
+TEXTS = (".txt", ".md", ".j2", ".xml")
+"""Suffixes of files whose text is a prompt."""
+
+MESSAGES = (".json", ".yaml", ".yml")
+"""Suffixes of files that hold the messages of a prompt."""
+
+SEPARATOR = "---"
+"""A line of a `.txt` file that ends one prompt and begins the next, as in promptfoo."""
+
+_REFUSED = (".csv", ".jsonl", ".py", ".js", ".mjs", ".cjs", ".ts")
+"""Suffixes of promptfoo's other sources of prompts: a path that ends so is refused, not asked as a question."""
+
+_SUFFIX = "|".join(re.escape(one) for one in TEXTS + MESSAGES + _REFUSED)
+_PATH = lazy_pattern(rf"\.{{1,2}}/[^\n]*|[^\s{{}}<>|\"']+(?:{_SUFFIX})(?::\w+)?")
+_FUNCTION = lazy_pattern(r"\.(?:py|[mc]?js|ts):\w+$")
+_NAMES_INPUT = lazy_pattern(r"\{[{%][^}%]*\binput\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt of a suite.
+
+    Attributes:
+        id: unique in the suite; rows show it.
+        node: what it says, still with its placeholders.
+        label: for people, where it has an id too.
+        templated: something in it is rendered with each case.
+        shows_input: it reads `{{ input }}`, the case's own.
+    """
+
+    id: str
+    node: Node
+    label: str | None = None
+    templated: bool = False
+    shows_input: bool = False
+
+
+def read_prompts(node: Node | None, reading: Reading) -> tuple[Prompt, ...]:
+    """The prompts of a suite, in their order. What is wrong with one is reported, and it is left out."""
+    if node is None:
+        return ()
+    if is_empty(node):
+        reading.report.error("missing-value", node, "'prompts' is empty")
+        return ()
+    reader = _PromptReader(reading)
+    for item in node.items if isinstance(node, ListNode) else [node]:
+        reader.add(item)
+    return tuple(reader.found)
+
+
+class _Piece(NamedTuple):
+    """What a prompt says, and what it is called where nobody gives it a name; None: by its number."""
+
+    node: Node
+    name: str | None = None
+
+
+class _Point(NamedTuple):
+    name: str
+    line: int
+    column: int
+
+
+@dataclass(slots=True)
+class _Lines:
+    """The place of some lines of a file, so that a placeholder in them can be found."""
+
+    start_mark: _Point
+    end_mark: _Point
+
+
+@dataclass(slots=True)
+class _PromptReader:
+    reading: Reading
+    found: list[Prompt] = field(default_factory=list)
+    _taken: dict[str, Place] = field(default_factory=dict)
+    _entries: int = 0
+
+    def add(self, item: Node) -> None:
+        """One entry of the list."""
+        self._entries += 1
+        if not isinstance(item, MapNode):
+            for piece in self._pieces(item):
+                self._keep(piece, piece.name or f"prompt-{self._entries}", None, item)
+            return
+        if "role" in item.items:
+            hint = "a list of messages is one prompt: put it into a list of its own, '- - role: …'"
+            self._refuse(item, "a prompt is no message", hint)
+            return
+        authored = shape_of(AuthoredPrompt).decode(item.items, item, self.reading, "a prompt")
+        if authored is not INVALID:
+            self._named(authored, item)
+
+    def _named(self, authored: AuthoredPrompt, item: MapNode) -> None:
+        """An object. promptfoo's `{id: file://a.txt, label: a}` has its text where the id points to."""
+        said, identity = authored.prompt, authored.id
+        if said is None and identity and _is_path(identity):
+            said, identity = item.items["id"], None
+        if said is None:
+            self.reading.report.error("missing-key", item, "a prompt needs 'prompt'")
+            return
+        if isinstance(said, MapNode):
+            message = f"'prompt' must be text or messages, found {kind_of(said)}"
+            self.reading.report.error("bad-value", said, message)
+            return
+        pieces = list(self._pieces(said))
+        name = identity or authored.label
+        for number, piece in enumerate(pieces, 1):
+            own = name and (f"{name}#{number}" if len(pieces) > 1 else name)
+            label = authored.label if identity else None
+            self._keep(piece, own or piece.name or f"prompt-{self._entries}", label, item)
+
+    def _keep(self, piece: _Piece, identity: str, label: str | None, item: Node) -> None:
+        first = self._taken.setdefault(identity, item.at)
+        if first is not item.at:
+            place = span_of(first)
+            where = f"the first is at {shown(place.file)}:{place.line}"
+            self.reading.report.error("duplicate-id", item, f"two prompts have the id '{identity}'; {where}")
+            return
+        templated = holds_placeholder(piece.node)
+        if not templated and read_messages(piece.node, "user", self.reading.rendering(False)) is None:
+            return
+        self.found.append(Prompt(identity, piece.node, label, templated, _shows_input(piece.node)))
+
+    def _pieces(self, node: Node) -> Iterator[_Piece]:
+        """The prompts that a text, a list or a path stands for; only a path can stand for several."""
+        if is_empty(node) and not (isinstance(node, Scalar) and node.value is None):
+            self.reading.report.error("missing-value", node, "this prompt is empty")
+        elif isinstance(node, ListNode):
+            yield _Piece(node)
+        elif not isinstance(node, Scalar) or not isinstance(node.value, str):
+            self._refuse(node, f"a prompt is text, a list of messages, or an object, found {kind_of(node)}")
+        elif _is_path(node.value.strip()):
+            yield from self._of_files(node)
+        else:
+            yield _Piece(node)
+
+    def _of_files(self, node: Scalar) -> Iterator[_Piece]:
+        for path in self._matching(node):
+            suffix = Path(path).suffix.lower()
+            if suffix not in TEXTS + MESSAGES:
+                allowed = ", ".join(TEXTS + MESSAGES)
+                self._refuse(node, f"'{shown(path)}' is no file of prompts", f"prompts are read from {allowed}")
+                continue
+            text = self.reading.text_of(path, node)
+            if text is None:
+                continue
+            pieces = list(self._of_text(path, text) if suffix in TEXTS else self._of_messages(path, text, suffix))
+            if not text.strip() or (suffix == ".txt" and not pieces):
+                self.reading.report.error("missing-value", node, f"'{shown(path)}' holds no prompt: it is empty")
+                continue
+            written = node.value.strip().removeprefix("file://")
+            name = written if GIT_URL.match(written) else os.path.relpath(path, self.reading.places.suite)
+            for number, piece in enumerate(pieces, 1):
+                yield _Piece(piece, f"{name}#{number}" if len(pieces) > 1 else name)
+
+    def _matching(self, node: Scalar) -> list[str]:
+        reading = self.reading
+        written = node.value.strip().removeprefix("file://")
+        if _FUNCTION.search(written):
+            return [written]  # refused for what it is, whether it exists or not
+        mentioned_in = span_of(node.at).file
+        if not has_magic(written) or reading.places.find(written, mentioned_in)[0] is not None:
+            found = reading.find(Scalar(written, written, node.at), "file")
+            return [found] if found else []
+        base, found_paths = selected(node, written, reading)
+        paths = [path for path in found_paths or () if is_file(path)]
+        if not paths and found_paths is not None:
+            reading.report.error("missing-file", node, f"no file matches '{written}' in {shown(base)}")
+        return paths
+
+    def _of_text(self, path: str, text: str) -> Iterator[Node]:
+        """The text of a file; that of a `.txt` file may hold several prompts."""
+        lines = text.splitlines()
+        ends = [number for number, line in enumerate(lines) if path.endswith(".txt") and line.strip() == SEPARATOR]
+        for begin, end in zip([0, *(end + 1 for end in ends)], [*ends, len(lines)], strict=True):
+            part = "\n".join(lines[begin:end]).strip()
+            if part:
+                place = _Lines(_Point(path, begin, 0), _Point(path, end - 1, len(lines[end - 1])))
+                yield Scalar(part, part, place)
+
+    def _of_messages(self, path: str, text: str, suffix: str) -> Iterator[Node]:
+        root = self._json(path, text) if suffix == ".json" else read_yaml(path, text.encode(), self.reading.report)
+        if root is None:
+            return
+        if isinstance(root, Scalar) and not isinstance(root.value, str):
+            self._refuse(root, f"a file of a prompt holds text or messages, found {kind_of(root)}")
+        elif is_empty(root):
+            self.reading.report.error("missing-value", root, "this prompt is empty")
+        elif isinstance(root, MapNode) and "role" not in root.items:
+            hint = "write a list of messages, each with 'role' and 'content'"
+            self._refuse(root, "a file of a prompt holds text or messages, found a mapping without 'role'", hint)
+        else:
+            yield root
+
+    def _json(self, path: str, text: str) -> Node | None:
+        """JSON is YAML, so it is read as that for the sake of positions, where it is right."""
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            line, column = place_of(error) if isinstance(error, json.JSONDecodeError) else (0, 1)
+            said = error.msg if isinstance(error, json.JSONDecodeError) else "it is nested too deep"
+            point = _Point(path, line, column - 1)
+            place = _Lines(point, point._replace(column=column))
+            self.reading.report.error("bad-json", place, f"not JSON: {said[:1].lower()}{said[1:]}")
+            return None
+        own = Report()
+        node = read_yaml(path, text.encode(), own)
+        if node is None:
+            return node_of(value, _Lines(_Point(path, 0, 0), _Point(path, 0, 1)))
+        for one in own.diagnostics:
+            self.reading.report.add(one)
+        return node
+
+    def _refuse(self, at: Node, message: str, hint: str | None = None) -> None:
+        self.reading.report.error("bad-prompt", at, message, hint=hint)
+
+
+def _is_path(text: str) -> bool:
+    """Whether a text is the place of a prompt, and not the prompt itself."""
+    return (
+        text.startswith("file://")
+        or _PATH.fullmatch(text) is not None
+        or (GIT_URL.match(text) is not None and not re.search(r"\s", text))
+    )
+
+
+def _shows_input(node: Node) -> bool:
+    if isinstance(node, Scalar):
+        return isinstance(node.value, str) and has_placeholder(node.value) and bool(_NAMES_INPUT.search(node.value))
+    return any(_shows_input(child) for child in children(node))

@@ -1,0 +1,200 @@
+"""Cases of a file that holds one after the other: checked in one pass, and read again when the run needs them.
+
+So memory stays flat, however long the file is. What a record looks like (a line of JSON, a row of CSV) is said by a
+`Format`; what is done with records, and how their mistakes are reported and counted, is the same for all.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from hashlib import sha256
+from typing import Generic, Protocol, TypeVar
+
+from agentv.authoring.source.nodes import Node
+from agentv.authoring.source.report import Report
+from agentv.errors import Diagnostic, LoadError
+from agentv.model.suite.suite import Case
+from agentv.model.values.span import Span
+
+SHOWN = 100
+"""Records whose mistakes are reported one by one; the rest are counted."""
+
+HINTED = 10_000
+"""Records whose older spellings are hinted at; what lies beyond is found once these are mended."""
+
+WRONG = 10_000
+"""Records that are wrong, after which the rest is not read."""
+
+HELD = 20_000
+"""Cases of one file that are held in memory; a longer file is read again instead."""
+
+_KEYED = sha256(os.urandom(64))
+
+ReadCase = Callable[[Node, Report, bool], tuple[Case, ...]]
+"""(node, where mistakes go, whether it holds placeholders) → the cases that it stands for; none if it is wrong."""
+
+R = TypeVar("R")
+
+
+class Format(Protocol[R]):
+    """How a file holds its records.
+
+    Attributes:
+        path: of the file.
+        unit: what a record is called in a message.
+    """
+
+    path: str
+    unit: str
+
+    def records(self, report: Report) -> Iterator[tuple[int, R]]:
+        """A fresh pass: each record with its first line, counted from 1. What ends the file early is reported."""
+        ...
+
+    def node(self, number: int, record: R, report: Report) -> Node | None:
+        """What a record says, all of it standing at the record's first line; None where it cannot be read."""
+        ...
+
+    def exact(self, number: int, record: R, report: Report) -> Node | None:
+        """The same with the place of every part, which takes longer; None where that is impossible."""
+        ...
+
+    def renders(self, record: R) -> bool:
+        """Whether it may hold placeholders."""
+        ...
+
+    def identity(self, record: R) -> str | None:
+        """The id of the case, if there is one, with no word about mistakes."""
+        ...
+
+    def told(self, record: R, found: Diagnostic) -> Diagnostic:
+        """A mistake in the words of people who look at such a file."""
+        ...
+
+
+class StreamedCases(Generic[R]):
+    """The cases of one file. A long one is read again at each pass."""
+
+    def __init__(self, source: Format[R], read_case: ReadCase) -> None:
+        self.path = source.path
+        self._source = source
+        self._read_case = read_case
+        self._count = 0
+        self._held: list[Case] | None = []
+        self._digests = array("Q")
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Case]:
+        """The cases, in the order of the file.
+
+        Raises:
+            LoadError: a record is not the one that was checked: a target could else rewrite how it is graded.
+        """
+        if self._held is not None:
+            yield from self._held
+            return
+        whole = Report()
+        number = 1  # where the file went wrong, in the end
+        place = -1
+        for place, (number, record) in enumerate(self._source.records(whole)):
+            if place >= len(self._digests) or self._digests[place] != _digest(record):
+                raise self._changed(number)  # what grades a case is what was checked, whoever may have edited it
+            report = Report()  # of its own, so that remarks do not pile up
+            cases = self._read(number, record, report)
+            if not cases or report.failed:
+                raise self._changed(number)
+            yield from cases
+        if whole.failed or place + 1 < len(self._digests):
+            raise self._changed(number)
+
+    def check(self, report: Report) -> Iterable[tuple[Case, ...]]:
+        """One pass over all records: reports what is wrong, yields the cases of each record that is right."""
+        noted = bad = hinted = 0
+        self._digests = array("Q")
+        for number, record in self._source.records(report):
+            self._digests.append(_digest(record))
+            found = Report(hints=report.hints and hinted < HINTED)
+            cases = self._read(number, record, found)
+            self._count += max(len(cases), 1)
+            if cases:
+                self._hold(cases)
+                yield cases
+            if not found.count:
+                continue
+            if all(one.severity == "hint" for one in found.diagnostics):
+                hinted += 1
+                self._tell(record, self._located(number, record, found), report)
+                continue
+            noted += 1
+            bad += found.failed
+            if bad > WRONG:
+                break
+            if noted <= SHOWN:
+                found = self._located(number, record, found)
+            if noted <= SHOWN or (found.failed and bad <= SHOWN):
+                self._tell(record, found, report)
+        self._say_how_many(noted, bad, report)
+
+    def _tell(self, record: R, found: Report, report: Report) -> None:
+        for one in found.diagnostics:
+            report.add(self._source.told(record, one))
+
+    def places(self) -> Iterator[tuple[str | None, Span]]:
+        """The id of each record, and where the record begins."""
+        for number, record in self._source.records(Report()):
+            yield self._source.identity(record), Span(self.path, number, 1, number, 2)
+
+    def _say_how_many(self, noted: int, bad: int, report: Report) -> None:
+        unit, top = self._source.unit, Span(self.path, 1, 1, 1, 2)
+        if bad > SHOWN:
+            count = f"{bad:,}" if bad <= WRONG else f"more than {WRONG:,}"
+            message = f"{count} {unit}s are wrong; the mistakes of the first {SHOWN} are shown"
+            report.error("more-bad-lines", top, message)
+        elif noted > SHOWN:
+            message = f"{noted:,} {unit}s are remarked on; the remarks on the first {SHOWN} are shown"
+            report.warning("more-bad-lines", top, message)
+
+    def _changed(self, number: int) -> LoadError:
+        message = f"this {self._source.unit} was changed while the run went on, and is not run"
+        return LoadError([Diagnostic("file-changed", message, Span(self.path, number, 1, number, 2))])
+
+    def _hold(self, cases: tuple[Case, ...]) -> None:
+        if self._held is None or len(self._held) >= HELD:
+            self._held = None
+        else:
+            self._held += cases
+
+    def _read(self, number: int, record: R, found: Report) -> tuple[Case, ...]:
+        node = self._source.node(number, record, found)
+        return () if node is None else self._read_case(node, found, self._source.renders(record))
+
+    def _located(self, number: int, record: R, found: Report) -> Report:
+        """The same mistakes with their columns, where they can be had: read once more, part by part."""
+        exact = Report(hints=found.hints)
+        node = self._source.exact(number, record, exact)
+        if node is None:
+            return found
+        self._read_case(node, exact, self._source.renders(record))
+        return exact if exact.errors == found.errors else found
+
+
+def _digest(record: object) -> int:
+    """What tells a record from another one: 64 bits that whoever edits the file meanwhile cannot aim at."""
+    keyed = _KEYED.copy()
+    keyed.update(record if isinstance(record, bytes) else repr(record).encode(errors="surrogatepass"))
+    return int.from_bytes(keyed.digest()[:8])
+
+
+def at_line(found: Diagnostic, lines: int) -> Diagnostic:
+    """The diagnostic so many lines further down."""
+    return replace(found, span=found.span and down(found.span, lines))
+
+
+def down(span: Span, lines: int) -> Span:
+    """The span so many lines further down."""
+    return span._replace(line=span.line + lines, end_line=span.end_line + lines)

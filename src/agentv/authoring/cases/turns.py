@@ -1,0 +1,114 @@
+"""`turns`: the questions of one case, and what grades each answer (SPEC section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from agentv.authoring.assertions.entries import AssertionReader
+from agentv.authoring.cases.messages import read_criteria, read_messages, with_files
+from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.reading import ExtraKeys, Reading
+from agentv.authoring.fields.schema import AuthoredTurn
+from agentv.authoring.source.nearest import nearest
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of
+from agentv.authoring.source.spellings import TURN, Translated, translate
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.conversation import Turn
+from agentv.model.values.message import Block, Message
+
+_OTHERS = ExtraKeys(hinted=tuple(TURN.known))
+
+
+@dataclass(frozen=True, slots=True)
+class TurnReader:
+    """Reads the turns of cases.
+
+    Attributes:
+        assertions: reads the lists of turns.
+        reads_criteria: whether an assertion looks at criteria.
+    """
+
+    assertions: AssertionReader
+    reads_criteria: Callable[[AssertionEntry], bool]
+
+    def read(self, node: Node, files: Iterable[Block], reading: Reading) -> tuple[Turn, ...]:
+        """The turns of a case; what is wrong is reported and left out.
+
+        Args:
+            node: the value of `turns`.
+            files: what the suite attaches to a case; it goes to the first turn, if that is a plain text.
+            reading: of the case.
+        """
+        if not isinstance(node, ListNode):
+            reading.report.error("bad-value", node, f"'turns' must be a list of turns, found {kind_of(node)}")
+            return ()
+        if not node.items:
+            reading.report.error("missing-value", node, "'turns' is empty; it must hold a turn")
+            return ()
+        turns = (self._turn(item, number, reading) for number, item in enumerate(node.items, 1))
+        kept = [turn for turn in turns if turn is not None]
+        if kept and isinstance(node.items[0], MapNode):
+            kept[0] = replace(kept[0], input=with_files(kept[0].input, files))
+        return tuple(kept)
+
+    def _turn(self, node: Node, number: int, reading: Reading) -> Turn | None:
+        report = reading.report
+        what = f"turn {number}"
+        if not isinstance(node, MapNode):
+            hint = "write '- input: …'" if isinstance(node, Scalar) else None
+            report.error("bad-turn", node, f"{what} must be a mapping with 'input', found {kind_of(node)}", hint=hint)
+            return None
+        errors, unrendered = report.errors, report.unrendered
+        translated = translate(node, TURN, report)
+        shape = shape_of(AuthoredTurn)
+        authored = shape.decode(translated.items, translated.map, reading, "a turn", others=_OTHERS)
+        if authored is INVALID:
+            authored = shape.unread(translated.items)
+        turn = self._built(authored, translated, what, reading)
+        return turn if (report.errors, report.unrendered) == (errors, unrendered) else None
+
+    def _built(self, authored: AuthoredTurn, translated: Translated, what: str, reading: Reading) -> Turn | None:
+        expected = authored.expected_output
+        messages = _input(authored.input, translated.map, what, reading)
+        reference = () if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading)
+        criteria = read_criteria(authored.criteria, reading)
+        entries = self._entries(authored, criteria, reading)
+        if criteria is not None and entries and not any(self.reads_criteria(entry) for entry in entries):
+            at = translated.map.keys["criteria"]
+            reading.report.warning("criteria-not-judged", at, f"nothing judges the criteria of {what}")
+        if messages is None or reference is None:
+            return None
+        return Turn(messages, tuple(_named(entry, what) for entry in entries), criteria, reference)
+
+    def _entries(self, authored: AuthoredTurn, criteria: str | None, reading: Reading) -> tuple[AssertionEntry, ...]:
+        """The turn's own assertions; without any, its criteria are judged."""
+        if authored.assert_ is not None and not is_empty(authored.assert_):
+            return self.assertions.entries(authored.assert_, reading)
+        if criteria is None or not criteria.strip():
+            return ()
+        entry = self.assertions.judged(None, authored.criteria, reading)
+        return (entry,) if entry else ()
+
+
+def _input(given: Node | None, turn: MapNode, what: str, reading: Reading) -> tuple[Message, ...] | None:
+    if given is None or is_empty(given):
+        if not _misspelt(turn, "input"):
+            reading.report.error("missing-input", given or turn, f"{what} needs 'input'")
+        return None
+    messages = read_messages(given, "user", reading)
+    if messages and reading.renders and not any(message.content for message in messages):
+        message = f"'input' of {what} is empty once its placeholders are filled in"
+        reading.report.error("missing-input", given, message)
+    return messages
+
+
+def _misspelt(turn: MapNode, key: str) -> bool:
+    """Whether another key is most likely this one, so that it is not missing too."""
+    near = (nearest(one, TURN.known) for one in turn.items if one not in TURN.known)
+    return any(TURN.older.get(one, one) == key for one in near if one)
+
+
+def _named(entry: AssertionEntry, what: str) -> AssertionEntry:
+    """The entry with a name that says which answer it grades."""
+    return replace(entry, settings=replace(entry.settings, name=f"{what}: {entry.name}"))

@@ -1,0 +1,1 @@
+"""The files that user code consists of, for the keys of answers and grades."""

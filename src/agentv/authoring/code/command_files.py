@@ -1,0 +1,236 @@
+"""The files that a command names: scripts, what they are given, and modules."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from glob import escape, iglob
+from itertools import islice, pairwise
+
+from agentv.authoring.code.code_imports import is_installed, module_files
+from agentv.authoring.source.files import is_directory, is_file, repository_root
+from agentv.model.suite.search_paths import SearchPaths
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.registry.fields import Command
+
+_NOWHERE = lazy_pattern(r"[\x00\n]")
+_MODULE = lazy_pattern(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_PROGRAM = lazy_pattern(r"[\w.+-]{1,100}")
+_NESTED = lazy_pattern(r"[\s;&|()<>]")
+_GOES = frozenset({"cd", "pushd", "-C"})
+_WRITES = lazy_pattern(r"\d?>>?\|?|&>>?|tee|-o|--(?:out|log|junit|report)[\w-]*")
+_WRITES_TO = lazy_pattern(r"--(?:out|log|junit|report)[\w-]*=")
+"""What stands before a file that a command writes. It is neither code nor a reference."""
+
+_RUNNERS = {
+    **dict.fromkeys(("make", "gmake"), ("Makefile", "makefile", "GNUmakefile")),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "npx"), ("package.json",)),
+    **dict.fromkeys(("bun", "bunx"), ("package.json", "bunfig.toml", "tsconfig.json")),
+}
+"""Program → the files in which it looks up what to run."""
+
+_UNASKED = {
+    **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile")),
+    **dict.fromkeys(("bun", "bunx"), ("bunfig.toml",)),
+}
+"""Program → the files among them that change what runs where there was none."""
+
+_AT_START = ("sitecustomize", "usercustomize")
+"""Modules that Python imports before anything else, wherever its path holds one."""
+
+_PYTHON = lazy_pattern(r"python[\d.]*|pypy[\d.]*|pytest|py\.test|uv")
+
+_READERS = ("awk", "cat", "cut", "diff", "grep", "head", "jq", "sed", "tail", "tr", "wc")
+_TOOLS = frozenset((":", "[", "echo", "exit", "false", "printf", "sleep", "test", "true", *_READERS))
+"""Programs whose answers hang on nothing but what they are given."""
+
+_VARIABLES = {"PATH": "programs", "PYTHONPATH": "python", "NODE_PATH": "node"}
+
+_LONGEST = 4096
+"""Characters above which a word of a command is no path."""
+
+_PYTEST = frozenset({"pytest", "py.test"})
+_TEST = lazy_pattern(r"/(?:test_[^/]*|[^/]*_test|conftest)\.py$")
+_MOST_TESTS = 500
+_DEEPEST = 3
+_MOST_DIRECTORIES = 20
+
+
+@lru_cache(maxsize=4096)
+def paths_of_command(command: Command, search: SearchPaths) -> tuple[str, ...]:
+    """The words of a command as paths, seen from where it runs and from where it goes; not all need be files.
+
+    `sh grade.sh`, `bash -c "cd checks && python3 c.py"`, `python3 -m checks.c`, `grade --with=rules.json`.
+    """
+    words = _words(command)
+    found: dict[str, None] = {}
+    for directory in _directories(command.cwd, words):
+        for path in _seen_from(directory, words, homes_of_command(command, search)):
+            found.setdefault(path)
+    loaded = (part for word in search.options.split() for part in (word, word.partition("=")[2]) if part)
+    found |= {_joined(command.cwd, part): None for part in loaded}
+    root = repository_root(command.cwd).rstrip(os.sep) + os.sep
+    programs = (_program(word, directories) for word in words for directories in _program_directories(command, search))
+    found |= {path: None for path, _ in programs if path.startswith(root) and not is_installed(path)}
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def homes_of_command(command: Command, search: SearchPaths) -> tuple[str, ...]:
+    """The directories in which it has modules looked for, as its environment says, or it says itself."""
+    searches = (search, *_said_by(command))
+    directories = _directories(command.cwd, _words(command))
+    return tuple(dict.fromkeys(home for one in searches for cwd in directories for home in one.homes(cwd)))
+
+
+def _said_by(command: Command) -> Iterator[SearchPaths]:
+    """What it says itself, as in `PYTHONPATH=lib python3 agent.py`."""
+    for word in _words(command):
+        name, equals, value = word.partition("=")
+        if equals and name in _VARIABLES and "$" not in value:
+            yield SearchPaths(**{"programs": "", _VARIABLES[name]: value})
+
+
+def _program_directories(command: Command, search: SearchPaths) -> Iterator[tuple[str, ...]]:
+    for one in (search, *_said_by(command)):
+        yield one.programs_in(command.cwd)
+
+
+def searches_unknown(command: Command) -> bool:
+    """Whether it has code looked for where only a shell can tell, as in `PYTHONPATH=$HOME/lib python3 a.py`."""
+    return any(
+        "$" in value and name in _VARIABLES for name, _, value in (word.partition("=") for word in _words(command))
+    )
+
+
+@lru_cache(maxsize=4096)
+def modules_of_command(command: Command, search: SearchPaths) -> tuple[str, ...]:
+    """What it would load unasked, if it were there: a Python module that it names, what its programs look for first."""
+    words = _words(command)
+    names = [os.path.basename(word) for word in words if _may_be_path(word)]  # noqa: PTH119  # as below
+    homes = homes_of_command(command, search)
+    found = [path for directory in _directories(command.cwd, words) for path in _modules((directory, *homes), words)]
+    found += [
+        _joined(home, one)
+        for home in _directories(command.cwd, words)
+        for name in names
+        for one in _UNASKED.get(name, ())
+    ]
+    if any(map(_PYTHON.fullmatch, names)):
+        found += [path for home in homes for module in _AT_START for path in module_files(home, module)]
+    return tuple(found)
+
+
+def programs_before(command: Command, search: SearchPaths) -> Iterator[str]:
+    """The programs that would run in place of those that a command names, since `PATH` finds them earlier."""
+    for word in _words(command):
+        for directories in _program_directories(command, search):
+            yield from (path for path in _program(word, directories)[1] if os.access(path, os.X_OK))
+
+
+@lru_cache(maxsize=4096)
+def _program(word: str, directories: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Where the program of a name was found first, "" for nowhere, and the paths at which it was looked for before."""
+    before: list[str] = []
+    if os.sep in word or not _PROGRAM.fullmatch(word):
+        return "", ()
+    for directory in directories:
+        path = os.path.join(directory, word)  # noqa: PTH118  # as above
+        if is_file(path) and os.access(path, os.X_OK):
+            return path, tuple(before)
+        before.append(path)
+    return "", ()
+
+
+def tests_of_command(command: Command) -> Iterator[str]:
+    """What pytest loads besides the files that it is given: the tests of directories, and `conftest.py` around them."""
+    words = _words(command)
+    if _PYTEST.isdisjoint(os.path.basename(word) for word in words):  # noqa: PTH119  # a word need not be a path
+        return
+    for directory in _directories(command.cwd, words):
+        yield from _tests(directory, words)
+
+
+def is_opaque(command: Command, search: SearchPaths) -> bool:
+    """Whether no file of the project is known of what a command starts, and it is no everyday tool."""
+    words = _words(command)
+    program = os.path.basename(words[0]) if words else ""  # noqa: PTH119  # a word need not be a path
+    return program not in _TOOLS and not any(is_file(path) for path in paths_of_command(command, search))
+
+
+@lru_cache(maxsize=4096)
+def _words(command: Command) -> tuple[str, ...]:
+    """The words of a command that may name what it reads, without those that name what it writes."""
+    words = list(command.argv if command.shell is None else _split(command.shell))
+    words += [inner for word in words for inner in _inside(word, _DEEPEST)]
+    written = {after for before, after in pairwise(words) if _WRITES.fullmatch(before)}
+    return tuple(word for word in words if word not in written and not _WRITES_TO.match(word))
+
+
+def _split(line: str) -> list[str]:
+    """The words of a line for a shell, without what stands between its commands."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    try:
+        return list(lexer)
+    except ValueError:
+        return line.split()
+
+
+def _inside(word: str, depth: int) -> Iterator[str]:
+    """The words of a word that is a line itself, as behind `bash -c`."""
+    if depth and _NESTED.search(word):
+        for inner in _split(word):
+            yield inner
+            if inner != word:
+                yield from _inside(inner, depth - 1)
+
+
+def _directories(cwd: str, words: Sequence[str]) -> list[str]:
+    """Where a command runs, and where it may go from there."""
+    found = [cwd]
+    for before, word in pairwise(words):
+        if before in _GOES and _may_be_path(word):
+            found += [path for home in found if (path := _joined(home, word)) not in found]
+    return found[:_MOST_DIRECTORIES]
+
+
+def _seen_from(directory: str, words: Sequence[str], homes: tuple[str, ...]) -> Iterator[str]:
+    for word in words:
+        if _may_be_path(word):
+            yield from (_joined(directory, name) for name in _RUNNERS.get(word, ()))
+            yield _joined(directory, word)
+            if "=" in word:
+                yield _joined(directory, word.partition("=")[2])
+    yield from _modules((directory, *homes), words)
+
+
+def _modules(homes: Sequence[str], words: Sequence[str]) -> Iterator[str]:
+    for place, word in enumerate(words):
+        module = words[place + 1] if word == "-m" and place + 1 < len(words) else word.removeprefix("-m")
+        for home in homes if word.startswith("-m") and _MODULE.fullmatch(module) else ():
+            yield from module_files(home, module)
+            yield _joined(home, f"{module.replace('.', '/')}/__main__.py")
+
+
+def _tests(directory: str, words: Sequence[str]) -> Iterator[str]:
+    for word in (".", *words):
+        place = _joined(directory, word.partition("::")[0]) if _may_be_path(word) else ""
+        if word != "." and place and is_directory(place):
+            found = iglob(f"{escape(place)}/**/*.py", recursive=True)  # noqa: PTH207  # no Path is made
+            yield from islice(filter(_TEST.search, found), _MOST_TESTS)
+        elif place.endswith(".py"):
+            yield place
+        while place.startswith(directory):
+            yield from (os.path.join(place, name) for name in ("conftest.py", "pytest.ini"))  # noqa: PTH118  # as above
+            place = os.path.dirname(place) if place != directory else ""  # noqa: PTH120  # as above
+
+
+def _may_be_path(word: str) -> bool:
+    return len(word) < _LONGEST and _NOWHERE.search(word) is None
+
+
+def _joined(directory: str, word: str) -> str:
+    return os.path.normpath(os.path.join(directory, word))  # noqa: PTH118  # Path keeps '..'

@@ -1,0 +1,267 @@
+"""The files behind options: what they hold is part of what determines an answer or a grade, so keys know it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any
+
+from agentv.authoring.code.code_imports import files_of_module, is_installed, loads_unknown, with_imports
+from agentv.authoring.code.command_files import (
+    homes_of_command,
+    is_opaque,
+    modules_of_command,
+    paths_of_command,
+    programs_before,
+    searches_unknown,
+    tests_of_command,
+)
+from agentv.authoring.fields.decode import hints_of
+from agentv.authoring.source.globs import files_of_globs
+from agentv.model.suite.assertion import AssertionEntry, Transform
+from agentv.model.suite.grader_files import GraderFiles
+from agentv.model.suite.search_paths import SearchPaths, search_paths
+from agentv.model.suite.suite import CODE_TIMEOUT_S
+from agentv.registry.fields import (
+    Command,
+    Document,
+    FileGlobs,
+    FunctionRef,
+    JavaScriptSource,
+    Loaded,
+    PromptCode,
+    PythonSource,
+)
+
+_BEARERS = (Command, Document, FileGlobs, FunctionRef, JavaScriptSource, Loaded, PromptCode, PythonSource, Transform)
+
+
+def fingerprint(entry: AssertionEntry, seen: GraderFiles | None = None, search: SearchPaths | None = None) -> Any:
+    """What determines an entry's grade, without its place in the file.
+
+    Args:
+        entry: one line of what is checked.
+        seen: takes in the files that the grade hangs on.
+        search: where code is looked for; None: as `seen` says, else as this process.
+    """
+    search = search or (seen.search if seen is not None else None)
+    assertion, settings = entry.assertion, entry.settings
+    if not hasattr(type(assertion), "assert_"):
+        own = getattr(assertion, "identity", assertion)
+        facts = (entry.type, own, settings, _digests_of(assertion, entry, seen, search) if _bears(assertion) else ())
+    else:
+        options = {
+            one.name: getattr(assertion, one.name)
+            for one in fields(assertion)  # type: ignore[arg-type]  # what holds entries is a declared dataclass
+            if one.name != "assert_"
+        }
+        facts = (entry.type, options, settings, [fingerprint(child, seen, search) for child in entry.inner])  # type: ignore[assignment]
+    return facts if settings.transform is None else (*facts, _digests_of(settings, entry, seen, search))
+
+
+def _digests_of(
+    options: object, entry: AssertionEntry, seen: GraderFiles | None, search: SearchPaths | None
+) -> tuple[str, ...]:
+    """The digests behind an entry's options; `seen` also learns which Python is imported for it, and in what time."""
+    digests = digests_behind(options, seen, search)
+    if seen is not None and _bears(options):
+        limit = entry.settings.timeout_s or getattr(entry.assertion, "timeout_s", None) or CODE_TIMEOUT_S
+        for place in functions_behind(options):
+            seen.functions[place] = max(limit, seen.functions.get(place, 0.0))
+    return digests
+
+
+def digests_behind(
+    options: object, seen: GraderFiles | None = None, search: SearchPaths | None = None
+) -> tuple[str, ...]:
+    """The sha256 of every file that an instance of an options class names; empty for nearly all of them."""
+    if not _bears(options):
+        return ()  # for nearly every assertion of ten thousand cases
+    found: list[str] = []
+    for path in files_behind(options, search):
+        digest = digest_of(path)
+        if digest is not None:
+            found.append(digest)
+            if seen is not None:
+                seen.note(path, digest)
+    if seen is not None:
+        seen.starts = seen.starts or any(True for _ in commands_of(options))
+        if is_unfollowed(options, search):
+            seen.unfollowed[getattr(options, "label", str)()] = None
+    return tuple(found)
+
+
+def files_behind(options: object, search: SearchPaths | None = None) -> Iterator[str]:
+    """The paths that an instance of an options class names, and what they import; not all of them need be files.
+
+    Args:
+        options: of an assertion or a target.
+        search: where the environment of what it starts has code looked for; None: that of this process.
+    """
+    return (path for one, homes in _named(options, search) for path in with_imports(one, homes))
+
+
+def code_behind(options: object, search: SearchPaths | None = None) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The closures that are opened when the options are used: what was read when they were loaded is not.
+
+    Each is the path that is named, and all that it imports, itself first.
+    """
+    for value in _values(options):
+        if not isinstance(value, Document | Loaded):
+            yield from ((path, with_imports(path, homes)) for path, homes in _paths_from(value, search))
+
+
+def modules_behind(options: object, search: SearchPaths | None = None) -> Iterator[str]:
+    """The paths among them that a command would load unasked, if they were there: modules, programs, pytest's files."""
+    for command in commands_of(options):
+        around = search or _of_this_process()
+        yield from modules_of_command(command, around)
+        yield from programs_before(command, around)
+        yield from (path for path in tests_of_command(command) if path.endswith(("/conftest.py", "/pytest.ini")))
+
+
+def commands_of(options: object) -> Iterator[Command]:
+    """The commands that are started when the options are used."""
+    for value in _values(options):
+        command = value.command if isinstance(value, PromptCode) else value
+        if isinstance(command, Command):
+            yield command
+
+
+def functions_behind(options: object) -> Iterator[tuple[str | None, str | None]]:
+    """The (file, module) of Python that is imported into this process when the options are used."""
+    for value in _values(options):
+        function = value.function if isinstance(value, PythonSource | PromptCode) else value
+        if isinstance(function, FunctionRef):
+            yield function.path, function.module
+        elif isinstance(value, Transform) and value.file is not None:
+            yield value.file, None
+        elif isinstance(value, str) and value.endswith(".py"):
+            yield value, None
+
+
+def is_unfollowed(options: object, search: SearchPaths | None = None) -> bool:
+    """Whether something is started of which no file is known, or code that loads more: a change there is not seen.
+
+    Not so where its author names the files (`fingerprint`).
+    """
+    if getattr(options, "fingerprint", None) is not None:
+        return False
+    around = search or _of_this_process()
+    if any(is_opaque(command, around) or searches_unknown(command) for command in commands_of(options)):
+        return True
+    opened = (value for value in _values(options) if not isinstance(value, Document | Loaded))
+    return any(loads_unknown(path, homes) for value in opened for path, homes in _paths_from(value, search))
+
+
+def bears_files(cls: type) -> bool:
+    """Whether the instances of an options class may name files."""
+    return bool(_bearing(cls))
+
+
+def _bears(options: object) -> bool:
+    """Whether an instance of an options class gives a value that may name files."""
+    names = _bearing(type(options))
+    return bool(names) and any(getattr(options, name) is not None for name in names)
+
+
+def _named(options: object, search: SearchPaths | None) -> Iterator[tuple[str, tuple[str, ...] | None]]:
+    return (found for value in _values(options) for found in _paths_from(value, search))
+
+
+def _paths_from(value: Any, search: SearchPaths | None) -> Iterator[tuple[str, tuple[str, ...] | None]]:
+    """The paths of a value, and where each has modules looked for; None: where this process does."""
+    command = value.command if isinstance(value, PromptCode) else value
+    if not isinstance(command, Command):
+        return ((path, None) for path in _paths(value))
+    around = search or _of_this_process()
+    homes = homes_of_command(command, around)
+    found = (*paths_of_command(command, around), *tests_of_command(command))
+    others = _paths(replace(value, command=None)) if isinstance(value, PromptCode) else ()
+    return ((path, homes) for path in (*others, *found))
+
+
+def _of_this_process() -> SearchPaths:
+    return search_paths(os.environ)
+
+
+def _values(options: object) -> Iterator[Any]:
+    """The values of the fields that may name files; a command as it stands where it runs."""
+    for name in _bearing(type(options)):
+        value = getattr(options, name)
+        cwd = getattr(options, "cwd", None) if isinstance(value, Command) else None
+        yield replace(value, cwd=cwd) if isinstance(cwd, str) and cwd else value
+
+
+_known: dict[type, tuple[str, ...]] = {}
+
+
+def _bearing(cls: type) -> tuple[str, ...]:
+    """The fields of a class that may name files."""
+    found = _known.get(cls)
+    if found is None:
+        found = _known[cls] = _looked_up(cls)
+    return found
+
+
+def _looked_up(cls: type) -> tuple[str, ...]:
+    own = ("path",) if hasattr(cls, "path") else ()  # a custom assertion's, of the file that its code is in
+    if not is_dataclass(cls):
+        return own
+    written = {one.name: one.type for one in fields(cls) if one.name != "path"}
+    with suppress(NameError):  # of a name for type checkers alone
+        written |= hints_of(cls)  # an annotation may be an alias, whose name says nothing
+    return own + tuple(name for name, annotation in written.items() if name != "path" and _may_bear(annotation))
+
+
+def _may_bear(annotation: object) -> bool:
+    """Whether a field's annotation names a kind that holds a file."""
+    return any(bearer.__name__ in str(annotation) for bearer in _BEARERS)
+
+
+def _paths(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, JavaScriptSource):
+        yield from _paths(value.path)
+    elif isinstance(value, PythonSource):
+        yield from _paths(value.function)
+    elif isinstance(value, PromptCode):
+        for code in (value.function, value.script):
+            yield from _paths(code)
+    elif isinstance(value, Transform):
+        yield from _paths(value.file)
+    elif isinstance(value, FileGlobs):
+        yield from files_of_globs(value)
+    elif isinstance(value, Document | FunctionRef | Loaded):
+        yield from (value.path,) if value.path is not None else _of_module(value)
+
+
+def _of_module(value: object) -> Iterator[str]:
+    """The files of an importable module, unless it is installed."""
+    if isinstance(value, FunctionRef) and value.module:
+        yield from (path for path in files_of_module(value.module) if not is_installed(path))
+
+
+def digest_of(path: str) -> str | None:
+    """The sha256 of a file, in hex; None where there is no regular file."""
+    try:
+        state = Path(path).stat()
+        if not S_ISREG(state.st_mode):  # a device has no end
+            return None
+        # the time of the last change of the inode, since anybody can set that of the file
+        return _digest_of(path, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_size)
+    except (OSError, ValueError):
+        return None  # no file, or a directory
+
+
+@lru_cache(maxsize=4096)
+def _digest_of(path: str, *_state: int) -> str:
+    with open(path, "rb") as file:  # noqa: PTH123  # a Path would add nothing
+        return hashlib.file_digest(file, "sha256").hexdigest()

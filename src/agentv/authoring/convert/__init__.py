@@ -1,0 +1,1 @@
+"""Authored files in other formats, and other tools' files as ours."""

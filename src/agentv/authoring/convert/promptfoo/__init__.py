@@ -1,0 +1,1 @@
+"""promptfoo's configuration as an eval file."""

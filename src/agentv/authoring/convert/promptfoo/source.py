@@ -1,0 +1,170 @@
+"""Files and templates of a promptfoo configuration, read with positions."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+from agentv.authoring.cases.jsonl import JsonLines
+from agentv.authoring.convert.promptfoo.tables import FILTERS, ORDER
+from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary
+from agentv.authoring.source.files import is_file, shown
+from agentv.authoring.source.json_text import parse_json
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, span_of
+from agentv.authoring.source.patterns import climbs, literal_part
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.spellings import CASE
+from agentv.authoring.source.yaml import read_yaml
+from agentv.model.values.span import Span
+from agentv.templating import RenderError, has_placeholder, undeclared
+
+NO_EQUIVALENT = "no-equivalent"
+
+FILE = "file://"
+_CODE = (".py", ".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".rb")
+_PARTS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+_FILTER = re.compile(r"\|\s*(\w+)")
+_SCRIPT = re.compile(r"===|!==|&&|\|\||\?[^}]*:|\.length\b|\.\w+\(|\br/")
+_TAG = re.compile(r"\{%-?\s*(asyncEach|asyncAll|ifAsync|switch|case|elseif)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The configuration as it is read.
+
+    Attributes:
+        directory: of the configuration; where its paths begin.
+        report: gets what has no equivalent.
+        boundary: what may be read.
+    """
+
+    directory: Path
+    report: Report
+    boundary: Boundary
+
+    def tell(self, at: Node | Place, message: str, hint: str | None = None) -> None:
+        """Something that has no equivalent, at its place."""
+        self.report.warning(NO_EQUIVALENT, at, message, hint=hint)
+
+    def is_code(self, text: str) -> bool:
+        """Whether a text names a program."""
+        return text.startswith(FILE) and text.removeprefix(FILE).split(":")[0].endswith(_CODE)
+
+    def content(self, node: Scalar) -> Scalar | None:
+        """The text of the file that a `file://` names; None where it has none, which is reported."""
+        path = self._path(node.text)
+        if not self._admits(path, node):
+            return None
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError):
+            self.tell(node, f"'{node.text}' cannot be read as text", "mend the path, and convert again")
+            return None
+        return text_node(text, node.at if self.boundary.holds(str(path)) else Span(str(path), 1, 1, 1, 2))
+
+    def matched(self, node: Scalar) -> list[str]:
+        """The paths that a pattern means, sorted; none where it leads out of the repository, which is reported."""
+        pattern = node.text.strip().removeprefix(FILE)
+        if self.leaves(pattern):
+            self.report.error(OUTSIDE, node, f"'{pattern}' leaves the repository", hint=ALLOW)
+            return []
+        return sorted(glob(pattern, root_dir=self.directory, recursive=True))  # noqa: PTH207  # Path.glob raises
+
+    def leaves(self, pattern: str) -> bool:
+        """Whether a pattern leads out of what may be read."""
+        start = self._path(f"/{literal_part(pattern)}" if pattern.startswith("/") else literal_part(pattern))
+        outside = climbs(pattern.lstrip("/")) and not self.boundary.admits(os.sep)
+        return outside or not self.boundary.admits(str(start))
+
+    def _path(self, written: str) -> Path:
+        return Path(os.path.normpath(self.directory / written.removeprefix(FILE)))
+
+    def _admits(self, path: Path, at: Node) -> bool:
+        """Whether a file may be read; where it may not, that is reported."""
+        if self.boundary.admits(str(path)):
+            return True
+        self.report.error(OUTSIDE, at, f"cannot read {shown(str(path))}: {REASON}", hint=ALLOW)
+        return False
+
+    def document(self, written: str, at: Node) -> Node | None:
+        """A YAML, JSON or JSON Lines file as nodes; what is wrong with it is reported."""
+        path = self._path(written)
+        if not self._admits(path, at):
+            return None
+        if not is_file(str(path)):
+            self.tell(at, f"{shown(str(path))} does not exist", "mend the path, and convert again")
+            return None
+        if path.suffix == ".jsonl":
+            lines: Any = JsonLines(str(path), CASE.spelled("id"))
+            nodes = [lines.exact(number, record, self.report) for number, record in lines.records(self.report)]
+            return ListNode([node for node in nodes if node is not None], at.at)
+        return read_yaml(str(path), path.read_bytes(), self.report)  # JSON is YAML
+
+    def template(self, node: Node) -> Node:
+        """The same, with Nunjucks where it is Jinja too; where it is not, it is reported."""
+        if isinstance(node, ListNode):
+            return ListNode([self.template(item) for item in node.items], node.at)
+        if isinstance(node, MapNode):
+            return mapping(node, {key: self.template(item) for key, item in node.items.items()})
+        if isinstance(node.value, str) and has_placeholder(node.value):
+            self._check(node.value, node)
+        return node
+
+    def _check(self, text: str, node: Scalar) -> None:
+        told = self.report.count
+        if "{#" in text:
+            self.tell(node, "'{#' begins a comment in Nunjucks, and is text here", "take the comment away")
+        for part in _PARTS.findall(text):
+            tag = _TAG.match(part)
+            foreign = next((name for name in _FILTER.findall(part) if name in FILTERS), None)
+            if tag is not None:
+                self.tell(node, f"'{{% {tag[1]} %}}' is Nunjucks, and templates here are Jinja")
+            elif foreign is not None:
+                self.tell(node, f"the filter '{foreign}' is Nunjucks'", f"write '{FILTERS[foreign]}', Jinja's")
+            elif _SCRIPT.search(part):
+                self.tell(node, f"'{part}' holds JavaScript, and templates here are Jinja", "write it as Jinja does")
+        if self.report.count > told:
+            return
+        try:
+            undeclared(text)
+        except RenderError as error:
+            self.tell(node, f"this template is not Jinja: {error.message}")
+
+
+def mapping(node: Node, items: Mapping[str, Node]) -> MapNode:
+    """A mapping that is made of another node, and stands where that does."""
+    keys = node.keys if isinstance(node, MapNode) else {}
+    return MapNode(dict(items), {key: keys.get(key, node.at) for key in items}, node.at)
+
+
+def ordered(items: Mapping[str, Node]) -> dict[str, Node]:
+    """The keys in the order in which people read them."""
+    known = {key: items[key] for key in ORDER if key in items}
+    return {**known, **items}
+
+
+def text_node(text: str, at: Place) -> Scalar:
+    """A text that stands for another one."""
+    return Scalar(text, text, at)
+
+
+def number_node(value: int, at: Place) -> Scalar:
+    """A whole number that nobody wrote."""
+    return Scalar(value, str(value), at)
+
+
+def chat(text: str, at: Place) -> Node | None:
+    """The messages that a prompt written as JSON or YAML holds; None where it is a text."""
+    if not text.lstrip().startswith(("[", "- role:")):
+        return None
+    own = Report()
+    span = span_of(at)
+    found = parse_json(text, span, own) if text.lstrip().startswith("[") else read_yaml(span.file, text.encode(), own)
+    if own.failed or not isinstance(found, ListNode):
+        return None
+    return found if all(isinstance(one, MapNode) and "role" in one.items for one in found.items) else None

@@ -1,0 +1,74 @@
+"""Pass thresholds of converted tests, by promptfoo's rule.
+
+Without a threshold, a test of promptfoo's passes if each of its assertions does. `threshold: 1` says that of assertions
+that score 1 or 0. One that is graded between them may pass at less; where there is one, every assertion of the case is
+required, and the score has no say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agentv.authoring.convert.promptfoo.source import mapping, number_node
+from agentv.authoring.convert.promptfoo.tables import GRADED
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
+
+
+def marked(head: Mapping[str, Node], tests: Node) -> tuple[dict[str, Node], Node]:
+    """The suite and its cases with the marks at which they pass."""
+    default = head.get("default_test")
+    shared = default.get("assert") if isinstance(default, MapNode) else None
+    if isinstance(default, MapNode) and "threshold" in default.items:
+        return dict(head), tests
+    made = {**head, "threshold": number_node(1, tests.at)}
+    if not isinstance(tests, ListNode):
+        return made, tests
+    mixed = any(isinstance(one, MapNode) and "threshold" in one.items for one in tests.items)
+    gated = [_marked_case(one, shared, mixed=mixed) for one in tests.items]
+    changed = any(one is not other for one, other in zip(gated, tests.items, strict=True))
+    if changed and not mixed and isinstance(shared, ListNode) and isinstance(default, MapNode):
+        made["default_test"] = mapping(default, {**default.items, "assert": _required(shared)})
+    return made, ListNode(gated, tests.at)
+
+
+def _marked_case(case: Node, shared: Node | None, *, mixed: bool) -> Node:
+    """A case; with gates where something of it is graded.
+
+    Args:
+        case: as it was converted.
+        shared: the assertions of `default_test`.
+        mixed: other cases have a threshold, and for them what is shared is no gate: the case brings it by itself.
+    """
+    if not isinstance(case, MapNode) or "threshold" in case.items:
+        return case
+    own = case.get("assert")
+    if not _graded(shared) and not _graded(own):
+        return case
+    items: dict[str, Node] = {**case.items, "threshold": number_node(0, case.at)}
+    entries = list(own.items) if isinstance(own, ListNode) else []
+    if mixed and isinstance(shared, ListNode):
+        entries += shared.items
+        items["skip_defaults"] = Scalar(True, "true", case.at)
+    if entries:
+        items["assert"] = _required(ListNode(entries, case.at))
+    return mapping(case, items)
+
+
+def _graded(node: Node | None) -> bool:
+    entries = node.items if isinstance(node, ListNode) else []
+    kinds = (one.get("type") for one in entries if isinstance(one, MapNode))
+    return any(isinstance(kind, Scalar) and kind.text.removeprefix("not-") in GRADED for kind in kinds)
+
+
+def _required(entries: ListNode) -> ListNode:
+    return ListNode([_gate(one) for one in entries.items], entries.at)
+
+
+def _gate(entry: Node) -> Node:
+    """The entry as a gate. One that weighs nothing passes always in promptfoo."""
+    if not isinstance(entry, MapNode):
+        return entry
+    weight = entry.get("weight")
+    if "type" not in entry.items or (isinstance(weight, Scalar) and weight.value == 0):
+        return entry
+    return mapping(entry, {**entry.items, "required": Scalar(True, "true", entry.at)})

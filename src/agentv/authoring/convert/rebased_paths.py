@@ -1,0 +1,115 @@
+"""Suites moved to another file: rebased paths, and inputs that came from elsewhere.
+
+A path in an eval file begins beside the file that mentions it (SPEC section 5). Cases that were gathered from several
+files are written into one, so that their paths begin elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, span_of
+from agentv.authoring.source.spellings import CASE, SUITE
+from agentv.model.values.span import Span
+
+_SCHEME = "file://"
+
+
+@dataclass(slots=True)
+class FoundPaths:
+    """The paths that a suite was seen to mention, with the files that they mean."""
+
+    _found: dict[tuple[str, Span], str] = field(default_factory=dict)
+
+    def add(self, written: str, at: Span, found: str) -> None:
+        """Remember one; a path from the repository's root is the same everywhere."""
+        bare = written.removeprefix(_SCHEME)
+        if not bare.startswith("/"):
+            self._found[bare, at] = found
+
+    def moved(self, node: Node, to: Path) -> Node:
+        """The node with its paths as they are written in a file of another directory."""
+        if isinstance(node, ListNode):
+            return ListNode([self.moved(item, to) for item in node.items], node.at)
+        if isinstance(node, MapNode):
+            return MapNode({key: self.moved(item, to) for key, item in node.items.items()}, node.keys, node.at)
+        at = span_of(node.at)
+        if not isinstance(node.value, str) or not at.file or Path(at.file).parent == to:
+            return node
+        for path, rest in _paths_in(node.value):
+            found = self._found.get((path, at))
+            if found is not None:
+                text = node.value.replace(f"{path}{rest}", f"{_relative(found, to)}{rest}")
+                return Scalar(text, text, node.at)
+        return node
+
+
+def _paths_in(text: str) -> Iterator[tuple[str, str]]:
+    """What of a text may be a path, and what follows it: `file.py:function` names a function behind one."""
+    bare = text.strip().removeprefix(_SCHEME)
+    yield bare, ""
+    path, colon, name = bare.rpartition(":")
+    if colon:
+        yield path, f":{name}"
+
+
+def _relative(found: str, to: Path) -> str:
+    path = Path(os.path.relpath(found, to)).as_posix()
+    return path if path.startswith("../") else f"./{path}"
+
+
+_TURNS = frozenset({"turns", "mode"})
+"""Keys of a case that says in its turns what is asked."""
+
+
+def with_inputs(head: Mapping[str, Node], cases: list[MapNode]) -> tuple[Mapping[str, Node], list[MapNode]]:
+    """The same where rows of variables are asked what the suite's `input` says: every case says it by itself.
+
+    The suite's `input` is left out of the head then, since it would stand in front of each.
+    """
+    key = next((key for key in SUITE.spelled("input") if key in head), None)
+    if key is None or is_empty(head[key]) or "prompts" in head or all(_says_itself(case) for case in cases):
+        return head, cases
+    asked = head[key]
+    rest = {name: node for name, node in head.items() if name != key}
+    return rest, [_asking(case, asked) for case in cases]
+
+
+def _asking(case: MapNode, asked: Node) -> MapNode:
+    own = _own_input(case)
+    if own is None:
+        identity = {key: node for key, node in case.items.items() if key in CASE.spelled("id")}
+        items = {**identity, "input": asked, **case.items}
+        return MapNode(items, {**case.keys, "input": asked.at}, case.at)
+    if _skips(case):
+        return case
+    joined = ListNode([*messages_of(asked), *messages_of(case.items[own])], case.items[own].at)
+    return MapNode({**case.items, own: joined}, case.keys, case.at)
+
+
+def _says_itself(case: MapNode) -> bool:
+    return _own_input(case) is not None or not _TURNS.isdisjoint(case.items)
+
+
+def _own_input(case: MapNode) -> str | None:
+    return next((key for key in CASE.spelled("input") if not is_empty(case.items.get(key))), None)
+
+
+def _skips(case: MapNode) -> bool:
+    inside = case.items.get("execution")
+    places = [case, inside] if isinstance(inside, MapNode) else [case]
+    said = (place.items.get("skip_defaults") for place in places)
+    return any(isinstance(one, Scalar) and one.value is True for one in said)
+
+
+def messages_of(node: Node) -> list[Node]:
+    """What an input says as a list of messages."""
+    if isinstance(node, ListNode):
+        return node.items
+    if isinstance(node, MapNode) and "role" in node.items:
+        return [node]
+    items: dict[str, Node] = {"role": Scalar("user", "user", node.at), "content": node}
+    return [MapNode(items, dict.fromkeys(items, node.at), node.at)]

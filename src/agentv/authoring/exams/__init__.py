@@ -1,0 +1,1 @@
+"""Exams of prompts, and the files of a prompt library."""

@@ -1,0 +1,186 @@
+"""The tests of a skill as Anthropic's skill-creator and agentskills.io write them, as exams.
+
+`eval_queries.json` is a bare array of `{"query", "should_trigger"}`; `evals.json` is `{"skill_name", "evals": [{"id",
+"prompt", "expected_output", "files", "expectations"}]}`, where newer files say `assertions`. Both belong to the closest
+`SKILL.md` above them. All of it is data: no placeholder in it is filled in.
+
+Sources: https://agentskills.io/skill-creation/optimizing-descriptions, …/evaluating-skills; the page
+`references/schemas.md` of the skill-creator in https://github.com/anthropics/skills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+from agentv.authoring.assertions.entries import JUDGED
+from agentv.authoring.assertions.judging import PASTE_BESIDE
+from agentv.authoring.exams.skills import SKILL, Skill, skill_above, skills_beside
+from agentv.authoring.exams.texts import texts_of
+from agentv.authoring.exams.triggering import cases_of
+from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.schema import Unread
+from agentv.authoring.header.header import Head
+from agentv.authoring.source.nearest import nearest
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, node_of, plain
+from agentv.model.suite.exam import Exam
+from agentv.model.suite.suite import Case, Suite
+from agentv.registry.fields import AsWritten, Declared, Doc, Nonempty, Text, Verbatim
+
+_KEYS = frozenset({"evals", "skill_name"})
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredEval(Declared):
+    """One entry of `evals`. Further keys are kept as metadata."""
+
+    prompt: Annotated[Text, Nonempty(), Verbatim(), Doc("what the user asks")]
+    id: Annotated[Text | None, Nonempty(), Verbatim(), Doc("unique in the file; its place where missing")] = None
+    name: Annotated[Text | None, Verbatim(), Doc("what people call it")] = None
+    expected_output: Annotated[Text | None, Verbatim(), Doc("what a good answer is")] = None
+    files: Annotated[tuple[Annotated[str, AsWritten()], ...], Verbatim(), Doc("from the skill's directory")] = ()
+    expectations: Annotated[Unread, Doc("sentences that must hold of the answer")] = None
+    assertions: Annotated[Unread, Doc("the same; an entry may be an assertion of agentv's too")] = None
+
+
+def skill_exam(root: Node, path: str, reading: Reading) -> SkillExam | None:
+    """What reads the tests of a skill; None where the skill cannot be read, which is reported."""
+    skill = skill_above(str(Path(path).parent), root, reading)
+    if skill is None:
+        return None
+    places = replace(reading.places, suite=skill.directory)  # paths count from the skill
+    return SkillExam(root, skill, replace(reading.rendering(False), places=places))
+
+
+@dataclass(frozen=True, slots=True)
+class SkillExam:
+    """Reads the tests of a skill.
+
+    Attributes:
+        root: a list of queries, or the mapping that holds `evals`.
+        reading: of the suite; no text of a skill is rendered.
+    """
+
+    root: Node
+    skill: Skill
+    reading: Reading
+
+    @property
+    def meant(self) -> frozenset[str]:
+        """These files name no model, rightly or wrongly."""
+        return frozenset()
+
+    def head(self) -> MapNode:
+        """The skill's name, its instructions as the system's message, and what else the file says, as metadata."""
+        at, skill = self.root.at, self.skill
+        pairs: dict[str, Node] = {"name": node_of(skill.meta.id, at)}
+        if isinstance(self.root, MapNode):
+            _check_name(self.root, skill, self.reading)
+            extra = {key: plain(node) for key, node in self.root.items.items() if key not in _KEYS}
+            pairs["metadata"] = node_of(extra, at)
+            if skill.instructions:
+                pairs["input"] = node_of([{"role": "system", "content": skill.instructions}], skill.at)
+        return _mapping(pairs, at)
+
+    def queries(self, head: Head) -> tuple[Case, ...]:
+        """Those of a list; the descriptions of the skills beside this one are shown with its own."""
+        head.cases.judging.advice = PASTE_BESIDE
+        if isinstance(self.root, MapNode):
+            return ()
+        others = {one.meta.id: one.meta.description or "" for one in skills_beside(self.skill, self.reading)}
+        known = {name: text for name, text in others.items() if text}
+        return cases_of(self.root, self.skill.meta, known, head, head.reading, of_file=True)
+
+    def cases(self, head: Head) -> Iterator[tuple[Case, ...]]:
+        """The evals."""
+        evals = self.root.items["evals"] if isinstance(self.root, MapNode) else ListNode([], self.root.at)
+        if not isinstance(evals, ListNode):
+            self.reading.report.error("bad-value", evals, f"'evals' must be a list, found {kind_of(evals)}")
+            return
+        for place, item in enumerate(evals.items, 1):
+            lowered = _case_of(item, place, self.reading)
+            yield head.cases.read(lowered, head.reading) if lowered is not None else ()
+
+    def exam(self, suite: Suite, read: Mapping[str, bytes]) -> Exam:
+        """What a sitting is recorded with. Another skill is shown to the judge, and is no part of this one."""
+        skill = self.skill
+        own = {path: data for path, data in read.items() if Path(path).name != SKILL or path == skill.meta.path}
+        queries = {case.id: bool(case.metadata["should_trigger"]) for case in suite.cases if case.asks_judge}
+        return Exam(skill.meta.id, skill.directory, texts_of(skill.directory, skill.meta, suite, own), queries=queries)
+
+
+def _check_name(root: MapNode, skill: Skill, reading: Reading) -> None:
+    said = root.get("skill_name")
+    if said is not None and (not isinstance(said, Scalar) or said.text != skill.meta.id):
+        what = f"'{said.text}'" if isinstance(said, Scalar) else kind_of(said)
+        message = f"these evals are of {what}, and the closest {SKILL} is of '{skill.meta.id}'"
+        reading.report.warning("bad-value", said, message)
+
+
+def _case_of(item: Node, place: int, reading: Reading) -> MapNode | None:
+    """The case that an entry of `evals` stands for; None where it is wrong, which is reported."""
+    if not isinstance(item, MapNode):
+        reading.report.error("bad-case", item, f"an entry of 'evals' must be a mapping, found {kind_of(item)}")
+        return None
+    rules = shape_of(AuthoredEval).rules
+    extra = {key: node for key, node in item.items.items() if key not in rules and not nearest(key, rules)}
+    given = {key: node for key, node in item.items.items() if key not in extra}
+    read = shape_of(AuthoredEval).decode(given, item, reading, "an entry of 'evals'")
+    checks = None if read is INVALID else _checks(item, reading)
+    if checks is None:
+        return None
+    pairs = {
+        "id": node_of(f"eval-{place}", item.at) if is_empty(given.get("id")) else given["id"],
+        "input": _asked(given),
+        "metadata": MapNode(extra, {key: item.keys[key] for key in extra}, item.at),
+        "description": given.get("name"),
+        "expected_output": given.get("expected_output"),
+        "criteria": given.get("expected_output"),
+        "assert": checks,
+    }
+    return _mapping({key: node for key, node in pairs.items() if node is not None and not is_empty(node)}, item.at)
+
+
+def _asked(given: Mapping[str, Node]) -> Node:
+    """The prompt, behind the files that it comes with."""
+    prompt, files = given["prompt"], given.get("files")
+    if not isinstance(files, ListNode) or not files.items:
+        return prompt
+    blocks = [_block("file", one) for one in files.items]
+    content: Node = ListNode([*blocks, _block("text", prompt)], files.at)
+    return ListNode([_mapping({"role": node_of("user", prompt.at), "content": content}, prompt.at)], prompt.at)
+
+
+def _block(kind: str, value: Node) -> MapNode:
+    return _mapping({"type": node_of(kind, value.at), "value": value}, value.at)
+
+
+def _checks(item: MapNode, reading: Reading) -> Node | None:
+    """The case's assertions: sentences are judged together, and anything else is an assertion of ours.
+
+    Where there are none, the expected output is what is judged. None where something is wrong, which is reported.
+    """
+    given = [key for key in ("expectations", "assertions") if not is_empty(item.get(key))]
+    if len(given) > 1:
+        message = "'assertions' is a newer word for 'expectations'; keep one of them"
+        reading.report.error("two-spellings", item.keys["assertions"], message)
+        return None
+    if given:
+        node = item.items[given[0]]
+        if isinstance(node, ListNode):
+            return node
+        reading.report.error("bad-value", node, f"'{given[0]}' must be a list of sentences, found {kind_of(node)}")
+        return None
+    expected = item.get("expected_output")
+    if expected is not None and not is_empty(expected):
+        return node_of([{"type": JUDGED}], expected.at)
+    message = "this eval checks nothing: it has no expectations and no expected output"
+    reading.report.error("checks-nothing", item, message, hint="add 'expectations' or 'expected_output'")
+    return None
+
+
+def _mapping(pairs: Mapping[str, Node], at: Place) -> MapNode:
+    return MapNode(dict(pairs), {key: node.at for key, node in pairs.items()}, at)

@@ -1,0 +1,117 @@
+"""`SKILL.md`: a skill's name and description, and the instructions that it gives (https://agentskills.io/specification).
+
+The file opens with YAML between two lines of `---`; what follows is the instructions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.files import is_directory, is_file, shown, upwards
+from agentv.authoring.source.nodes import MapNode, Node, Scalar, is_empty, kind_of, span_of
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.model.suite.exam import PromptMeta
+from agentv.model.values.span import Span
+
+SKILL = "SKILL.md"
+
+_FRONT = re.compile(r"---[ \t]*\r?\n(?P<yaml>.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """One skill.
+
+    Attributes:
+        meta: its name, and what it says of itself; `path` is the file.
+        directory: that holds the file, absolute.
+        instructions: what stands below the front matter, stripped.
+        at: where they begin.
+    """
+
+    meta: PromptMeta
+    directory: str
+    instructions: str
+    at: Span
+
+
+def skill_above(directory: str, at: Node, reading: Reading) -> Skill | None:
+    """The skill that a file in a directory belongs to: the closest `SKILL.md` above it.
+
+    Reports where there is none up to the root of the repository, and what is wrong in it.
+    """
+    tried = [str(Path(parent) / SKILL) for parent in upwards(directory, reading.places.root)]
+    path = next((one for one in tried if is_file(one)), None)
+    if path is None:
+        message = f"this file tests a skill, and no {SKILL} stands beside it or above it"
+        reading.report.error("missing-file", at, message, notes=[f"tried {shown(one)}" for one in tried])
+        return None
+    return read_skill(path, reading)
+
+
+def read_skill(path: str, reading: Reading) -> Skill | None:
+    """The skill of a `SKILL.md`; None where the file cannot be read. What is wrong in it is reported."""
+    report, top = reading.report, Span(path, 1, 1, 1, 2)
+    try:
+        text = reading.reader.read(path).decode("utf-8-sig")
+    except OSError as error:
+        report.error("missing-file", top, f"cannot read {shown(path)}: {error.strerror}")
+        return None
+    except UnicodeDecodeError as error:
+        report.error("not-utf-8", top, f"not UTF-8 text (byte {error.start + 1})")
+        return None
+    front = _FRONT.match(text)
+    if front is None:
+        hint = "begin the file with a line '---', 'name: …', 'description: …' and another line '---'"
+        report.error("bad-value", top, f"{SKILL} begins with its name and its description", hint=hint)
+        return None
+    errors = report.errors
+    said = read_yaml(path, text[: front.end("yaml")].encode(), report)
+    meta = _meta(said, path, report)
+    if report.errors > errors:
+        return None
+    line = 1 + text.count("\n", 0, front.end())
+    return Skill(meta, str(Path(path).parent), text[front.end() :].strip(), Span(path, line, 1, line, 2))
+
+
+def skills_beside(skill: Skill, reading: Reading) -> Iterator[Skill]:
+    """The other skills of the directory that holds this one's, in the order of their directories.
+
+    What is wrong in them is not told here: they are not the ones that are tested.
+    """
+    own, library = Path(skill.directory), Path(skill.directory).parent
+    if skill.directory == reading.places.root or not is_directory(str(library)):
+        return
+    quiet = reading.telling(Report())
+    for one in sorted(library.iterdir()):
+        if one != own and is_file(str(one / SKILL)):
+            found = read_skill(str(one / SKILL), quiet)
+            if found is not None:
+                yield found
+
+
+def _meta(said: Node | None, path: str, report: Report) -> PromptMeta:
+    """The front matter, of which a test needs the name and the description."""
+    name = Path(path).parent.name
+    if not isinstance(said, MapNode):
+        if said is not None:
+            report.error("bad-value", said, f"the front matter of {SKILL} is a mapping, found {kind_of(said)}")
+        return PromptMeta(name, path)
+    texts = {key: _text(key, said, report) for key in ("name", "description")}
+    places = {key: span_of(node.at) for key, node in said.items.items()}
+    return PromptMeta(texts["name"] or name, path, texts["description"], places=places)
+
+
+def _text(key: str, said: MapNode, report: Report) -> str | None:
+    node = said.get(key)
+    if node is None or is_empty(node):
+        return None
+    if isinstance(node, Scalar):
+        return node.text.strip() if not isinstance(node.value, str) else node.value.strip()
+    report.error("bad-value", node, f"'{key}' must be text, found {kind_of(node)}")
+    return None

@@ -1,0 +1,171 @@
+"""The queries of `triggering:` as they are written, in each of its forms (SPEC section 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, TypeAlias
+
+from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.schema import AtLeastOne, Unread
+from agentv.authoring.source.files import shown
+from agentv.authoring.source.json_text import read_json
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
+from agentv.authoring.source.yaml import read_yaml
+from agentv.model.run.grade import TOLERANCE
+from agentv.model.values.values import Json
+from agentv.registry.fields import Declared, Doc, Fraction, Issue, Nonempty, Text, Verbatim
+
+RUNS_OF_FILES = 3
+"""How often a query of a file in the form of agentskills.io is asked where nothing is said."""
+
+THRESHOLD = 0.5
+"""The share of its runs in which a query has to load the prompt, so that it counts as loading it."""
+
+FORMS = "lists 'should_trigger' and 'should_not_trigger', a list of 'query' and 'should_trigger', or the file of one"
+"""Of `triggering:`, for messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredTriggering(Declared):
+    """`triggering:` of an exam, as a mapping."""
+
+    should_trigger: Annotated[Unread, Doc("queries that should load the prompt")] = None
+    should_not_trigger: Annotated[Unread, Doc("queries that should not")] = None
+    queries: Annotated[Unread, Doc("a list of `query` and `should_trigger`, or the file that holds it")] = None
+    runs: Annotated[AtLeastOne | None, Verbatim(), Doc("how often each query is asked; 1, of a file 3")] = None
+    threshold: Annotated[
+        Fraction, Verbatim(), Doc("share of its runs from which on a query counts as loading the prompt")
+    ] = THRESHOLD
+    catalogue: Annotated[bool | None, Verbatim(), Doc("whether the other prompts' descriptions are shown; true")] = None
+
+    def faults(self) -> Iterator[Issue]:
+        """A threshold that every query reaches."""
+        if self.threshold <= TOLERANCE:
+            yield Issue(("threshold",), "at a threshold of 0 every query counts as one that loads the prompt")
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredQuery(Declared):
+    """One entry of a list of queries."""
+
+    query: Annotated[Text, Nonempty(), Verbatim(), Doc("what a user asks")]
+    should_trigger: Annotated[bool, Verbatim(), Doc("whether the prompt should be loaded for it")]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query.
+
+    Attributes:
+        loads: it should load the prompt.
+        node: where it stands.
+        extra: what else its file says of it.
+    """
+
+    text: str
+    loads: bool
+    node: Node
+    extra: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """On one line, whatever it holds."""
+        return " ".join(self.text.split())
+
+
+Authored: TypeAlias = "tuple[AuthoredTriggering | None, list[Query]]"
+"""How is asked, None where that is wrong, which is reported; and the queries that are right."""
+
+
+def read_queries(node: Node, reading: Reading, *, of_file: bool) -> Authored:
+    """What was written, in any of its forms; `of_file`: it is a file's outermost list, as agentskills.io has it."""
+    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
+        return AuthoredTriggering(runs=RUNS_OF_FILES), _in_file(node, reading)
+    if isinstance(node, ListNode):
+        return AuthoredTriggering(runs=RUNS_OF_FILES if of_file else 1), list(_listed(node, reading, of_file=of_file))
+    if not isinstance(node, MapNode) or not node.items:
+        reading.report.error("bad-value", node, f"'triggering' is {FORMS}; found {kind_of(node)}")
+        return None, []
+    settings = shape_of(AuthoredTriggering).decode(node.items, node, reading, "'triggering'")
+    given = shape_of(AuthoredTriggering).unread(node.items) if settings is INVALID else settings
+    queries = [*_texts(given.should_trigger, True, reading), *_texts(given.should_not_trigger, False, reading)]
+    more, runs = given.queries, 1
+    if isinstance(more, Scalar) and isinstance(more.value, str) and more.value.strip():
+        queries += _in_file(more, reading)
+        runs = RUNS_OF_FILES
+    elif isinstance(more, ListNode):
+        queries += _listed(more, reading, of_file=False)
+    elif more is not None:
+        message = f"'queries' must be a list, or the path of a file, found {kind_of(more)}"
+        reading.report.error("bad-value", more, message)
+    return None if settings is INVALID else replace(settings, runs=settings.runs or runs), queries
+
+
+def _in_file(node: Scalar, reading: Reading) -> list[Query]:
+    """The queries of another file, which is a bare list of them."""
+    path = reading.find(node, "file")
+    text = None if path is None else reading.text_of(path, node)
+    if path is None or text is None:
+        return []
+    errors = reading.report.errors
+    is_json = path.endswith(".json")
+    root = read_json(path, text, reading.report) if is_json else read_yaml(path, text.encode(), reading.report)
+    if isinstance(root, ListNode) and root.items:
+        return list(_listed(root, reading, of_file=True))
+    if reading.report.errors == errors:
+        found = "nothing" if root is None else kind_of(root)
+        message = f"{shown(path)} must be a list of 'query' and 'should_trigger', found {found}"
+        reading.report.error("bad-value", root or node, message)
+    return []
+
+
+def _texts(node: Node | None, loads: bool, reading: Reading) -> Iterator[Query]:
+    """The queries of `should_trigger` or `should_not_trigger`."""
+    key = "should_trigger" if loads else "should_not_trigger"
+    if node is None or (isinstance(node, Scalar) and node.value is None):
+        return
+    if not isinstance(node, ListNode):
+        message = f"'{key}' must be a list of queries, found {kind_of(node)}"
+        reading.report.error("bad-value", node, message, hint="each query begins with '- '")
+        return
+    for item in node.items:
+        if not isinstance(item, Scalar):
+            hint = "quote a query that holds ': '" if isinstance(item, MapNode) else None
+            reading.report.error("bad-value", item, f"a query is text, found {kind_of(item)}", hint=hint)
+        elif is_empty(item):
+            reading.report.error("missing-value", item, "this query is empty")
+        else:
+            yield Query(item.value if isinstance(item.value, str) else item.text, loads, item)
+
+
+def _listed(node: ListNode, reading: Reading, *, of_file: bool) -> Iterator[Query]:
+    """The queries of a list of `query` and `should_trigger`.
+
+    Files in the form of agentskills.io say more of a query, such as why it is hard: that is kept as metadata.
+    """
+    shape = shape_of(AuthoredQuery)
+    for item in node.items:
+        if not isinstance(item, MapNode):
+            message = f"an entry has 'query' and 'should_trigger', found {kind_of(item)}"
+            reading.report.error("bad-value", item, message)
+            continue
+        kept = of_file and item.items.keys() >= shape.rules.keys()
+        extra = {key: plain(one) for key, one in item.items.items() if kept and key not in shape.rules}
+        pairs = {key: one for key, one in item.items.items() if key not in extra}
+        read = shape.decode(pairs, item, reading, "a query")
+        if read is not INVALID:
+            yield Query(read.query, read.should_trigger, item.items["query"], extra)
+
+
+def check_twice(queries: Sequence[Query], reading: Reading) -> None:
+    """Report each query that stands there twice, white space aside."""
+    first: dict[str, Query] = {}
+    for query in queries:
+        other = first.setdefault(query.name, query)
+        if other is not query:
+            span = span_of(other.node.at)
+            end = "" if other.loads is query.loads else ", and expects the opposite"
+            message = f"this query stands at {shown(span.file)}:{span.line} already{end}"
+            reading.report.error("duplicate-id", query.node, message)

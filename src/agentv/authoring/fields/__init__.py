@@ -1,0 +1,1 @@
+"""Readers made from declarations: nodes in, frozen options out."""

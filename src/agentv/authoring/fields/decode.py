@@ -1,0 +1,470 @@
+"""Declarations to readers: nodes in, frozen options out, every mistake reported at its place.
+
+The declarations are those of `registry.fields`: a frozen dataclass whose annotations say what each option may be.
+They are compiled once a class. Written here rather than with a validation library because what it must give are
+positions, nearest names and the YAML text of a number, and because this is the hot loop of loading.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from itertools import islice
+from types import SimpleNamespace, UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from agentv.authoring.fields.kinds import (
+    INVALID,
+    JSON,
+    MARKED,
+    NODE,
+    NOTHING,
+    PLAIN,
+    AsNode,
+    FieldType,
+    refuse,
+    value_is,
+)
+from agentv.authoring.fields.reading import NO_OTHERS, SHOWN_KEYS, ExtraKeys, Reading, place_in_file
+from agentv.authoring.fields.trust import TARGETS, fills_code, refuses_target
+from agentv.authoring.fields.trust import refuse as refuse_data
+from agentv.authoring.source.files import shown
+from agentv.authoring.source.nearest import did_you_mean, nearest
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, span_of
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.registry import fields as declared
+from agentv.registry.fields import Declared, Issue
+
+__all__ = ["INVALID", "AsNode", "FieldType", "OptionsSchema", "Rule", "kind_for", "report_fault", "shape_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One option: its field's name, and how it is read."""
+
+    name: str
+    kind: FieldType
+    required: bool
+    older: bool = False
+    unread: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OptionsSchema:
+    """The compiled declaration of one options class.
+
+    Attributes:
+        rules: every spelling of every option → how it is read.
+        needed: the names of the options that have no default.
+        secrets: options whose values must never be written.
+        from_environment: option → the variables that may give it.
+    """
+
+    cls: type
+    rules: Mapping[str, Rule]
+    required: tuple[str, ...]
+    takes_json: bool
+    checks: bool
+    needed: frozenset[str]
+    secrets: frozenset[str] = frozenset()
+    from_environment: Mapping[str, declared.FromEnvironment] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """The canonical names of the options."""
+        return [name for name, rule in self.rules.items() if not rule.older]
+
+    def decode(  # noqa: C901  # the hot loop of loading, where a call an option would be too dear
+        self, pairs: Mapping[str, Node], at: MapNode, reading: Reading, what: str, *, others: ExtraKeys = NO_OTHERS
+    ) -> Any:
+        """An instance, or INVALID when anything is wrong, all of which is then reported.
+
+        Args:
+            pairs: the options by their keys.
+            at: the mapping that holds them, for positions.
+            reading: of the suite.
+            what: whose options these are, in the words of a message.
+            others: further keys that may stand there.
+        """
+        values: dict[str, Any] = {}
+        rules, called = self.rules, others.called
+        valid, told = True, False
+        for key, node in pairs.items():
+            rule = rules.get(key)
+            if rule is None or rule.name in values:
+                if key == others.passed:
+                    continue
+                others = others if told else replace(others, meant=self._only_missing(pairs, others))
+                told = True
+                valid = self._passes_over(key, rule, at, reading, (what, others)) and valid
+                continue
+            if rule.older:
+                reading.report.older(key, rule.name.rstrip("_"), at.keys.get(key))
+            rendered = reading.rendered(node) if reading.renders and not rule.kind.verbatim else node
+            if rendered is None:
+                value = INVALID
+            elif not reading.fed:
+                value = rule.kind.read(rendered, reading, called.get(key, key) if called else key)
+            else:
+                own = reading if rendered is node else reading.of_variables()
+                value = self._read_data(rule, rendered, own, called.get(key, key), filled=rendered is not node)
+            if value is INVALID:
+                valid = False
+            values[rule.name] = value
+        values = {**others.given, **values} if others.given else values
+        if not values.keys() >= self.needed:
+            valid = False
+            if self._only_missing(pairs, others) is None:
+                self._say_missing(values, pairs, at, reading, what)
+        if not valid:
+            return INVALID
+        made = self.cls(**values)
+        return made if not self.checks or self._sound(made, pairs, at, reading) else INVALID
+
+    def _read_data(self, rule: Rule, node: Node, reading: Reading, key: str, *, filled: bool) -> Any:
+        """An option of a case that is data, or of its suite, where the case's variables may be a part of it."""
+        if filled and fills_code(self.cls, rule.name):
+            refuse_data(node, reading, f"be a part of '{key}', which is code or an address")
+            return INVALID
+        if reading.data and rule.name in TARGETS and isinstance(node, Scalar) and refuses_target(node, reading):
+            return INVALID
+        return rule.kind.read(node, reading, key)
+
+    def _passes_over(
+        self, key: str, rule: Rule | None, at: MapNode, reading: Reading, words: tuple[str, ExtraKeys]
+    ) -> bool:
+        """Whether a key that is not read may stand there. If not, it is reported."""
+        if rule is not None:
+            name = rule.name.rstrip("_")
+            message = f"'{key}' is another spelling of '{name}', which is given too; keep one of them"
+            reading.report.error("two-spellings", at.keys[key], message)
+        elif key.startswith("x-"):
+            return True
+        else:
+            what, others = words
+            reading.unknown_key(key, at, self.names, what, replace(others, hinted=(*others.hinted, *self.rules)))
+        return False
+
+    def _only_missing(self, pairs: Mapping[str, Node], others: ExtraKeys) -> str | None:
+        """The required option whose place a single unknown key has taken; None where it is not that clear."""
+        given = {self.rules[key].name for key in pairs if key in self.rules}
+        missing = [name for name in self.required if name not in given]
+        unknown = [key for key in pairs if key not in self.rules and key != others.passed and not key.startswith("x-")]
+        return missing[0].rstrip("_") if len(missing) == 1 and len(unknown) == 1 else None
+
+    def _say_missing(
+        self, values: Mapping[str, Any], pairs: Mapping[str, Node], at: MapNode, reading: Reading, what: str
+    ) -> None:
+        """Report the required options that are not there, but for those whose keys are merely misspelt."""
+        meant = self._meant(pairs)
+        for name in self.required:
+            if name not in values and name not in meant:
+                reading.report.error("missing-key", at, f"{what} needs '{name.rstrip('_')}'")
+
+    def _meant(self, pairs: Mapping[str, Node]) -> set[str]:
+        """The options whose keys are misspelt, so that they are not missing too."""
+        unknown = islice((key for key in pairs if key not in self.rules), SHOWN_KEYS)
+        near = (nearest(key, self.rules) for key in unknown)
+        return {self.rules[key].name for key in near if key}
+
+    def unread(self, pairs: Mapping[str, Node]) -> Any:
+        """An instance of those options alone that are handed on unread.
+
+        What can still be checked of a mapping that is wrong elsewhere, so that one pass finds it all.
+        """
+        rules = self.rules
+        return self.cls(**{rules[key].name: node for key, node in pairs.items() if key in rules and rules[key].unread})
+
+    def _sound(self, made: Declared, pairs: Mapping[str, Node], at: MapNode, reading: Reading) -> bool:
+        faults = list(made.faults())
+        if not faults:
+            return True
+        for fault in faults:
+            report_fault(fault, self, pairs, at, reading)
+        return all(fault.warning for fault in faults)
+
+
+def report_fault(
+    fault: Issue, shape: OptionsSchema | None, pairs: Mapping[str, Node], at: MapNode, reading: Reading
+) -> None:
+    """Report what an options class finds wrong with itself, at the option that it names."""
+    place: Place = at.at
+    inside: Node | None = MapNode(dict(pairs), at.keys, at.at)
+    for depth, step in enumerate(fault.path):
+        found: Node | None = None
+        if isinstance(inside, MapNode):
+            key = str(step)
+            if depth == 0 and shape is not None:
+                key = next((one for one in pairs if one in shape.rules and shape.rules[one].name == step), key)
+            found = inside.get(key)
+            place = inside.keys.get(key, place) if fault.code == "unknown-key" or found is None else found.at
+        elif isinstance(inside, ListNode) and isinstance(step, int) and step < len(inside.items):
+            found = inside.items[step]
+            place = found.at
+        inside = found
+        if inside is None:
+            break
+    add = reading.report.warning if fault.warning else reading.report.error
+    notes: tuple[str, ...] = ()
+    if fault.file is not None:
+        named = span_of(place)
+        notes = (f"named in {shown(named.file)}:{named.line}",)
+        place = place_in_file(fault.file, fault.name, fault.line, reading)
+    add(fault.code, place, fault.message, hint=fault.hint, notes=notes)
+
+
+_SHAPES: dict[type, OptionsSchema] = {}
+_Marker = TypeVar("_Marker")
+
+
+def shape_of(cls: type) -> OptionsSchema:
+    """The compiled declaration of an options class."""
+    found = _SHAPES.get(cls)
+    if found is None:
+        found = _SHAPES[cls] = _compiled(cls)
+    return found
+
+
+def _compiled(cls: type) -> OptionsSchema:
+    hints = hints_of(cls)
+    rules: dict[str, Rule] = {}
+    required = []
+    older: dict[str, Rule] = {}
+    marked: dict[str, list[Any]] = {}
+    for one in fields(cls):
+        if not one.init or one.name.startswith("_"):
+            continue
+        markers = _markers(hints[one.name])
+        needed = one.default is MISSING and one.default_factory is MISSING
+        kind = kind_for(hints[one.name])
+        unread = kind is NODE
+        key = one.name.rstrip("_")  # `assert_` is how Python spells the option `assert`
+        rules[key] = Rule(one.name, kind, needed, unread=unread)
+        marked[key] = markers
+        if needed:
+            required.append(one.name)
+        for marker in markers:
+            if isinstance(marker, declared.Alias):
+                older |= {name: Rule(one.name, kind, needed, older=True, unread=unread) for name in marker.names}
+    short = getattr(cls, "short", None)
+    takes_json = short in rules and rules[short].kind.accepts(_PROBE)
+    checks = getattr(cls, "faults", Declared.faults) is not Declared.faults
+    return OptionsSchema(
+        cls,
+        {**rules, **older},
+        tuple(required),
+        takes_json,
+        checks,
+        frozenset(required),
+        secrets=frozenset(key for key, _ in _marked(marked, declared.Secret)),
+        from_environment=dict(_marked(marked, declared.FromEnvironment)),
+    )
+
+
+def _marked(marked: Mapping[str, Iterable[Any]], kind: type[_Marker]) -> Iterator[tuple[str, _Marker]]:
+    """The options that carry a marker of a kind."""
+    return ((key, marker) for key, markers in marked.items() for marker in markers if isinstance(marker, kind))
+
+
+def hints_of(cls: type) -> dict[str, Any]:
+    """The evaluated annotations of the fields that can be given; those of private state are left alone."""
+    given = {one.name for one in fields(cls) if one.init and not one.name.startswith("_")}
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        own = {name: hint for name, hint in vars(base).get("__annotations__", {}).items() if name in given}
+        if own:
+            names = vars(sys.modules[base.__module__])
+            hints |= get_type_hints(SimpleNamespace(__annotations__=own), names, include_extras=True)
+    return hints
+
+
+_NOWHERE: Any = None
+_PROBE = MapNode({}, {}, _NOWHERE)
+"""A mapping that shows whether a kind accepts mappings."""
+
+
+def _markers(annotation: Any) -> list[Any]:
+    if get_origin(annotation) is Annotated:
+        base, *markers = get_args(annotation)
+        return [*markers, *_markers(base)]
+    return []
+
+
+def kind_for(annotation: Any) -> FieldType:
+    """How values of an annotated type are read.
+
+    Raises:
+        TypeError: the type is not in the closed set of `registry.fields`.
+    """
+    markers = _markers(annotation)
+    while get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    kind = _base_kind(annotation, markers)
+    for marker in markers:
+        refine = _REFINEMENTS.get(type(marker))
+        if refine is not None:
+            kind = refine(kind, marker)
+    return kind
+
+
+def _base_kind(annotation: Any, markers: Sequence[Any]) -> FieldType:  # noqa: PLR0911  # one return a kind
+    for marker in markers:
+        if type(marker) in MARKED:
+            return MARKED[type(marker)]
+    if annotation in PLAIN:
+        return PLAIN[annotation]
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return _union([kind_for(member) for member in arguments])
+    if origin is Literal:
+        return _literal(arguments)
+    if origin is tuple:
+        return _ENTRIES if arguments[0] is AssertionEntry else _sequence(kind_for(arguments[0]))
+    if origin in (Mapping, dict) or (isinstance(origin, type) and issubclass(origin, Mapping)):
+        return _mapping(kind_for(arguments[1]))
+    if is_dataclass(annotation) and isinstance(annotation, type):
+        return _nested(annotation)
+    raise TypeError(f"no option can be declared as {annotation!r}")
+
+
+def _union(kinds: Sequence[FieldType]) -> FieldType:
+    members = [kind for kind in kinds if kind is not NOTHING]
+    wanted = " or ".join(dict.fromkeys(kind.wanted for kind in members))
+    optional = NOTHING in kinds
+
+    def read(node: Node, reading: Reading, key: str) -> Any:
+        if optional and NOTHING.accepts(node) and not any(kind is JSON for kind in members):
+            return None
+        for kind in members:
+            if kind.accepts(node):
+                return kind.read(node, reading, key)
+        if len(members) == 1:
+            return members[0].read(node, reading, key)
+        return refuse(node, reading, key, wanted, next((hint for kind in members if (hint := kind.hint(node))), None))
+
+    def accepts(node: Node) -> bool:
+        return any(kind.accepts(node) for kind in kinds)
+
+    return FieldType(wanted, accepts, read, verbatim=any(kind.verbatim for kind in members))
+
+
+def _literal(choices: Sequence[Any]) -> FieldType:
+    names = [str(choice) for choice in choices]
+    wanted = "one of " + ", ".join(names)
+    by_text = dict(zip(names, choices, strict=True))
+
+    def read(node: Node, reading: Reading, key: str) -> Any:
+        if isinstance(node, Scalar) and node.text in by_text:
+            return by_text[node.text]
+        hint = did_you_mean(node.text, names) if isinstance(node, Scalar) and isinstance(node.value, str) else None
+        return refuse(node, reading, key, wanted, hint)
+
+    return FieldType(wanted, value_is(str, int, bool), read)
+
+
+def _sequence(item: FieldType) -> FieldType:
+    wanted = "a list" if item is JSON else f"a list of {_several(item.wanted)}"
+
+    def read(node: Node, reading: Reading, key: str) -> Any:
+        if not isinstance(node, ListNode):
+            alone = isinstance(node, Scalar) and item.accepts(node)
+            return refuse(node, reading, key, wanted, f"write [{kind_of(node)}]" if alone else None)
+        values = [item.read(one, reading, f"{key}[{place}]") for place, one in enumerate(node.items)]
+        return INVALID if any(value is INVALID for value in values) else tuple(values)
+
+    return FieldType(wanted, lambda node: isinstance(node, ListNode), read, verbatim=item.verbatim)
+
+
+def _several(wanted: str) -> str:
+    return " or ".join(_PLURALS.get(one, one) for one in wanted.split(" or "))
+
+
+_PLURALS = {
+    "text": "texts",
+    "a mapping": "mappings",
+    "a number": "numbers",
+    "a whole number": "whole numbers",
+    "the path of a file": "paths of files",
+}
+
+
+def _mapping(item: FieldType) -> FieldType:
+    def read(node: Node, reading: Reading, key: str) -> Any:
+        if not isinstance(node, MapNode):
+            return refuse(node, reading, key, "a mapping")
+        values = {name: item.read(one, reading, f"{key}.{name}") for name, one in node.items.items()}
+        return INVALID if any(value is INVALID for value in values.values()) else values
+
+    return FieldType("a mapping", lambda node: isinstance(node, MapNode), read, verbatim=item.verbatim)
+
+
+def _nested(cls: type) -> FieldType:
+    def read(node: Node, reading: Reading, key: str) -> Any:
+        if not isinstance(node, MapNode):
+            return refuse(node, reading, key, "a mapping")
+        # whoever reads the mapping around this one has rendered all of it, and that happens once
+        return shape_of(cls).decode(
+            node.items, node, reading.rendering(False), f"'{reading.report.spelled(node, key)}'"
+        )
+
+    return FieldType("a mapping", lambda node: isinstance(node, MapNode), read)
+
+
+def _read_entries(node: Node, reading: Reading, key: str) -> Any:
+    if not isinstance(node, ListNode):
+        return refuse(node, reading, key, "a list of assertions")
+    errors = reading.report.errors
+    entries = reading.entries(node, reading)
+    return entries if reading.report.errors == errors else INVALID
+
+
+def _bounded(kind: FieldType, between: declared.Between) -> FieldType:
+    low, high = between.low, between.high
+    bounds = f"from {low:g} to {high:g}" if low is not None and high is not None else ""
+    bounds = bounds or (
+        f"of {low:g} or more" if low is not None else f"of {high:g} or less" if high is not None else ""
+    )
+    wanted = f"{kind.wanted} {bounds}"
+
+    def read(node: Node, reading: Reading, key: str) -> Any:
+        if not kind.accepts(node):
+            return refuse(node, reading, key, wanted, kind.hint(node))
+        value = kind.read(node, reading, key)
+        if type(value) in (int, float) and ((low is not None and value < low) or (high is not None and value > high)):
+            share = (low, high) == (0, 1) and 5 <= value <= 100  # below, it is rather not meant as one
+            return refuse(node, reading, key, wanted, f"{value:g}% is {value / 100:g}" if share else None)
+        return value
+
+    return FieldType(wanted, kind.accepts, read, kind.verbatim, kind.hint)
+
+
+def _bounds(low: float | None, high: float | None) -> str:
+    if low is None:
+        return f"of {high:g} or less"
+    return f"of {low:g} or more" if high is None else f"from {low:g} to {high:g}"
+
+
+def _nonempty(kind: FieldType, _marker: declared.Nonempty) -> FieldType:
+    def read(node: Node, reading: Reading, key: str) -> Any:
+        if is_empty(node):
+            wanted = kind.wanted.removeprefix("a list of ")
+            blank = "holds only white space" if isinstance(node, Scalar) and node.value else "is empty"
+            reading.report.error("missing-value", node, f"'{key}' {blank}; it must hold {wanted}")
+            return INVALID
+        return kind.read(node, reading, key)
+
+    return FieldType(kind.wanted, kind.accepts, read, kind.verbatim)
+
+
+def _unrendered(kind: FieldType, _marker: object) -> FieldType:
+    return FieldType(kind.wanted, kind.accepts, kind.read, verbatim=True)
+
+
+_ENTRIES = FieldType("a list of assertions", lambda node: isinstance(node, ListNode), _read_entries, verbatim=True)
+_REFINEMENTS: dict[type, Callable[[FieldType, Any], FieldType]] = {
+    declared.Between: _bounded,
+    declared.Nonempty: _nonempty,
+    declared.CallTimeTemplate: _unrendered,
+    declared.Verbatim: _unrendered,
+}

@@ -1,0 +1,240 @@
+"""Declarations to JSON Schema (2020-12): what `decode` reads, said to an editor.
+
+The two must know the same kinds; a declaration that has no translation here is a TypeError, never a gap. What
+`faults()` finds across several options cannot be said in a schema: `agentv validate` knows more than it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
+
+from agentv.authoring.fields.decode import OptionsSchema, hints_of, shape_of
+from agentv.model.suite.assertion import AssertionEntry, Transform
+from agentv.model.values.values import Json
+from agentv.registry import fields as declared
+
+Schema: TypeAlias = dict[str, Any]
+
+PLACEHOLDER: Schema = {"$ref": "#/$defs/placeholder"}
+"""Stands beside every value that is not text: `{{ name }}` keeps the type of what it names."""
+
+PLACEHOLDER_DEF: Schema = {"description": "a placeholder: {{ name }}", "type": "string", "pattern": r"\{[{%]"}
+
+ASSERTIONS: Schema = {"$ref": "#/$defs/assertions"}
+FREE_KEYS: Schema = {"^x-": True}
+TEXT: Schema = {"type": ["string", "number", "boolean"]}
+"""Text for which a number or boolean of the file counts as it is written."""
+
+NAME: Schema = {"type": "string", "pattern": r"\S"}
+"""Text that must hold something."""
+
+_WORD: Schema = {"type": "string"}
+_COMMAND: Schema = {"anyOf": [NAME, {"type": "array", "items": TEXT, "minItems": 1}]}
+_PROMPT_COMMAND: Schema = {
+    "type": "object",
+    "properties": {
+        "command": _COMMAND,
+        "script": {"description": "older spelling of 'command'", "deprecated": True, **_COMMAND},
+        "config": {"type": "object"},
+    },
+    "patternProperties": FREE_KEYS,
+    "additionalProperties": False,
+    "oneOf": [{"required": ["command"]}, {"required": ["script"]}],
+}
+_FUNCTION: Schema = {"type": "string", "pattern": r":[A-Za-z_][A-Za-z0-9_.]*\s*$"}
+
+PLAIN: Mapping[Any, Schema] = {
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    str: _WORD,
+    NoneType: {"type": "null"},
+    Json: {},
+    declared.Document: NAME,
+    declared.Loaded: {},
+    declared.FunctionRef: _FUNCTION,
+    declared.PythonSource: NAME,
+    declared.JavaScriptSource: NAME,
+    declared.Command: _COMMAND,
+    declared.FileGlobs: _COMMAND,
+    declared.PromptCode: {"anyOf": [NAME, _PROMPT_COMMAND]},
+    Transform: NAME,
+}
+MARKED: Mapping[type, Schema] = {
+    declared.AsWritten: TEXT,
+    declared.ExistingFile: _WORD,
+    declared.ExistingDirectory: _WORD,
+    declared.NameOrDirectory: _WORD,
+}
+_VERBATIM = (declared.Verbatim, declared.CallTimeTemplate)
+_SCALARS = frozenset({"string", "number", "integer", "boolean", "null"})
+
+
+def schema_for(annotation: Any, *, rendered: bool = True) -> Schema:
+    """The schema of the values that an annotated type admits.
+
+    Args:
+        annotation: of a field, in the closed set of `registry.fields`.
+        rendered: placeholders are filled in before the value is read.
+
+    Raises:
+        TypeError: the type has no translation.
+    """
+    markers, _ = _unwrapped(annotation)
+    rendered = rendered and not any(isinstance(marker, _VERBATIM) for marker in markers)
+    schema = _bare(annotation, rendered=rendered)
+    return schema if not rendered or _takes_text(schema) else _any_of([schema, PLACEHOLDER])
+
+
+def properties_of(cls: type, unread: Mapping[str, Schema] | None = None) -> dict[str, Schema]:
+    """Every spelling of every option of an options class, with its schema; older ones are deprecated.
+
+    Args:
+        cls: the class.
+        unread: field → schema, for exactly those fields that the declarations leave to others to read.
+
+    Raises:
+        TypeError: a field has no translation, or `unread` names one that is none of those.
+    """
+    unread = unread or {}
+    hints = hints_of(cls)
+    left = {rule.name for rule in shape_of(cls).rules.values() if rule.unread}
+    if left != unread.keys():
+        raise TypeError(f"{cls.__name__}: what {sorted(left ^ unread.keys())} may be is said in one place only")
+    defaults = {field.name: field.default for field in fields(cls)}
+    found: dict[str, Schema] = {}
+    for key, rule in shape_of(cls).rules.items():
+        body = unread[rule.name] if rule.name in unread else schema_for(hints[rule.name])
+        doc = doc_of(hints[rule.name])
+        if rule.older:
+            found[key] = {"description": f"older spelling of '{rule.name.rstrip('_')}'", "deprecated": True, **body}
+        else:
+            found[key] = {**({"description": doc} if doc else {}), **_default(defaults[rule.name]), **body}
+    return found
+
+
+def object_of(cls: type) -> Schema:
+    """The schema of a mapping that holds the options of a class."""
+    shape = shape_of(cls)
+    return {
+        "type": "object",
+        "properties": properties_of(cls),
+        "patternProperties": FREE_KEYS,
+        "additionalProperties": False,
+        **needed(spellings_of(shape, name) for name in shape.required),
+        **spelled_once(spellings_of(shape, name) for name in {rule.name: None for rule in shape.rules.values()}),
+    }
+
+
+def spellings_of(shape: OptionsSchema, name: str) -> list[str]:
+    """Every key that fills an option, the canonical one first."""
+    return [key for key, rule in shape.rules.items() if rule.name == name]
+
+
+def needed(groups: Iterable[Sequence[str]]) -> Schema:
+    """The keywords that ask for one key of each group."""
+    listed = list(groups)
+    alone = [group[0] for group in listed if len(group) == 1]
+    choices = [{"anyOf": [{"required": [key]} for key in group]} for group in listed if len(group) > 1]
+    return {**({"required": alone} if alone else {}), **({"allOf": choices} if choices else {})}
+
+
+def spelled_once(groups: Iterable[Sequence[str]]) -> Schema:
+    """The keywords that refuse two spellings of one key."""
+    rules = {
+        key: {"properties": dict.fromkeys(group[place + 1 :], False)}
+        for group in groups
+        for place, key in enumerate(group[:-1])
+    }
+    return {"dependentSchemas": rules} if rules else {}
+
+
+def doc_of(annotation: Any) -> str:
+    """What an option means, as it is declared."""
+    return next((one.text for one in _unwrapped(annotation)[0] if isinstance(one, declared.Doc)), "")
+
+
+def _unwrapped(annotation: Any) -> tuple[list[Any], Any]:
+    """The markers of an annotated type, and the type."""
+    markers: list[Any] = []
+    while get_origin(annotation) is Annotated:
+        annotation, *more = get_args(annotation)
+        markers += more
+    return markers, annotation
+
+
+def _bare(annotation: Any, *, rendered: bool) -> Schema:
+    markers, base = _unwrapped(annotation)
+    schema = dict(_base(base, markers, rendered=rendered))
+    for marker in markers:
+        if isinstance(marker, declared.Between):
+            schema |= {"minimum": marker.low} if marker.low is not None else {}
+            schema |= {"maximum": marker.high} if marker.high is not None else {}
+        elif isinstance(marker, declared.Nonempty):
+            schema |= _nonempty(schema)
+    return schema
+
+
+def _base(base: Any, markers: Sequence[Any], *, rendered: bool) -> Schema:
+    named = next((MARKED[type(marker)] for marker in markers if type(marker) in MARKED), PLAIN.get(base))
+    if named is not None:
+        return named
+    origin, arguments = get_origin(base), get_args(base)
+    if origin in (Union, UnionType):
+        return _any_of([_bare(member, rendered=rendered) for member in arguments])
+    if origin is Literal and all(isinstance(choice, str) for choice in arguments):
+        return {"enum": list(arguments)}
+    if origin is tuple:
+        own = arguments[0] is AssertionEntry
+        return ASSERTIONS if own else {"type": "array", "items": schema_for(arguments[0], rendered=rendered)}
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        inner = schema_for(arguments[1], rendered=rendered)
+        return {"type": "object", **({"additionalProperties": inner} if inner else {})}
+    if is_dataclass(base) and isinstance(base, type):
+        return object_of(base)
+    raise TypeError(f"no JSON Schema is known for an option declared as {base!r}")
+
+
+def _any_of(members: Sequence[Schema]) -> Schema:
+    """One of several schemas; plain types are joined into one, which editors show better."""
+    if any(not member for member in members):
+        return {}
+    joined: Schema = {}
+    types: list[str] = []
+    for member in members:
+        own = _types(member)
+        rest = {key: value for key, value in member.items() if key != "type"}
+        if not own or not set(own) <= _SCALARS or set(own) & set(types) or rest.keys() & joined.keys():
+            return {"anyOf": [inner for member in members for inner in member.get("anyOf", [member])]}
+        types += own
+        joined |= rest
+    return {"type": types if len(types) > 1 else types[0], **joined}
+
+
+def _types(schema: Schema) -> list[str]:
+    said = schema.get("type", [])
+    return [said] if isinstance(said, str) else list(said)
+
+
+def _nonempty(schema: Schema) -> Schema:
+    keywords: Mapping[str, Schema] = {
+        "string": {"pattern": r"\S"},
+        "array": {"minItems": 1},
+        "object": {"minProperties": 1},
+    }
+    return {key: value for one in _types(schema) for key, value in keywords.get(one, {}).items()}
+
+
+def _takes_text(schema: Schema) -> bool:
+    """Whether any text with a placeholder in it is right already."""
+    if "anyOf" in schema:
+        return any(_takes_text(member) for member in schema["anyOf"])
+    return not schema or schema == ASSERTIONS or ("string" in _types(schema) and schema != _FUNCTION)
+
+
+def _default(value: object) -> Schema:
+    plain = isinstance(value, bool | int | float) or (isinstance(value, str) and value != "")
+    return {"default": value} if plain and value is not MISSING else {}

@@ -1,0 +1,118 @@
+"""`retry` and `rate`: how often a call is tried again, and how much a target is asked (SPEC sections 3 and 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated
+
+from agentv.authoring.source.nodes import MapNode, Node, Place
+from agentv.authoring.source.report import Report
+from agentv.model.suite.suite import Rate, Retry
+from agentv.registry.fields import Alias, Between, Declared, Doc, Issue
+
+Milliseconds = Annotated[float, Between(0)]
+Status = Annotated[int, Between(100, 599)]
+PerMinute = Annotated[float, Between(0.01)]
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredRetry(Declared):
+    """When a call that gave no answer is made again."""
+
+    max_retries: Annotated[
+        Annotated[int, Between(0, 100)] | None,
+        Alias(("maxRetries",)),
+        Doc("attempts beyond the first, 3; rate limits use up none of them; 0: never try again"),
+    ] = None
+    retry_initial_delay_ms: Annotated[
+        Milliseconds | None,
+        Alias(("initial_delay_ms",)),
+        Doc("the longest wait after the first attempt, 1000; the real one is a random share of it"),
+    ] = None
+    retry_max_delay_ms: Annotated[
+        Milliseconds | None, Alias(("max_delay_ms",)), Doc("the longest wait after any attempt, 60000")
+    ] = None
+    retry_backoff_factor: Annotated[
+        Annotated[float, Between(1)] | None, Alias(("backoff_factor",)), Doc("by what the wait grows each time, 2")
+    ] = None
+    retry_status_codes: Annotated[
+        tuple[Status, ...] | None,
+        Alias(("status_codes",)),
+        Doc("the statuses of HTTP after which to try again; without it 408, 409, 429 and all from 500 on"),
+    ] = None
+
+    def faults(self) -> Iterable[Issue]:
+        """A first wait that is longer than the longest."""
+        first, longest = self.retry_initial_delay_ms, self.retry_max_delay_ms
+        if first is not None and longest is not None and first > longest:
+            message = f"the first wait of {first:g} ms is longer than the longest, {longest:g} ms"
+            yield Issue(("retry_initial_delay_ms",), message)
+
+    def over(self, base: Retry) -> Retry:
+        """What is said here, and the base where nothing is."""
+        first, longest = self.retry_initial_delay_ms, self.retry_max_delay_ms
+        return Retry(
+            max_retries=base.max_retries if self.max_retries is None else self.max_retries,
+            initial_delay_ms=base.initial_delay_ms if first is None else first,
+            max_delay_ms=base.max_delay_ms if longest is None else longest,
+            backoff_factor=base.backoff_factor if self.retry_backoff_factor is None else self.retry_backoff_factor,
+            status_codes=base.status_codes if self.retry_status_codes is None else self.retry_status_codes,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredRate(Declared):
+    """How much a target is asked at most."""
+
+    requests_per_minute: Annotated[
+        PerMinute | None, Alias(("rpm", "requests")), Doc("calls that begin within a minute")
+    ] = None
+    tokens_per_minute: Annotated[
+        PerMinute | None, Alias(("tpm", "tokens")), Doc("tokens of questions and answers within a minute")
+    ] = None
+
+    def faults(self) -> Iterable[Issue]:
+        """A rate that limits nothing."""
+        if self.requests_per_minute is None and self.tokens_per_minute is None:
+            message = "a rate needs 'requests_per_minute' or 'tokens_per_minute'"
+            yield Issue((), message, "missing-key")
+
+    @property
+    def rate(self) -> Rate:
+        """As the engine takes it."""
+        return Rate(self.requests_per_minute, self.tokens_per_minute)
+
+
+FLAT = frozenset(
+    {
+        "max_retries",
+        "maxRetries",
+        "retry_initial_delay_ms",
+        "retry_max_delay_ms",
+        "retry_backoff_factor",
+        "retry_status_codes",
+    }
+)
+"""Keys of `retry` that AgentV writes beside the settings of a target, and promptfoo one of them."""
+
+
+def gathered(node: MapNode, report: Report) -> MapNode:
+    """A target whose flat keys of `retry` stand under `retry`."""
+    flat = {key: one for key, one in node.items.items() if key in FLAT}
+    if not flat:
+        return node
+    own = node.get("retry")
+    inside: dict[str, Node] = dict(own.items) if isinstance(own, MapNode) else {}
+    places: dict[str, Place] = dict(own.keys) if isinstance(own, MapNode) else {}
+    for key, one in flat.items():
+        if own is not None and (key in inside or not isinstance(own, MapNode)):
+            message = f"'{key}' is given here and in 'retry'; keep one of them"
+            report.error("two-spellings", node.keys[key], message)
+        else:
+            report.older(key, f"retry.{key}" if key != "maxRetries" else "retry.max_retries", node.keys[key])
+            inside[key], places[key] = one, node.keys[key]
+    at = own.at if isinstance(own, MapNode) else node.keys[next(iter(flat))]
+    items = {key: one for key, one in node.items.items() if key not in FLAT}
+    keys = {key: place for key, place in node.keys.items() if key not in FLAT}
+    return MapNode({**items, "retry": MapNode(inside, places, at)}, {**keys, "retry": keys.get("retry", at)}, node.at)

@@ -1,0 +1,126 @@
+"""Definitions in Python files, read from the syntax tree. Runs none of their code."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from agentv.authoring.source.report import Report
+from agentv.model.values.span import Span
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_OPAQUE = frozenset({"exec", "globals", "locals"})
+"""Functions by which a name can be defined that no syntax tree shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """The names of a module, and where they are defined.
+
+    Attributes:
+        functions: those that are functions, and what each requires to be called.
+        open: it imports names that cannot be known without running it.
+    """
+
+    names: dict[str, Span]
+    functions: dict[str, tuple[str, ...]]
+    open: bool
+
+
+def read_definitions(path: str, source: str, code: str, report: Report) -> Definitions | None:
+    """The names that a file defines; None where it is not Python, which is reported under the code."""
+    try:
+        tree = parsed(source)
+    except SyntaxError as error:
+        line, column = error.lineno or 1, error.offset or 1
+        report.error(code, Span(path, line, column, line, column + 1), f"not Python: {error.msg}")
+        return None
+    except (ValueError, RecursionError, MemoryError) as error:
+        report.error(code, Span(path, 1, 1, 1, 2), f"cannot be parsed: {type(error).__name__}: {error}")
+        return None
+    bound = list(bindings(tree))
+    found = Definitions({}, {}, is_open(tree, {name for name, _ in bound}))
+    for name, node in bound:
+        found.names[name] = _span(path, node, name)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.functions[name] = required_by(node.args)
+        else:
+            found.functions.pop(name, None)
+    return found
+
+
+def parsed(source: str) -> ast.Module:
+    """The syntax tree.
+
+    Raises:
+        SyntaxError: it is no Python.
+        ValueError: it holds a null byte.
+        RecursionError: it is nested too deep.
+        MemoryError: likewise.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as an invalid escape: its author hears of it when the file is run
+        return ast.parse(source)
+
+
+def bindings(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
+    """The names that a module binds, with what binds them; the last one of a name counts.
+
+    What stands under `if`, `try` and the like counts as bound: only a run can tell.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Global):
+            yield from ((name, node) for name in node.names)
+    for node in _top_level(tree):
+        yield from ((name, node) for name in _bound_by(node))
+
+
+def is_open(tree: ast.Module, names: Collection[str]) -> bool:
+    """Whether a module may have names that its tree does not show, such as those of `from x import *`."""
+    return "*" in names or "__getattr__" in names or any(_hides_names(node) for node in ast.walk(tree))
+
+
+def _top_level(tree: ast.AST) -> Iterator[ast.AST]:
+    """All nodes outside the bodies of functions and classes."""
+    for node in ast.iter_child_nodes(tree):
+        yield node
+        if not isinstance(node, _SCOPES):
+            yield from _top_level(node)
+
+
+def _bound_by(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Name(id=name, ctx=ast.Store()):
+            yield name
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from (one.asname or one.name.partition(".")[0] for one in names)
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.ExceptHandler(name=str(name)):
+            yield name
+
+
+def _hides_names(node: ast.AST) -> bool:
+    """Whether names may be defined in a way that is not seen: `globals()[x] = f`, `sys.modules[__name__].x = f`."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in _OPAQUE
+    return isinstance(node, ast.Attribute) and node.attr == "modules"
+
+
+def _span(path: str, node: ast.AST, name: str) -> Span:
+    line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0) + 1
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        column += len("def " if isinstance(node, ast.FunctionDef) else "class ")
+    elif isinstance(node, ast.AsyncFunctionDef):
+        column += len("async def ")
+    return Span(path, line, column, line, column + len(name))
+
+
+def required_by(given: ast.arguments) -> tuple[str, ...]:
+    """The parameters without which a function cannot be called."""
+    positional = [*given.posonlyargs, *given.args]
+    needed = positional[: len(positional) - len(given.defaults)]
+    keywords = [one for one, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default is None]
+    return tuple(one.arg for one in (*needed, *keywords))

@@ -1,0 +1,429 @@
+"""One suite being read: where mistakes go, how files are found, what placeholders mean."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from agentv.authoring.fields.trust import ALLOW_DATA, UNTRUSTED
+from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, OutsideError
+from agentv.authoring.source.files import Places, is_directory, is_file, shown
+from agentv.authoring.source.git_files import (
+    GIT_URL,
+    LFS_LONGEST,
+    NOTHING_ABOVE,
+    FindCheckout,
+    GitFiles,
+    is_lfs_pointer,
+    no_repositories,
+)
+from agentv.authoring.source.masking import environment_secrets
+from agentv.authoring.source.nearest import did_you_mean, nearest
+from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Place, Scalar, node_of, span_of
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.spellings import MEANT
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.values.pictures import is_none
+from agentv.model.values.span import Span
+from agentv.ports import Reader
+from agentv.templating import LITERAL_HINT, RenderError, Scope, environment_names, has_placeholder, render
+
+KEPT_TEXTS = 256
+"""Attached files that are kept in memory: most suites attach the same few to every case."""
+
+_OF_ENTRIES = frozenset({"type", "value", "weight", "required", "negate", "min_score"})
+"""Keys of assertions, which a line that is not indented far enough gives to the case."""
+
+SHOWN_KEYS = 50
+"""Keys of one mapping that are reported to mean nothing."""
+
+LONGEST_LINE = 5_000
+"""Letters of a line of source in which a placeholder is looked for."""
+
+_LOCATED = 100
+"""Errors of rendering whose placeholder is looked for in the source; beyond, the text that holds it is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The includes that led to a list, outermost first.
+
+    Attributes:
+        origin: the eval file's own include.
+        paths, names: of each template.
+        alone: a template is read by itself, without a case whose variables its placeholders could mean.
+    """
+
+    origin: Scalar | None = None
+    paths: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    alone: bool = False
+
+    def through(self, node: Scalar, path: str) -> Chain:
+        """One level deeper."""
+        return Chain(self.origin or node, (*self.paths, path), (*self.names, node.text), self.alone)
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraKeys:
+    """Keys that may stand in a mapping beside the options of its shape.
+
+    Attributes:
+        listed: named where a key is refused and no other is near.
+        hinted: older spellings and the like, which a misspelt key may have meant.
+        passed: a key that somebody else reads.
+        meant: what an unknown key surely stands for: the only one that is missing beside it.
+        called: option → the key that its author wrote for it, such as a type's name in the one-key form.
+        given: option → what gives it where the mapping does not, such as the environment.
+    """
+
+    listed: tuple[str, ...] = ()
+    hinted: tuple[str, ...] = ()
+    passed: str | None = None
+    meant: str | None = None
+    called: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict)
+
+
+_PDF = b"%PDF-"
+_PDF_WITHIN = 1024
+"""Bytes among which a PDF must say that it is one; some have other things before it."""
+
+NO_OTHERS = ExtraKeys()
+TOP = Chain()
+
+
+def _none_yet(_node: Node, _reading: Reading) -> tuple[AssertionEntry, ...]:
+    raise RuntimeError("assertions are read before their types are known")  # a bug
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What every part of the loader needs.
+
+    Attributes:
+        scope: what placeholders see.
+        entries: lowers a nested `assert:` list; known once the assertion types in reach are.
+        renders: whether placeholders are filled in; False where a file holds none, so that nothing is searched.
+        chain: the templates that include the list being read.
+        strict_env: an unset environment variable is an error, since it is needed to run.
+        spares: some targets are not asked, so that what the environment lacks for one is an error once it is.
+        secrets: what the targets and assertions read so far must keep to themselves.
+        unsearched: the names of those that cannot be told from ordinary text.
+        checkout: finds a file of a git host on disk.
+        data: what is read now is data, which may name no code and not read the environment.
+        fed: the variables in reach are out of data.
+    """
+
+    report: Report
+    reader: Reader
+    places: Places
+    scope: Scope
+    entries: Callable[[Node, Reading], tuple[AssertionEntry, ...]] = _none_yet
+    renders: bool = False
+    chain: Chain = TOP
+    strict_env: bool = True
+    spares: bool = False
+    secrets: set[str] = field(default_factory=set)
+    unsearched: set[str] = field(default_factory=set)
+    checkout: FindCheckout = no_repositories
+    data: bool = False
+    fed: bool = False
+    _texts: dict[str, str] = field(default_factory=dict)
+    _pdfs: dict[str, str | None] = field(default_factory=dict)
+    _digests: dict[str, str] = field(default_factory=dict)
+    _pictures: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _environments: dict[int, tuple[Mapping[str, str], frozenset[str]]] = field(default_factory=dict)
+
+    def environment_secrets(self) -> frozenset[str]:
+        """The secrets of the environment in reach."""
+        env = self.scope.env
+        if id(env) not in self._environments:
+            self._environments[id(env)] = env, frozenset(environment_secrets(env))
+        return self._environments[id(env)][1]
+
+    def within(self, scope: Scope) -> Reading:
+        """The same, with other variables in reach."""
+        return replace(self, scope=scope)
+
+    def of_suite(self) -> Reading:
+        """The same, for what the suite says: no data, though the variables in reach may be."""
+        return replace(self, data=False) if self.data else self
+
+    def of_variables(self) -> Reading:
+        """The same, for a text that was filled in with the variables in reach: data, if they are."""
+        return replace(self, data=True) if self.fed and not self.data else self
+
+    def telling(self, report: Report) -> Reading:
+        """The same, with mistakes told to another report."""
+        return replace(self, report=report)
+
+    def rendering(self, renders: bool) -> Reading:
+        """The same, for a file or a part that holds placeholders, or that holds none."""
+        return self if renders == self.renders else replace(self, renders=renders)
+
+    def unknown_key(
+        self, key: str, mapping: MapNode, allowed: Iterable[str], what: str, others: ExtraKeys = NO_OTHERS
+    ) -> None:
+        """Report a key that means nothing here; of very many in one mapping the first."""
+        told = self.report.crowd(mapping.keys)
+        if told >= SHOWN_KEYS:
+            message = f"{what} has more than {SHOWN_KEYS} keys that mean nothing; the others are not shown"
+            if told == SHOWN_KEYS:
+                self.report.error("unknown-key", mapping.keys[key], message)
+            return
+        listed = [*allowed, *others.listed]
+        hint = _cut_off(key, mapping) or did_you_mean(key, [*listed, *others.hinted])
+        hint = hint or _misplaced(key, listed, mapping)
+        hint = hint or (f"did you mean '{others.meant}'?" if others.meant else None)
+        notes = () if hint else (f"{what} takes {', '.join(sorted(listed))}" if listed else f"{what} takes none",)
+        self.report.error("unknown-key", mapping.keys[key], f"{what} has no key '{key}'", hint=hint, notes=notes)
+
+    def find(self, node: Scalar, what: str) -> str | None:
+        """The file or directory that a path in the file means; reports and returns None where there is none."""
+        text = node.text.strip()
+        if GIT_URL.match(text.removeprefix("file://")):
+            hosted = GitFiles(self.checkout, self.report, self.places.boundary)
+            return hosted.find(text.removeprefix("file://"), node, what)
+        found, tried = self.places.find(text, span_of(node.at).file)
+        if found is not None and self.places.told is not None:
+            self.places.told(text, span_of(node.at), found)
+        if found is None and not self.refuse_outside(node, what):
+            self.report.error(
+                "missing-file",
+                node,
+                f"{what} '{text}' does not exist",
+                hint=_sibling(text, tried),
+                notes=[f"tried {shown(path)}" for path in tried] or [NOTHING_ABOVE],
+            )
+        return found
+
+    def refuse_outside(self, node: Scalar, what: str) -> bool:
+        """Whether a path that was not found leads out of the repository, which is reported without what is there."""
+        text = node.text.strip()
+        if not self.places.leaves(text, span_of(node.at).file):
+            return False
+        self.report.error(OUTSIDE, node, f"{what} '{text}' lies outside the repository", hint=ALLOW)
+        return True
+
+    def pdf_digest(self, path: str) -> str | None:
+        """The sha256 of a PDF; None where the file is none, or cannot be read, of which nothing is reported."""
+        if path in self._pdfs:
+            return self._pdfs[path]
+        try:
+            data = self.reader.read(path)
+        except OSError:
+            return None
+        digest = hashlib.sha256(data).hexdigest() if _PDF in data[:_PDF_WITHIN] else None
+        if len(self._pdfs) < KEPT_TEXTS:
+            self._pdfs[path] = digest
+        return digest
+
+    def digest_of(self, path: str) -> str:
+        """The sha256 of a picture; empty where it cannot be read, which the call will say."""
+        kept = self._digests.get(path)
+        if kept is not None:
+            return kept
+        try:
+            digest = hashlib.sha256(self.reader.read(path)).hexdigest()
+        except OSError:
+            return ""
+        if len(self._digests) < KEPT_TEXTS:
+            self._digests[path] = digest
+        return digest
+
+    def shows(self, path: str, node: Scalar) -> bool:
+        """Whether a file can be a picture by its first bytes; reports where it cannot."""
+        fault = self._pictures.get(path) or self._fault_of_picture(path)
+        if len(self._pictures) < KEPT_TEXTS:
+            self._pictures[path] = fault
+        if fault[0]:
+            self.report.error(fault[0], node, f"'{node.text}' {fault[1]}")
+        return not fault[0]
+
+    def _fault_of_picture(self, path: str) -> tuple[str, str]:
+        """Code and words; both empty where nothing is wrong."""
+        if not is_file(path):  # nor a pipe, which would never end
+            return "missing-file", "is no file"
+        try:
+            with Path(path).open("rb") as file:
+                data = file.read(LFS_LONGEST + 1)
+        except OSError as error:
+            return "missing-file", f"cannot be read: {error.strerror}"
+        if is_lfs_pointer(data.decode(errors="replace")):
+            return "lfs-pointer", "is a pointer of Git LFS, and not the picture itself"
+        if is_none(path, data):
+            return "bad-value", "is empty" if not data else "is no picture, whatever its name says"
+        return "", ""
+
+    def text_of(self, path: str, node: Scalar, hint: str | None = None) -> str | None:
+        """The text of a file; reports, with a hint, and returns None where it cannot be read as text."""
+        kept = self._texts.get(path)
+        if kept is not None:
+            return kept
+        try:
+            text = self.reader.read(path).decode("utf-8-sig")
+        except IsADirectoryError:
+            self.report.error("missing-file", node, f"'{node.text}' is a directory, and a file is expected")
+        except OutsideError:
+            self.report.error(OUTSIDE, node, f"cannot read '{node.text}': {REASON}", hint=ALLOW)
+        except OSError as error:
+            self.report.error("missing-file", node, f"cannot read '{node.text}': {error.strerror}")
+        except UnicodeDecodeError as error:
+            message = f"'{node.text}' is not UTF-8 text (byte {error.start + 1})"
+            self.report.error("not-utf-8", node, message, hint=hint)
+        else:
+            if is_lfs_pointer(text):
+                self.report.error(
+                    "lfs-pointer", node, f"'{node.text}' is a pointer of Git LFS, and not the file itself"
+                )
+                return None
+            if len(self._texts) < KEPT_TEXTS:
+                self._texts[path] = text
+            return text
+        return None
+
+    def rendered(self, node: Node) -> Node | None:
+        """The node with its placeholders filled in; the node itself where it has none.
+
+        None where that is impossible, which is reported.
+        """
+        if not self.renders:
+            return node
+        before = self.report.unrendered
+        found = _render(node, self)
+        return found if self.report.unrendered == before else None
+
+    def render_text(self, node: Scalar) -> str | None:
+        """The text of a scalar, rendered; None where that is impossible, which is reported."""
+        found = self.rendered(node)
+        if isinstance(found, Scalar):
+            return found.value if isinstance(found.value, str) else found.text
+        if found is not None:
+            self.report.error("bad-value", node, "text is expected; its placeholder stands for a list or mapping")
+        return None
+
+
+def _render(node: Node, reading: Reading) -> Node:
+    if isinstance(node, Scalar):
+        if not isinstance(node.value, str) or not has_placeholder(node.value) or type(node) is Filled:
+            return node
+        try:
+            scope = replace(reading.scope, closed=True) if reading.data else reading.scope
+            value = render(node.value, scope)
+        except RenderError as error:
+            reading.report.unrendered += 1
+            _report(error, node, reading)
+            return node
+        if "${{" in node.value:
+            _warn_of_variables(node, reading)
+        return node_of(value, node.at)
+    if isinstance(node, ListNode):
+        items = [_render(item, reading) for item in node.items]
+        changed = any(one is not other for one, other in zip(items, node.items, strict=True))
+        return ListNode(items, node.at) if changed else node
+    pairs = {key: _render(item, reading) for key, item in node.items.items()}
+    changed = any(pairs[key] is not node.items[key] for key in pairs)
+    return MapNode(pairs, node.keys, node.at) if changed else node
+
+
+def _report(error: RenderError, node: Scalar, reading: Reading) -> None:
+    place = _place_of(error.name, node, reading)
+    if error.code == "unset-environment":
+        near = nearest(error.name, reading.scope.env) if error.name else None
+        reading.report.unset.update([error.name] if error.name else [])
+        add = reading.report.error if reading.strict_env else reading.report.warning
+        add(error.code, place, error.message, hint=f"did you mean '{near}'?" if near else None)
+        return
+    if error.code == UNTRUSTED:
+        reading.report.error(error.code, place, error.message, hint=ALLOW_DATA)
+        return
+    # the advice on literal braces belongs behind the caret, not into the sentence
+    message = error.message.removesuffix(f"; {LITERAL_HINT}").removesuffix(".")
+    advice = LITERAL_HINT if message != error.message else None
+    hint = did_you_mean(error.name, reading.scope.vars) if error.name else None
+    notes = (advice,) if hint and advice else ()
+    reading.report.error(error.code, place, message, hint=hint or advice, notes=notes)
+
+
+def _place_of(name: str | None, node: Scalar, reading: Reading) -> Place:
+    """Where the placeholder of a name stands inside its text: looked up in the source, since lines may be folded."""
+    span = span_of(node.at)
+    if name is None or isinstance(node.at, Span) or reading.report.count >= _LOCATED:
+        return node.at
+    try:
+        lines = reading.reader.read(span.file).decode("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return node.at
+    return _placeholder(name, lines, span) or node.at
+
+
+def place_in_file(path: str, name: str | None, line: int | None, reading: Reading) -> Span:
+    """Where the placeholder of a name stands in a file that was read as text; else the line, else its beginning."""
+    whole = Span(path, 1, 1, 1, 2)
+    try:
+        lines = reading.reader.read(path).decode("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return whole
+    found = None if name is None else _placeholder(name, lines, Span(path, 1, 1, max(len(lines), 1), 1))
+    if found is not None or line is None or not 0 < line <= len(lines):
+        return found or whole
+    return Span(path, line, 1, line, len(lines[line - 1]) + 1)
+
+
+def _placeholder(name: str, lines: Sequence[str], within: Span) -> Span | None:
+    placeholder = re.compile(r"\$?\{[{%][^}%]*?(?<![\w.])(?:\w+\.)*?" + re.escape(name) + r"\b[^}%]*[}%]\}")
+    for number in range(within.line, min(within.end_line, len(lines)) + 1):
+        if len(lines[number - 1]) > LONGEST_LINE:
+            break
+        found = placeholder.search(lines[number - 1], within.column - 1 if number == within.line else 0)
+        if found:
+            return Span(within.file, number, found.start() + 1, number, found.end() + 1)
+    return None
+
+
+def _warn_of_variables(node: Scalar, reading: Reading) -> None:
+    for name in environment_names(node.value):
+        if name in reading.scope.vars:
+            message = f"'${{{{ {name} }}}}' is the environment variable, and '{name}' is a variable too"
+            hint = f"for the variable write {{{{ {name} }}}}, for the environment {{{{ env.{name} }}}}"
+            reading.report.warning("environment-or-variable", _place_of(name, node, reading), message, hint=hint)
+
+
+def _cut_off(key: str, mapping: MapNode) -> str | None:
+    """What to write where a comma inside braces ended a text, so that its rest was read as a key without a value."""
+    own, alone = span_of(mapping.keys[key]), span_of(mapping.items[key].at)
+    if (alone.line, alone.column) != (own.end_line, own.end_column):
+        return None  # it has a value, or a colon behind which one is missing
+    names = list(mapping.keys)
+    before = names[names.index(key) - 1]
+    text = mapping.items.get(before)
+    if before == key or not isinstance(text, Scalar) or not isinstance(text.value, str):
+        return None
+    return f"quote the value of '{before}': inside {{ }} a comma ends a text that is not quoted"
+
+
+def _misplaced(key: str, listed: Iterable[str], mapping: MapNode) -> str | None:
+    """The hint for a key that other programs know, or that belongs further in."""
+    meant = MEANT.get(key)
+    if meant is not None and meant in listed:
+        return f"did you mean '{meant}'?"
+    if key in _OF_ENTRIES and "assert" in mapping.items:
+        return f"'{key}' belongs to an assertion: indent it as its 'type'"
+    return None
+
+
+def _sibling(text: str, tried: Iterable[str]) -> str | None:
+    """The nearest name among the files that stand where the missing one should."""
+    base = os.path.basename(text)  # noqa: PTH119  # text, of which the rest is kept as it is written
+    for path in tried:
+        folder = Path(path).parent
+        if base and is_directory(str(folder)):
+            near = nearest(base, [one.name for one in folder.iterdir()])
+            if near:
+                return f"did you mean '{text.removesuffix(base)}{near}'?"
+    return None

@@ -1,0 +1,69 @@
+"""Request to the loader, and the names it resolves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from agentv.authoring.source.nodes import MapNode
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.span import Span
+from agentv.model.values.values import Json
+from agentv.registry.table import Registry
+from agentv.registry.types import AssertionType, Checkouts, CustomTypes, Provider
+
+
+@dataclass(frozen=True, slots=True)
+class Registries:
+    """What names mean: assertion types, providers, the custom types of a directory, and files on git hosts."""
+
+    assertions: Registry[AssertionType]
+    providers: Registry[Provider]
+    custom: CustomTypes
+    checkouts: Checkouts
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """What to load, and what the command line says about it.
+
+    Attributes:
+        targets, judge: names or `provider:rest` strings that win over the files'.
+        variables: win over `vars` of every case.
+        process_env: the environment of the process; wins over `env:` and `.env`.
+        env_file: a `.env` file to read instead of those found above the eval file.
+        documents: what eval files would hold, as plain data; their paths begin in the working directory.
+        given_target, given_judge: made in Python; they win over all others.
+        edits: absolute path → what is read in place of the file, to see what a change would mean.
+        witness: called with every case as it is written, right or wrong.
+        heads: called with the outermost mapping of an eval file, or of a sidecar, as it is written.
+        finds: called with every path of the suite's own: as written, where it stands, what was found.
+        cluster: the `cluster` of every suite, whatever it says.
+        makes: what makes cases in Python is run even where nothing else is.
+        asks: False for `--list`: nothing is called, so that a key may be missing.
+        asks_targets: False: only judges are called.
+        allow_outside: files outside the repository are read too; nothing of them is quoted.
+        trust_data: rows that `tests:` pulls in, and CSV files, may name code and read the environment.
+        for_run: False for `validate`: no target is needed, and an unset environment variable is a warning.
+    """
+
+    paths: tuple[str, ...]
+    targets: tuple[str, ...] = ()
+    judge: str | None = None
+    variables: Mapping[str, Json] = field(default_factory=dict)
+    process_env: Mapping[str, str] = field(default_factory=dict)
+    env_file: str | None = None
+    documents: tuple[Mapping[str, Json], ...] = ()
+    given_target: TargetSpec | Mapping[str, Json] | None = None
+    given_judge: TargetSpec | Mapping[str, Json] | None = None
+    edits: Mapping[str, bytes] = field(default_factory=dict)
+    witness: Callable[[MapNode], None] | None = None
+    heads: Callable[[MapNode], None] | None = None
+    finds: Callable[[str, Span, str], None] | None = None
+    cluster: str | None = None
+    makes: bool = False
+    asks: bool = True
+    asks_targets: bool = True
+    allow_outside: bool = False
+    trust_data: bool = False
+    for_run: bool = True

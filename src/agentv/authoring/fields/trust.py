@@ -1,0 +1,66 @@
+"""Restrictions on rows of data: they are data, and run no code (SPEC section 2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from agentv.authoring.source.nodes import Node, Place, Scalar
+from agentv.templating import RenderError, undeclared
+
+if TYPE_CHECKING:
+    from agentv.authoring.fields.reading import Reading
+
+UNTRUSTED: Final = "untrusted-data"
+ALLOW_DATA: Final = "if you trust this data, write 'run: {trust_data: true}' into the eval file, or give --trust-data"
+
+NAMED = frozenset({"openai", "azure", "anthropic", "gemini", "ollama", "openrouter", "litellm"})
+"""Providers of models that data may name with a model: the other settings, above all addresses, are not the row's."""
+
+SPELLED_OUT = frozenset({"echo", "mock", "replay"})
+"""Providers that ask nobody, of which data may give every setting."""
+
+TARGETS = frozenset({"judge", "embedder"})
+"""Options of assertions that name a target."""
+
+_HARMLESS = frozenset({"config", "threshold", "target"})
+"""Options of assertions that run code which may hold what a variable of data holds."""
+
+
+def refuse(at: Node | Place, reading: Reading, what: str) -> None:
+    """Report something that data may not do, in the words of a message: `name code`."""
+    reading.report.error(UNTRUSTED, at, f"data may not {what}", hint=ALLOW_DATA)
+
+
+def refuses_provider(name: str, *, alone: bool) -> bool:
+    """Whether data may not name a target of this provider.
+
+    Args:
+        name: of the provider.
+        alone: with nothing but what follows its colon, most often a model.
+    """
+    return name not in SPELLED_OUT and not (alone and name in NAMED)
+
+
+def refuses_target(node: Scalar, reading: Reading) -> bool:
+    """Whether data names a target that it may not, which is then reported. A name without a colon is the project's."""
+    name, colon, _ = str(node.value).partition(":")
+    if not colon or not refuses_provider(name.strip().lower(), alone=True):
+        return False
+    refuse(node, reading, f"name the target '{name}:…', which could start a command or ask any server")
+    return True
+
+
+def refuses_template(text: str, node: Node, reading: Reading) -> bool:
+    """Whether a template out of data, which is rendered later, reads the environment; it is then reported."""
+    try:
+        reads = "env" in undeclared(text)
+    except RenderError:
+        return False  # it is reported by whoever renders it
+    if reads:
+        refuse(node, reading, "read the environment")
+    return reads
+
+
+def fills_code(cls: type, option: str) -> bool:
+    """Whether an option of an assertion is code, or an address, that a variable of data may not be a part of."""
+    return bool(getattr(cls, "runs_code", False)) and option not in _HARMLESS

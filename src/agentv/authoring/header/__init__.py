@@ -1,0 +1,1 @@
+"""Everything of an eval file but its cases, and the project configuration."""

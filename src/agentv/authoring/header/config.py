@@ -1,0 +1,159 @@
+"""`.agentv/config.yaml` and `config.local.yaml`: a project's defaults; the local file wins key by key."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Annotated
+
+from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.reading import ExtraKeys, Reading
+from agentv.authoring.fields.schema import AuthoredRepeat, AuthoredRun, Unread
+from agentv.authoring.source.files import Places, is_file, shown, upwards
+from agentv.authoring.source.nodes import MapNode, Node, Scalar, holds_placeholder, kind_of
+from agentv.authoring.source.spellings import RUN, translate
+from agentv.authoring.source.yaml import read_shared
+from agentv.model.suite.suite import DEFAULT_RETRY, RunSettings
+from agentv.model.values.span import Span
+from agentv.registry.fields import Declared, Doc, Fraction, Nonempty, Text
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredConfig(Declared):
+    """The outermost mapping of a config file."""
+
+    target: Annotated[Text | None, Doc("the target where neither flag, case nor suite names one")] = None
+    judge: Annotated[Text | None, Doc("the judge where nothing else names one")] = None
+    threshold: Annotated[Fraction | None, Doc("pass mark of a case, 0..1")] = None
+    run: Annotated[Unread, Doc("how suites run")] = None
+    prompts_dir: Annotated[
+        Text | None, Nonempty(), Doc("the library of prompts; relative to the directory that holds `.agentv`")
+    ] = None
+    eval_patterns: Annotated[
+        tuple[Text, ...] | None,
+        Nonempty(),
+        Doc("eval files of `eval` and `validate` without a path; relative to the directory that holds `.agentv`"),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A project's defaults. None: not said.
+
+    Attributes:
+        prompts_dir: absolute; whether anything is there is for those to ask who need it.
+        eval_patterns: as written; they begin in the directory that holds the `.agentv` of the file that says them.
+        nodes: what each key says.
+    """
+
+    target: str | None = None
+    judge: str | None = None
+    threshold: float | None = None
+    run: RunSettings = field(default=RunSettings())
+    prompts_dir: str | None = None
+    eval_patterns: tuple[str, ...] | None = None
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+
+
+_FILES = ("config.yaml", "config.local.yaml")
+
+
+def read_config(directory: str, reading: Reading) -> Config:
+    """The defaults in force for a directory: those of the closest `.agentv` that has a config file."""
+    for parent in upwards(directory, reading.places.root):
+        files = [os.path.join(parent, ".agentv", name) for name in _FILES]  # noqa: PTH118  # for every suite
+        present = [path for path in files if is_file(path)]
+        if present:
+            places = Places(parent, reading.places.root, alone=True, boundary=reading.places.boundary)
+            home = replace(reading, places=places)
+            return _merged([_read(path, home) for path in present])
+    return Config()
+
+
+def _read(path: str, reading: Reading) -> Config:
+    text = reading.text_of(path, Scalar(path, shown(path), Span(path, 1, 1, 1, 2)))
+    root = read_shared(path, text, reading.report) if text is not None else None
+    if root is None or (isinstance(root, Scalar) and root.value is None):
+        return Config()
+    if not isinstance(root, MapNode):
+        reading.report.error("bad-value", root, f"a config file is a mapping, found {kind_of(root)}")
+        return Config()
+    reading = reading.rendering(holds_placeholder(root))
+    read = shape_of(AuthoredConfig).decode(root.items, root, reading, "a config file")
+    if read is INVALID:
+        read = shape_of(AuthoredConfig).unread(root.items)
+    run = read_run(read.run, reading) if read.run is not None else RunSettings()
+    prompts_dir = _directory(read.prompts_dir, reading.places.suite)
+    return Config(read.target, read.judge, read.threshold, run, prompts_dir, read.eval_patterns, dict(root.items))
+
+
+def _directory(written: str | None, home: str) -> str | None:
+    """The path that is meant. It may lie outside the repository, where libraries are shared."""
+    return None if written is None else os.path.normpath(Path(home) / os.path.expanduser(written.strip()))  # noqa: PTH111  # Path raises for ~nobody
+
+
+def read_run(node: Node, reading: Reading) -> RunSettings:
+    """A `run:` block."""
+    if isinstance(node, Scalar) and node.value is None:
+        return RunSettings()
+    if not isinstance(node, MapNode):
+        reading.report.error("bad-value", node, f"'run' must be a mapping, found {kind_of(node)}")
+        return RunSettings()
+    name = reading.report.spelled(node, "run")
+    pairs = {key: _run_value(key, item) for key, item in node.items.items()}
+    translated = translate(MapNode(pairs, node.keys, node.at), RUN, reading.report)
+    others = ExtraKeys(hinted=tuple(RUN.known))
+    read = shape_of(AuthoredRun).decode(translated.items, translated.map, reading, f"'{name}'", others=others)
+    if read is INVALID:
+        return RunSettings()
+    retry = None if read.retry is None else read.retry.over(DEFAULT_RETRY)
+    early = read.repeat if isinstance(read.repeat, AuthoredRepeat) else None
+    return RunSettings(
+        workers=read.workers,
+        repeat=read.repeat if early is None else early.max,
+        until=None if early is None else early.until,
+        alpha=None if early is None else early.alpha,
+        aggregate=read.aggregate,
+        timeout_s=read.timeout_s,
+        max_errors=read.max_errors,
+        retry=retry,
+        cache=read.cache,
+        budget_usd=read.budget_usd,
+        budget_tokens=read.budget_tokens,
+        trust_data=read.trust_data,
+        cluster=read.cluster,
+    )
+
+
+def _run_value(key: str, node: Node) -> Node:
+    """Older values that mean something else: `trials: {count: n}`, `fail_on_error: true`."""
+    if key == "trials" and isinstance(node, MapNode) and set(node.items) == {"count"}:
+        return node.items["count"]
+    if key == "fail_on_error" and isinstance(node, Scalar) and isinstance(node.value, bool):
+        return Scalar(1 if node.value else None, node.text, node.at)
+    return node
+
+
+def _merged(configs: list[Config]) -> Config:
+    merged = Config()
+    for one in configs:
+        merged = Config(
+            target=one.target if one.target is not None else merged.target,
+            judge=one.judge if one.judge is not None else merged.judge,
+            threshold=one.threshold if one.threshold is not None else merged.threshold,
+            run=over(one.run, merged.run),
+            prompts_dir=one.prompts_dir if one.prompts_dir is not None else merged.prompts_dir,
+            eval_patterns=one.eval_patterns if one.eval_patterns is not None else merged.eval_patterns,
+            nodes={**merged.nodes, **one.nodes},
+        )
+    return merged
+
+
+def over(first: RunSettings, second: RunSettings) -> RunSettings:
+    """The first settings, and the second ones where the first say nothing."""
+    if first.repeat is not None:  # it says all of how samples are made
+        second = replace(second, until=None, alpha=None)
+    said = {one.name: getattr(first, one.name) for one in fields(RunSettings)}
+    return replace(second, **{name: value for name, value in said.items() if value is not None})

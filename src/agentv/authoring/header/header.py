@@ -1,0 +1,229 @@
+"""Everything of an eval file but its cases (SPEC sections 2 and 3)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agentv.authoring.assertions.entries import AssertionReader
+from agentv.authoring.assertions.judging import PASTE_IN_EXAM
+from agentv.authoring.cases.case import CaseReader
+from agentv.authoring.cases.defaults import CaseDefaults, read_defaults
+from agentv.authoring.fields.clusters import ClusterReader
+from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.reading import ExtraKeys, Reading
+from agentv.authoring.fields.request import LoadRequest, Registries
+from agentv.authoring.fields.schema import AuthoredSuite
+from agentv.authoring.fields.tags import read_tags
+from agentv.authoring.header.config import Config, over, read_config, read_run
+from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv
+from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, kind_of, plain, span_of
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.spellings import SUITE, Translated, translate
+from agentv.authoring.targets.registry import open_book
+from agentv.authoring.targets.suite_targets import SuiteTargets, default_of
+from agentv.model.suite.suite import RunSettings, Suite
+from agentv.model.values.span import Span
+from agentv.model.values.values import EMPTY, Json
+from agentv.templating import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the rest of an eval file is read with.
+
+    Attributes:
+        suite: still without cases.
+        reading: for the cases.
+        assertions: reads assertion lists, with the custom types in reach.
+        targets_node: what the file says of targets.
+        threshold: of the cases that have none of their own, with its place.
+    """
+
+    suite: Suite
+    reading: Reading
+    cases: CaseReader
+    assertions: AssertionReader
+    targets: SuiteTargets
+    targets_node: Node | None
+    threshold: tuple[float | None, Place | None]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadReader:
+    """Reads the head of the eval file `path`."""
+
+    path: str
+    request: LoadRequest
+    registries: Registries
+
+    def read(self, root: MapNode, reading: Reading, *, exam: bool = False) -> Head:
+        """The head; what is wrong with it is reported and left out.
+
+        Args:
+            root: the outermost mapping.
+            reading: of the suite.
+            exam: of a prompt: every assertion is required, and the id of a model is enough to name it.
+        """
+        request = self.request
+        env = self._environment(root.get("env"), reading)
+        reading = reading.within(Scope(request.variables, env))
+        book = open_book(reading.places.suite, self.registries.providers, reading)
+        book.lone_models = exam
+        config = read_config(reading.places.suite, reading)
+        book.default_target = book.default_target or default_of(config.target, config.nodes, "target")
+        book.default_judge = book.default_judge or default_of(config.judge, config.nodes, "judge")
+        targets = SuiteTargets(request, book, self.path)
+        assertions = self._assertions(reading)
+        reading = replace(reading, entries=assertions.entries)
+        authored, translated, kept = self._authored(root, reading)
+        run = self._run(authored, translated, config, reading)
+        book.retry = run.retry or book.retry
+        defaults = read_defaults(authored, root.keys, request.variables, reading)
+        cases = CaseReader(defaults, assertions, book, env, reading.places.root)
+        cases.witness = request.witness
+        cases.exam = exam
+        cases.clusters = None if run.cluster is None else ClusterReader(run.cluster, env)
+        cases.judging.advice = PASTE_IN_EXAM if exam else cases.judging.advice
+        suite = Suite(
+            name=authored.name or name_of(self.path),
+            cases=(),
+            path=self.path,
+            description=authored.description,
+            targets=tuple(targets.asked(authored.targets, reading)),
+            prompts={prompt.id: prompt.label for prompt in defaults.prompts},
+            judge=book.inline(authored.judge, reading) if authored.judge is not None else None,
+            forced_judge=targets.forced_judge(reading),
+            default_judge=targets.default_judge(reading),
+            threshold=authored.threshold if authored.threshold is not None else config.threshold,
+            tags=read_tags(authored.tags, reading),
+            run=run,
+            env=env,
+            env_sha256=_digest_of(root.get("env"), env),
+            metadata={**authored.metadata, **kept, **_facts(authored)} or EMPTY,
+            span=span_of(root.at),
+            root=reading.places.root,
+        )
+        cases.asked = suite.targets
+        cases.flagged = bool(request.targets) or request.given_target is not None
+        threshold = _threshold(defaults, translated, suite.threshold, config)
+        return Head(suite, cases.begin(reading), cases, assertions, targets, authored.targets, threshold)
+
+    def _environment(self, node: Node | None, reading: Reading) -> dict[str, str]:
+        own = {} if node is None else _suite_env(node, reading)
+        places, request = reading.places, self.request
+        if request.env_file is not None:
+            dotenv = read_dotenv(request.env_file, reading.reader, reading.report)
+        else:
+            dotenv = dotenv_of(places.suite, places.root, reading.reader, reading.report)
+        return merged(request.process_env, own, dotenv)
+
+    def _assertions(self, reading: Reading) -> AssertionReader:
+        found = self.registries.custom(reading.places.suite, reading.places.root)
+        for file, fault in found.faults:
+            add = reading.report.warning if fault.warning else reading.report.error
+            add(fault.code, Span(file, 1, 1, 1, 2), fault.message, hint=fault.hint)
+        return AssertionReader(self.registries.assertions, found)
+
+    def _authored(self, root: MapNode, reading: Reading) -> tuple[AuthoredSuite, Translated, dict[str, Json]]:
+        """The head by its canonical keys, and what `dataset` and `suite` say beside `name`."""
+        items, kept = _with_name(root, reading.report)
+        translated = translate(items, SUITE, reading.report, for_run=self.request.for_run)
+        own = {key: node for key, node in translated.items.items() if not key.startswith("run.")}
+        shape, others = shape_of(AuthoredSuite), ExtraKeys(hinted=tuple(SUITE.known))
+        authored = shape.decode(own, translated.map, reading, "an eval file", others=others)
+        return (shape.unread(own) if authored is INVALID else authored), translated, kept
+
+    def _run(self, authored: AuthoredSuite, translated: Translated, config: Config, reading: Reading) -> RunSettings:
+        """`run:`, with what stands under `execution:` and means the same."""
+        older = {key[4:]: node for key, node in translated.items.items() if key.startswith("run.")}
+        if authored.run is None and not older:
+            return _clustered(config.run, authored, self.request)
+        own = authored.run if authored.run is not None else MapNode({}, {}, translated.map.at)
+        if isinstance(own, MapNode) and older:
+            for key in older.keys() & own.items.keys():
+                message = f"'{key}' is given here and in 'execution'; keep one of them"
+                reading.report.error("two-spellings", own.keys[key], message)
+            places = {key: translated.map.keys[f"run.{key}"] for key in older}
+            own = MapNode({**older, **own.items}, {**places, **own.keys}, own.at)
+        if authored.cluster is not None and isinstance(own, MapNode) and "cluster" in own.items:
+            message = "'cluster' is given here and in the suite; keep one of them"
+            reading.report.error("two-spellings", own.keys["cluster"], message)
+        return _clustered(over(read_run(own, reading), config.run), authored, self.request)
+
+
+def _clustered(run: RunSettings, authored: AuthoredSuite, request: LoadRequest) -> RunSettings:
+    """The settings with the `cluster` in force: the command line's, else the suite's, else that of `run`."""
+    cluster = request.cluster or authored.cluster
+    return run if cluster is None else replace(run, cluster=cluster)
+
+
+def _threshold(
+    defaults: CaseDefaults, translated: Translated, of_suite: float | None, config: Config
+) -> tuple[float | None, Place | None]:
+    """The threshold of the cases that have none of their own, and where it is written."""
+    if defaults.threshold is not None:
+        return defaults.threshold, defaults.threshold_at
+    node = translated.items.get("threshold") or config.nodes.get("threshold")
+    return of_suite, node.at if node is not None else None
+
+
+def _digest_of(node: Node | None, env: Mapping[str, str]) -> str:
+    """A hash of the variables that a suite sets, as they hold: another value makes other trials."""
+    own = sorted((name, env.get(name)) for name in node.items) if isinstance(node, MapNode) else []
+    return hashlib.sha256(repr(own).encode(errors="surrogatepass")).hexdigest() if own else ""
+
+
+def _suite_env(node: Node, reading: Reading) -> dict[str, str]:
+    if isinstance(node, Scalar) and node.value is None:
+        return {}
+    if not isinstance(node, MapNode):
+        reading.report.error("bad-value", node, f"'env' must be a mapping, found {kind_of(node)}")
+        return {}
+    found = {}
+    for key, item in node.items.items():
+        if isinstance(item, Scalar) and item.value is not None:
+            found[key] = item.value if isinstance(item.value, str) else item.text
+        else:
+            reading.report.error("bad-value", item, f"'{key}' must be text, found {kind_of(item)}")
+    return found
+
+
+def _with_name(root: MapNode, report: Report) -> tuple[MapNode, dict[str, Json]]:
+    """`dataset` and `suite` name the suite, or are kept in its metadata where `name` stands too."""
+    older = [key for key in ("dataset", "suite") if key in root.items]
+    if not older:
+        return root, {}
+    items, keys = dict(root.items), dict(root.keys)
+    kept: dict[str, Json] = {}
+    for key in older:
+        node, at = items.pop(key), keys.pop(key)
+        if "name" in items:
+            kept[key] = plain(node)
+        else:
+            items["name"], keys["name"] = node, at
+            report.older(key, "name", at)
+    return MapNode(items, keys, root.at), kept
+
+
+def _facts(authored: AuthoredSuite) -> dict[str, Json]:
+    facts = {
+        "version": authored.version,
+        "author": plain(authored.author) if authored.author is not None else None,
+        "license": authored.license,
+        "requires": plain(authored.requires) if authored.requires is not None else None,
+    }
+    return {key: value for key, value in facts.items() if value is not None}
+
+
+def name_of(path: str) -> str:
+    """What a suite is called that does not say its name."""
+    file = Path(path)
+    if file.name in {"EVAL.yaml", "EVAL.yml"}:
+        return file.parent.name
+    for suffix in (".eval.yaml", ".eval.yml", ".eval.jsonl", ".eval.csv", ".eval.py"):
+        if file.name.endswith(suffix):
+            return file.name.removesuffix(suffix)
+    return file.stem

@@ -1,0 +1,1 @@
+"""The JSON Schema of authored files, derived from their declarations."""

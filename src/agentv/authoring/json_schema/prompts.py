@@ -1,0 +1,37 @@
+"""The JSON Schema of `prompts:` (SPEC section 3)."""
+
+from __future__ import annotations
+
+from agentv.authoring.fields.json_kinds import FREE_KEYS, NAME, Schema, needed, properties_of
+from agentv.authoring.fields.schema import AuthoredPrompt
+from agentv.authoring.json_schema.messages import MESSAGES
+from agentv.authoring.source.spellings import CASE, SUITE
+
+PROMPTS: Schema = {
+    "if": {"type": "array"},
+    "then": {"minItems": 1, "items": {"$ref": "#/$defs/prompt"}},
+    "else": {"$ref": "#/$defs/prompt"},
+}
+
+
+def prompt_defs() -> dict[str, Schema]:
+    """One prompt: a text or a path, a list of messages, or an object."""
+    said: Schema = {"if": {"type": "array"}, "then": MESSAGES, "else": NAME}
+    named: Schema = {
+        "type": "object",
+        "properties": properties_of(AuthoredPrompt, {"prompt": said}),
+        "patternProperties": FREE_KEYS,
+        "additionalProperties": False,
+        "anyOf": [
+            {"required": ["prompt"], "properties": {"raw": False}},
+            {"required": ["raw"], "properties": {"prompt": False}},
+            {"required": ["id"], "properties": {"prompt": False, "raw": False}},  # the id is where the prompt is
+        ],
+    }
+    return {"prompt": {"if": {"type": "object"}, "then": named, "else": said}}
+
+
+def input_or_prompts() -> Schema:
+    """The keywords that ask every case for its input, unless the suite has prompts."""
+    asked: Schema = {"items": {"if": {"type": "object"}, "then": needed([[*CASE.spelled("input"), "turns"]])}}
+    return {"if": {"required": ["prompts"]}, "else": {"properties": dict.fromkeys(SUITE.spelled("tests"), asked)}}

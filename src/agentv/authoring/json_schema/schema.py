@@ -1,0 +1,209 @@
+"""The JSON Schema (2020-12) of eval files, targets files and templates, out of the loader's own declarations.
+
+Editors check and complete with it. It lets through all that the loader accepts; what a schema cannot say, such as ids
+that must differ or a case that checks nothing, `agentv validate` finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from agentv.authoring.exams.meta import meta_schema
+from agentv.authoring.fields.json_kinds import (
+    ASSERTIONS,
+    FREE_KEYS,
+    NAME,
+    PLACEHOLDER_DEF,
+    TEXT,
+    Schema,
+    needed,
+    properties_of,
+)
+from agentv.authoring.fields.schema import AuthoredCase, AuthoredRun, AuthoredSuite, AuthoredTurn
+from agentv.authoring.json_schema.entries import assertion_defs
+from agentv.authoring.json_schema.exam import exam_body, exam_defs
+from agentv.authoring.json_schema.messages import MESSAGE_DEFS, MESSAGES
+from agentv.authoring.json_schema.prompts import PROMPTS, input_or_prompts, prompt_defs
+from agentv.authoring.json_schema.spellings import older_spelling, spelled_mapping
+from agentv.authoring.json_schema.targets import BY_ID, TARGET, target_defs
+from agentv.authoring.source.spellings import CASE, DEFAULT_TEST, RUN, SUITE, TEMPLATE, TURN
+from agentv.authoring.source.spellings import TARGET as TARGET_KEYS
+from agentv.registry.table import Registry
+from agentv.registry.types import AssertionType, Provider
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What names in a file mean.
+
+    Attributes:
+        replaceable: built-in assertion types that a project's own file may replace; they take any keys.
+    """
+
+    assertions: Registry[AssertionType]
+    providers: Registry[Provider]
+    replaceable: Collection[str] = ()
+
+
+def json_schema(kind: str, words: Vocabulary) -> Schema:
+    """The schema of one kind of file: a key of `KINDS`.
+
+    Raises:
+        TypeError: a declaration cannot be translated.
+    """
+    title, body, defs = KINDS[kind](words)
+    return {"$schema": DIALECT, "title": title, **body, "$defs": defs}
+
+
+_Document = tuple[str, Schema, dict[str, Schema]]
+
+
+def _eval_file(words: Vocabulary) -> _Document:
+    name = {"$ref": "#/properties/name"}
+    body = spelled_mapping(
+        properties_of(AuthoredSuite, _SUITE_VALUES),
+        SUITE,
+        "#",
+        {key: older_spelling("name", name) for key in ("dataset", "suite")},  # beside `name` they are metadata
+    )
+    defs = {
+        "case": {
+            **spelled_mapping(properties_of(AuthoredCase, _CASE_VALUES), CASE, "#/$defs/case"),
+            **needed([CASE.spelled("id")]),
+        },
+        "turn": {
+            **spelled_mapping(properties_of(AuthoredTurn, _TURN_VALUES), TURN, "#/$defs/turn"),
+            **needed([TURN.spelled("input")]),
+        },
+        "default_test": spelled_mapping(_DEFAULT_TEST_VALUES, DEFAULT_TEST, "#/$defs/default_test"),
+        **prompt_defs(),
+        "run": spelled_mapping(properties_of(AuthoredRun), RUN, "#/$defs/run", _RUN_VALUES),
+        **_shared(words),
+    }
+    return "agentv eval file", {**body, **needed([SUITE.spelled("tests")]), **input_or_prompts()}, defs
+
+
+def _targets_file(words: Vocabulary) -> _Document:
+    spelled = TARGET_KEYS.spelled("name")
+    named: Schema = {"if": BY_ID, "then": needed([[key for key in spelled if key != "id"]]), "else": needed([spelled])}
+    entry = {"allOf": [{"$ref": "#/$defs/inline-target"}, named]}
+    listed: Schema = {"type": "array", "items": entry}
+    names = {"target": NAME, "judge": NAME}
+    defaults = {"type": "object", "properties": names, "additionalProperties": False}
+    file: Schema = {
+        "type": "object",
+        "properties": {"targets": listed, "defaults": defaults},
+        "patternProperties": FREE_KEYS,
+        "additionalProperties": False,
+    }
+    body = {"if": {"type": "array"}, "then": listed, "else": file}
+    return "agentv targets file", body, {"placeholder": PLACEHOLDER_DEF, **target_defs(words.providers)}
+
+
+def _template(words: Vocabulary) -> _Document:
+    values: dict[str, Schema] = {
+        "assert": {"description": "the assertions that take the place of the include", **ASSERTIONS, "minItems": 1},
+        "name": {"description": "for people", **TEXT},
+        "description": {"description": "for people", **TEXT},
+    }
+    body = {**spelled_mapping(values, TEMPLATE, "#"), **needed([TEMPLATE.spelled("assert")])}
+    return "agentv assertion template", body, _shared(words)
+
+
+def _meta(_words: Vocabulary) -> _Document:
+    return "agentv prompt: meta.yaml", meta_schema(), {}
+
+
+def _exam(words: Vocabulary) -> _Document:
+    return "agentv exam of a prompt: eval.yml", exam_body(), {**_shared(words), **exam_defs()}
+
+
+KINDS = {"eval": _eval_file, "targets": _targets_file, "template": _template, "meta": _meta, "exam": _exam}
+"""The kinds of files that have a schema."""
+
+
+def _shared(words: Vocabulary) -> dict[str, Schema]:
+    return {
+        "placeholder": PLACEHOLDER_DEF,
+        **MESSAGE_DEFS,
+        **target_defs(words.providers),
+        **assertion_defs(words.assertions, words.replaceable),
+    }
+
+
+_OBJECT: Schema = {"type": "object"}
+_OBJECT_OR_NOTHING: Schema = {"type": ["object", "null"]}
+_TAGS: Schema = {"anyOf": [TEXT, {"type": "array", "items": TEXT}, _OBJECT]}
+_NOTHING: Schema = {"type": "null"}
+_ID: Schema = {"type": ["string", "number", "boolean"], "pattern": r"\S"}
+
+_SUITE_VALUES: Mapping[str, Schema] = {
+    "author": {},
+    "tags": {"anyOf": [*_TAGS["anyOf"], _NOTHING]},
+    "requires": {},
+    "targets": {"anyOf": [TARGET, {"type": "array", "items": TARGET}, _NOTHING]},
+    "judge": TARGET,
+    "prompts": PROMPTS,
+    "input": {"anyOf": [MESSAGES, _NOTHING]},
+    "input_files": {"anyOf": [{"type": ["string", "null"]}, {"type": "array", "items": {"type": "string"}}]},
+    "assert_": ASSERTIONS,
+    "default_test": {"anyOf": [{"$ref": "#/$defs/default_test"}, _NOTHING]},
+    "run": {"$ref": "#/$defs/run"},
+    "env": {"type": "object", "additionalProperties": TEXT},
+    "tests": {
+        "if": {"type": "string"},
+        "then": NAME,
+        "else": {
+            "type": "array",
+            "minItems": 1,
+            "items": {"if": {"type": "string"}, "then": NAME, "else": {"$ref": "#/$defs/case"}},
+        },
+    },
+}
+"""What the keys of a suite may hold that the declarations leave to others to read."""
+
+_CASE_VALUES: Mapping[str, Schema] = {
+    "criteria": {"type": [*TEXT["type"], "null"]},
+    "input": MESSAGES,
+    "expected_output": {"anyOf": [MESSAGES, _NOTHING, {"type": "array", "maxItems": 0}]},
+    "vars": _OBJECT_OR_NOTHING,
+    "assert_": ASSERTIONS,
+    "rubrics": {"$ref": "#/$defs/type.llm-rubric/properties/value"},
+    "tags": _TAGS,
+    "target": TARGET,
+    "judge": TARGET,
+    "turns": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/turn"}},
+    "depends_on": {"anyOf": [_ID, {"type": "array", "items": _ID}]},
+}
+
+_TURN_KEYS = ("input", "criteria", "expected_output", "assert_")
+_TURN_VALUES: Mapping[str, Schema] = {key: _CASE_VALUES[key] for key in _TURN_KEYS}
+
+_DEFAULT_TEST_VALUES: dict[str, Schema] = {
+    "vars": {"description": "values for {{ name }}; a case's own win key by key", **_OBJECT_OR_NOTHING},
+    "expand": {"description": "a list in vars stands for one case for each of its items", "type": ["boolean", "null"]},
+    "metadata": {"description": "kept in every row; a case's own wins key by key", **_OBJECT_OR_NOTHING},
+    "assert": {"description": "assertions added to every case", **ASSERTIONS},
+    "threshold": {"description": "pass mark of every case", "$ref": "#/$defs/case/properties/threshold"},
+    "options": {"description": "not supported yet", **_OBJECT_OR_NOTHING, "maxProperties": 0},
+}
+
+_RUN_VALUES: Mapping[str, Schema] = {
+    "trials": older_spelling(
+        "repeat",
+        {
+            "if": {"type": "object"},
+            "then": {
+                "properties": {"count": {"$ref": "#/$defs/run/properties/repeat"}},
+                "required": ["count"],
+                "additionalProperties": False,
+            },
+            "else": {"$ref": "#/$defs/run/properties/repeat"},
+        },
+    ),
+    "fail_on_error": older_spelling("max_errors: 1", {"type": ["boolean", "integer"], "minimum": 1}),
+}
+"""Keys of `run:` whose older values mean something else."""

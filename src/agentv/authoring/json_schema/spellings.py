@@ -1,0 +1,69 @@
+"""The JSON Schema of a mapping with all its spellings: the older ones and older places are marked as deprecated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agentv.authoring.fields.json_kinds import FREE_KEYS, Schema, spelled_once
+from agentv.authoring.source.spellings import RUN, SINGULAR, Spellings
+
+_RUN = {f"run.{key}": f"#/$defs/run/properties/{key}" for key in (*sorted(RUN.canonical), *RUN.older, "cache")}
+"""Keys of `run:` as other mappings name them → where their schema stands. `cache: false` is read, and no more of it."""
+
+
+def spelled_mapping(
+    properties: Mapping[str, Schema], spellings: Spellings, place: str, more: Mapping[str, Schema] | None = None
+) -> Schema:
+    """The schema of a mapping whose keys a table of spellings lists.
+
+    Args:
+        properties: canonical key → what it may hold.
+        spellings: the table.
+        place: where the schema will stand, for references to its own keys.
+        more: further keys, and older ones whose values differ.
+
+    Raises:
+        TypeError: the table has another set of canonical keys.
+    """
+    if properties.keys() != spellings.canonical:
+        raise TypeError(f"declared and spelled differently: {sorted(properties.keys() ^ spellings.canonical)}")
+    older = {key: _reference(canonical, key, place) for key, canonical in spellings.older.items()}
+    known = {*properties, *older, *(more or {})}
+    nested = {key: _nested(inner, place, known) for key, inner in spellings.nested.items()}
+    return {
+        "type": "object",
+        "properties": {**properties, **older, **(more or {}), **nested},
+        "patternProperties": FREE_KEYS,
+        "additionalProperties": False,
+        **spelled_once(spellings.spelled(key) for key in properties),
+    }
+
+
+def older_spelling(canonical: str, schema: Schema) -> Schema:
+    """The schema of an older spelling."""
+    return {"description": f"older spelling of '{canonical}'", "deprecated": True, **schema}
+
+
+def _reference(canonical: str, key: str, place: str) -> Schema:
+    reference = {"$ref": f"{place}/properties/{canonical}"}
+    return reference if key in SINGULAR else older_spelling(canonical, reference)
+
+
+def _nested(inner: Mapping[str, str], place: str, known: set[str]) -> Schema:
+    """A block such as `execution:`, whose keys mean keys of the mapping around it or of its `run:`."""
+    properties = {}
+    for key, canonical in inner.items():
+        if canonical in known:
+            properties[key] = {"$ref": f"{place}/properties/{canonical}"}
+        elif canonical in _RUN:
+            properties[key] = {"$ref": _RUN[canonical]}
+        elif canonical.removeprefix("run.") not in RUN.not_yet:
+            raise TypeError(f"'{key}' means '{canonical}', which is declared nowhere")
+    return {
+        "description": "an older place of these keys",
+        "deprecated": True,
+        "type": ["object", "null"],
+        "properties": properties,
+        "patternProperties": FREE_KEYS,
+        "additionalProperties": False,
+    }

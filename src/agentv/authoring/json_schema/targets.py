@@ -1,0 +1,115 @@
+"""The JSON Schema of targets: names, `provider:rest` strings and inline mappings (SPEC section 12)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from agentv.authoring.fields.decode import shape_of
+from agentv.authoring.fields.json_kinds import NAME, Schema, needed, object_of, properties_of, spellings_of
+from agentv.authoring.fields.pacing import FLAT, AuthoredRetry
+from agentv.authoring.fields.schema import AuthoredTarget
+from agentv.authoring.json_schema.spellings import older_spelling, spelled_mapping
+from agentv.authoring.source.spellings import SETTINGS
+from agentv.authoring.source.spellings import TARGET as KEYS
+from agentv.registry.table import Registry
+from agentv.registry.types import Provider
+
+TARGET: Schema = {"$ref": "#/$defs/target"}
+BY_ID: Schema = {"$ref": "#/$defs/target-by-id"}
+
+
+def target_defs(providers: Registry[Provider]) -> dict[str, Schema]:
+    """The definitions that every place of a target refers to. An unknown provider may be a plugin's: any keys do."""
+    found = [_loaded(providers, name) for name in providers]
+    common = spelled_mapping(properties_of(AuthoredTarget), KEYS, "#/$defs/target-keys", _flat())
+    rules, by_id = ([rule for provider in found for rule in _rules(provider, key)] for key in ("provider", "id"))
+    open_keys = {key: value for key, value in common.items() if key != "additionalProperties"}
+    return {
+        "target": {"if": {"type": "object"}, "then": {"$ref": "#/$defs/inline-target"}, "else": NAME},
+        "target-keys": {
+            **open_keys,
+            "properties": {
+                **common["properties"],
+                "provider": {**common["properties"]["provider"], **_names(found, providers.not_yet)},
+            },
+        },
+        "target-by-id": _by_id(found),
+        "inline-target": {
+            "if": BY_ID,
+            "then": {"allOf": [_without_id(open_keys), *by_id]},
+            "else": {"required": ["provider"], "allOf": [{"$ref": "#/$defs/target-keys"}, *rules]},
+        },
+        **{f"provider.{provider.name}": _settings(provider, common["properties"]) for provider in found},
+    }
+
+
+def _flat() -> dict[str, Schema]:
+    """Keys of `retry` that may stand beside the others."""
+    told = {"description": "older place of a key of 'retry'", "deprecated": True}
+    return {key: {**schema, **told} for key, schema in properties_of(AuthoredRetry).items() if key in FLAT}
+
+
+def _loaded(providers: Registry[Provider], name: str) -> Provider:
+    provider = providers.find(name)
+    if provider is None:
+        raise TypeError(f"the provider '{name}' is listed and cannot be loaded")
+    return provider
+
+
+def _names(providers: Iterable[Provider], not_yet: Iterable[str]) -> Schema:
+    unbuilt = "|".join(re.escape(name).replace(r"\-", "[-_]") for name in sorted(not_yet))
+    return {
+        "anyOf": [
+            {"enum": [provider.name for provider in providers]},
+            {"type": "string", "not": {"pattern": f"^(?:{unbuilt})(?::|$)"}},
+        ]
+    }
+
+
+def _by_id(providers: Iterable[Provider]) -> Schema:
+    """A target whose `id` is its provider, for it has no other (newer AgentV)."""
+    names = "|".join(re.escape(provider.name) for provider in providers)
+    pattern: Schema = {"type": "string", "pattern": f"^(?:{names})(?::|$)"}
+    return {"required": ["id"], "not": {"required": ["provider"]}, "properties": {"id": pattern}}
+
+
+def _without_id(keys: Schema) -> Schema:
+    """The keys of targets where `id` is no spelling of `name`."""
+    once = {
+        key: {"properties": {name: no for name, no in rule["properties"].items() if name != "id"}}
+        for key, rule in keys.get("dependentSchemas", {}).items()
+        if key != "id"
+    }
+    return {**keys, "dependentSchemas": once}
+
+
+def _rules(provider: Provider, said_by: str) -> Iterable[Schema]:
+    """What follows from `provider: NAME`, and what its settings must hold where nothing else fills them."""
+    shape, name = shape_of(provider.settings), re.escape(provider.name)
+    ours: Schema = {"properties": {said_by: {"pattern": f"^{name}(?::|$)"}}}
+    yield {"if": ours, "then": {"$ref": f"#/$defs/provider.{provider.name}"}}
+    if shape.required:
+        alone: Schema = {"properties": {said_by: {"pattern": f"^{name}$"}}}
+        missing = needed(_keys(spellings_of(shape, option)) for option in shape.required)
+        yield {"if": {**alone, "not": {"required": ["config"]}}, "then": missing}
+
+
+def _keys(spellings: list[str]) -> list[str]:
+    return [*spellings, *(older for older, key in SETTINGS.items() if key in spellings and older not in spellings)]
+
+
+def _settings(provider: Provider, common: Iterable[str]) -> Schema:
+    """The settings of one provider, with the keys that every target takes. `config:` may hold them too."""
+    own = object_of(provider.settings)
+    place = f"#/$defs/provider.{provider.name}"
+    older = {
+        older: older_spelling(key, {"$ref": f"{place}/properties/{key}"})
+        for older, key in SETTINGS.items()
+        if key in own["properties"] and older not in own["properties"]
+    }
+    config = {"config": {"description": "settings, nested as newer AgentV writes them", "$ref": place}}
+    properties = {**own["properties"], **older, **dict.fromkeys(common, True), **config}
+    summary = (provider.settings.__doc__ or "").strip().split("\n", 1)[0]
+    kept = {key: value for key, value in own.items() if key not in {"required", "allOf"}}
+    return {"description": summary, **kept, "properties": properties}

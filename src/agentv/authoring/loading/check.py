@@ -1,0 +1,79 @@
+"""One file checked as what it is: an eval file, a template, a sidecar, a prompt's or the project's (SPEC section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentv.authoring.assertions.unused import unused_templates
+from agentv.authoring.exams.detection import exam_above
+from agentv.authoring.exams.inputs import INPUT_FILES
+from agentv.authoring.exams.prompt_files import META
+from agentv.authoring.exams.prompt_text import prompt_file_of
+from agentv.authoring.fields.request import LoadRequest, Registries
+from agentv.authoring.loading.suite import SuiteReader, cases_beside
+from agentv.authoring.source.files import is_directory
+from agentv.authoring.source.ignores import without_ignored
+from agentv.authoring.source.report import Report
+from agentv.errors import Diagnostic
+
+_YAML = (".yaml", ".yml")
+_PROJECT = ("targets", "config", "config.local")
+"""What `.agentv` itself holds: names without their suffix."""
+_OF_PROMPTS = frozenset({META, *INPUT_FILES})
+"""Files that the exam of a prompt reads; what is wrong with them shows there."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileCheck:
+    """What is wrong with a file, sorted by place, and the absolute paths of all files that were read for it."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    read: frozenset[str]
+
+
+def unused_in(paths: Iterable[str], read: Collection[str]) -> Iterator[Diagnostic]:
+    """A warning for every template below the directories among the paths that no file was read from.
+
+    A comment in the template's first lines silences it.
+    """
+    for found in unused_templates(filter(is_directory, paths), read):
+        if found.span is not None:
+            yield from without_ignored([found], {found.span.file: Path(found.span.file).read_bytes()}, told_of=())
+
+
+def check_file(path: str, request: LoadRequest, registries: Registries) -> FileCheck:
+    """All that is wrong with a file; a sidecar is checked with its cases.
+
+    Args:
+        path: absolute, of a file that exists.
+        request: for `validate`; its paths are not looked at.
+        registries: what names mean.
+    """
+    report = Report(hints=not request.for_run)
+    file, own = Path(path), path
+    exam = exam_above(path) if file.name in _OF_PROMPTS else None
+    is_project = file.suffix in _YAML and file.parent.name == ".agentv" and file.stem in _PROJECT
+    if is_project:
+        own = str(file.parent.parent / "eval.yaml")  # stands for the eval files that it holds for
+    elif exam is not None:
+        own = exam
+    elif file.suffix in _YAML:
+        own = cases_beside(path) or path
+    reader = SuiteReader(own, request, registries, report)
+    if is_project:
+        reader.check_project()
+        found = tuple(one for one in reader.diagnostics if one.span is not None and one.span.file == path)
+        return FileCheck(found, frozenset(reader.files))
+    if exam is not None:
+        reader.read()
+        found = tuple(one for one in reader.diagnostics if one.span is not None and one.span.file == path)
+        return FileCheck(found, frozenset(reader.files))
+    if file.name == META and prompt_file_of(file.parent) is not None:
+        reader.check_meta()
+    elif file.suffix in _YAML and file.parent.name == "templates" and file.parent.parent.name == ".agentv":
+        reader.check_template()
+    else:
+        reader.read()
+    return FileCheck(reader.diagnostics, frozenset(reader.files))

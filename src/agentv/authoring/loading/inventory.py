@@ -1,0 +1,149 @@
+"""The targets that a directory can name, each read for itself, so that what one lacks hides no other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.request import LoadRequest, Registries
+from agentv.authoring.loading.suite import SuiteReader
+from agentv.authoring.source.files import Places
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, span_of
+from agentv.authoring.source.report import Report
+from agentv.authoring.targets.registry import TargetBook
+from agentv.errors import Diagnostic
+from agentv.model.suite.configured import KeyFact
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.span import Span
+from agentv.templating import environment_names, has_placeholder
+
+_ENVIRONMENT = re.compile(r"\benv\.([A-Za-z_]\w*)")
+_LACKS = frozenset({"missing-extra", "unset-environment", "no-api-key"})
+"""What is wrong with the machine and not with the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One target: its spec, or what it lacks to be one.
+
+    Attributes:
+        provider, model: as written, where there is no spec.
+        judge: the name of its own judge.
+        settings: the keys that its author gives.
+        named: the environment variables that its placeholders name.
+        lacks: what this machine does not have.
+    """
+
+    name: str
+    provider: str
+    model: str | None
+    spec: TargetSpec | None
+    span: Span | None
+    judge: str | None = None
+    settings: frozenset[str] = frozenset()
+    named: tuple[KeyFact, ...] = ()
+    lacks: tuple[Diagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """The targets of a directory.
+
+    Attributes:
+        path: the `targets.yaml` in force.
+        env: the environment of the process and of `.env` files.
+        default_target, default_judge: names.
+        diagnostics: what is wrong with the files, and warnings.
+    """
+
+    path: str | None
+    entries: tuple[Entry, ...]
+    env: Mapping[str, str]
+    default_target: str | None
+    default_judge: str | None
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def inventory(directory: str, names: Sequence[str], request: LoadRequest, registries: Registries) -> Inventory:
+    """The targets of these names, or `provider:rest` strings; without any all that the directory's `targets.yaml` has.
+
+    Args:
+        directory: absolute; whose `.agentv` is looked for, upwards.
+        names: of targets.
+        request: its environment counts, and its paths do not.
+        registries: what names mean.
+    """
+    report = Report()
+    book, reading = SuiteReader(str(Path(directory) / "eval.yaml"), request, registries, report).project()
+    found = [_entry(name, book, reading) for name in (names or book.entries)]
+    told = {(one.code, one.span, one.message): one for one in report.diagnostics}
+    told |= {(one.code, one.span, one.message): one for entry in found for one in entry.lacks}
+    return Inventory(
+        path=book.path,
+        entries=tuple(replace(one, lacks=tuple(_lacking(one.lacks))) for one in found),
+        env=reading.scope.env,
+        default_target=book.default_target.text if book.default_target else None,
+        default_judge=book.default_judge.text if book.default_judge else None,
+        diagnostics=tuple(one for one in told.values() if one.code not in _LACKS),
+    )
+
+
+def _lacking(found: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+    return (one for one in found if one.code in _LACKS)
+
+
+def _entry(name: str, book: TargetBook, reading: Reading) -> Entry:
+    own = Report()
+    node = book.entries.get(name)
+    spec = book.read_alone(name, own) if node is not None else _typed(name, book, replace(reading, report=own))
+    if node is None:
+        node = MapNode({}, {}, Span("", 1, 1, 1, 1))
+    provider, _, rest = _text(node.get("provider") or node.get("id")).partition(":")
+    return Entry(
+        name=name,
+        provider=spec.provider if spec else provider,
+        model=_model(spec) or _text(node.get("model")) or rest or None,
+        spec=spec,
+        span=spec.span if spec else span_of(node.at),
+        judge=_text(book.judge_of(name)) or None,
+        settings=frozenset(node.items),
+        named=tuple(_named(node, {**reading.scope.env, **(spec.env if spec else {})})),
+        lacks=own.diagnostics,
+    )
+
+
+def _typed(name: str, book: TargetBook, reading: Reading) -> TargetSpec | None:
+    """A target that is named on the command line and stands in no file."""
+    boundary = reading.places.boundary
+    places = Places(str(Path.cwd()), reading.places.root, alone=True, typed=True, boundary=boundary)
+    return book.resolve(name, None, replace(reading, places=places, renders=False))
+
+
+def _text(node: Node | None) -> str:
+    return node.text if isinstance(node, Scalar) else ""
+
+
+def _model(spec: TargetSpec | None) -> str | None:
+    model = getattr(spec.settings, "model", None) if spec else None
+    return model if isinstance(model, str) else None
+
+
+def _named(node: Node, env: Mapping[str, str]) -> Iterator[KeyFact]:
+    """The variables that placeholders of a target name."""
+    for name in dict.fromkeys(_mentioned(node)):
+        yield KeyFact((name,), name if env.get(name) else None)
+
+
+def _mentioned(node: Node) -> Iterator[str]:
+    if isinstance(node, MapNode):
+        for item in node.items.values():
+            yield from _mentioned(item)
+    elif isinstance(node, ListNode):
+        for item in node.items:
+            yield from _mentioned(item)
+    elif isinstance(node.value, str) and has_placeholder(node.value):
+        yield from environment_names(node.value)
+        yield from _ENVIRONMENT.findall(node.value)

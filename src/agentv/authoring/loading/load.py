@@ -1,0 +1,163 @@
+"""Paths in, suites out, or every diagnostic of every file at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from pathlib import Path
+
+from agentv.authoring.assertions.unused import unused_templates
+from agentv.authoring.exams.detection import is_exam
+from agentv.authoring.fields.request import LoadRequest, Registries
+from agentv.authoring.loading.suite import SuiteReader
+from agentv.authoring.source.files import is_directory, is_file
+from agentv.authoring.source.nearest import nearest
+from agentv.authoring.source.nodes import node_of
+from agentv.authoring.source.report import Report
+from agentv.errors import Diagnostic, LoadError, UsageError
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.suite import Suite
+from agentv.model.values.span import Span
+from agentv.model.values.values import Json
+
+__all__ = ["LoadRequest", "Loaded", "Registries", "eval_files", "load", "load_assertion"]
+
+COLLECTED = ("*.eval.yaml", "*.eval.yml", "*.eval.py", "EVAL.yaml", "EVAL.yml")
+"""What a directory is searched for (SPEC section 2)."""
+
+SUFFIXES = (".yaml", ".yml", ".jsonl", ".csv", ".json")
+"""Of files that may be given by name, beside those that a directory is searched for."""
+
+PASSED_OVER = frozenset({".agentv", ".git", "node_modules", "__pycache__", ".venv"})
+"""Directories that are not searched: no project keeps its eval files there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Suites that are right, and the warnings of their files; for `validate` hints too."""
+
+    suites: tuple[Suite, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def load(request: LoadRequest, registries: Registries) -> Loaded:
+    """Every suite that the request names.
+
+    Raises:
+        LoadError: a file is wrong; holds the diagnostics of all files.
+        UsageError: a path does not exist, or a directory holds no eval file.
+    """
+    report = Report()
+    suites: list[Suite] = []
+    read: set[str] = set()
+    for path in dict.fromkeys(eval_files(request.paths)):
+        own = Report(hints=not request.for_run)  # of its own, so that one wrong file does not look like another's fault
+        reader = SuiteReader(path, request, registries, own)
+        suites += _kept(reader.read(), reader.diagnostics, report)
+        read |= reader.files.keys()
+    made = replace(request, allow_outside=True)  # by a program, which reads what it likes
+    for number, document in enumerate(request.documents, 1):
+        own = Report(hints=not request.for_run)
+        path = str(Path.cwd() / (f"suite-{number}" if len(request.documents) > 1 else "suite"))
+        suites += _kept(SuiteReader(path, made, registries, own).read_document(document), own.diagnostics, report)
+    if not request.for_run and not report.failed:  # a file that is wrong may not have come to its includes
+        for found in unused_templates(filter(is_directory, request.paths), read):
+            report.add(found)
+    if report.failed:
+        raise LoadError(report.diagnostics)
+    return Loaded(tuple(suites), report.diagnostics)
+
+
+def _kept(suite: Suite | None, found: Iterable[Diagnostic], report: Report) -> list[Suite]:
+    for one in found:
+        report.add(one)
+    return [suite] if suite is not None else []
+
+
+def eval_files(paths: tuple[str, ...]) -> Iterator[str]:
+    """The eval files that paths mean: a file is itself, a directory is searched.
+
+    Raises:
+        UsageError: a path does not exist, or a directory holds no eval file.
+    """
+    for written in paths:
+        path = Path(written)
+        if is_directory(written):
+            yield from _in_directory(written)
+        elif is_file(written):
+            _refuse_others(written)
+            yield _absolute(path)
+        else:
+            raise UsageError(f"{written} does not exist", _meant(path))
+
+
+def _meant(path: Path) -> str | None:
+    """The nearest name beside a path that does not exist, as it can be typed."""
+    siblings = [one.name for one in path.parent.iterdir()] if is_directory(str(path.parent)) else []
+    found = nearest(path.name, siblings)
+    return f"did you mean '{path.parent / found}'?" if found else None
+
+
+def collected(directory: str) -> list[str]:
+    """The eval files below a directory, sorted; none may be there.
+
+    Raises:
+        UsageError: it cannot be searched.
+    """
+    try:
+        return [str(path.absolute()) for path in sorted(_walk(Path(directory)))]
+    except OSError as error:
+        raise UsageError(f"{directory} cannot be searched: {error.strerror}: {error.filename}") from None
+
+
+def is_named_eval_file(path: str) -> bool:
+    """Whether a file that is given by name can be an eval file."""
+    return Path(path).suffix in SUFFIXES or path.endswith(".eval.py")
+
+
+def _in_directory(written: str) -> Iterator[str]:
+    found = collected(written)
+    if not found:
+        patterns = "*.eval.yaml, *.eval.yml, *.eval.py or EVAL.yaml, and eval.yml beside a prompt"
+        raise UsageError(f"{written} holds no eval file", f"eval files are called {patterns}; others are given by name")
+    for path in found:
+        yield _absolute(Path(path))
+
+
+def _absolute(path: Path) -> str:
+    """The absolute path of a file without `..`, which would make directories of its parents that are none."""
+    written = path.absolute()
+    if ".." not in written.parts:
+        return str(written)
+    plain = Path(os.path.normpath(written))
+    is_same = plain.exists() and plain.samefile(written)  # not where a link stands before the `..`
+    return str(plain if is_same else written.parent.resolve() / written.name)
+
+
+def _walk(directory: Path) -> Iterator[Path]:
+    for path in directory.iterdir():
+        if path.is_dir():
+            if path.name not in PASSED_OVER and not path.is_symlink():
+                yield from _walk(path)
+        elif any(fnmatch(path.name, pattern) for pattern in COLLECTED) or is_exam(str(path)):
+            yield path
+
+
+def _refuse_others(written: str) -> None:
+    if not is_named_eval_file(written):
+        raise UsageError(f"{written} is no eval file", f"eval files end in {', '.join(SUFFIXES)} or .eval.py")
+
+
+def load_assertion(
+    name: str, options: Mapping[str, Json], directory: str, registries: Registries, env: Mapping[str, str]
+) -> tuple[AssertionEntry | None, tuple[Diagnostic, ...]]:
+    """One assertion by its type's name, as an eval file in a directory would see it; None with what is wrong."""
+    report = Report()
+    path = str(Path(directory) / "assert.yaml")  # stands for the eval file that is not there
+    reader = SuiteReader(path, LoadRequest((), process_env=env), registries, report)
+    at = Span(path, 1, 1, 1, 2)
+    entries = reader.entries_of(node_of([{"type": name, **options}], at))
+    found = tuple(replace(one, span=None) for one in report.diagnostics)
+    return (entries[0] if entries and not report.failed else None), found

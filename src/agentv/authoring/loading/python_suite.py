@@ -1,0 +1,121 @@
+"""`*.eval.py`: a Python file that defines `suite`, or a function `suite()` (SPEC section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from agentv.authoring.fields.python_source import read_definitions
+from agentv.authoring.source.files import shown
+from agentv.authoring.source.nearest import nearest
+from agentv.authoring.source.nodes import MapNode, Node, node_of
+from agentv.authoring.source.python_values import as_authored, traced
+from agentv.authoring.source.report import Report
+from agentv.model.suite.suite import CODE_TIMEOUT_S, Suite
+from agentv.model.values.response import Failure
+from agentv.model.values.span import Span
+from agentv.user_code.functions.functions import load_module
+from agentv.user_code.functions.guard import ForeignError
+from agentv.user_code.functions.values import CallRequest, value_of
+
+NAME = "suite"
+BAD_SUITE = "bad-eval-file"
+
+
+ReadMade = Callable[[MapNode, Report], Suite | None]
+"""(what an eval file would hold, where mistakes go) → the suite."""
+
+
+def read_python_suite(path: str, report: Report, read_made: ReadMade, *, for_run: bool) -> Suite | None:
+    """The suite of a file, or None where anything is wrong, all of which is then reported.
+
+    Args:
+        path: of the file.
+        report: gets what is wrong.
+        read_made: reads what the file makes.
+        for_run: make it; otherwise only the syntax tree is looked at, and there is no suite.
+    """
+    at = _defined(path, report)
+    if at is None:
+        return None
+    if not for_run:
+        report.remark("unchecked-cases", at, f"'{NAME}' is not made here: it is checked when it runs")
+        return None
+    try:
+        made = value_of(lambda: _made(path), lambda value: _document(path, value), _asked(path))
+    except ForeignError as error:
+        report.error(error.failure.code, at, error.failure.message)
+        return None
+    own = Report(hints=report.hints)
+    suite = read_made(_mapping(node_of(made, at)), own)
+    if own.count:
+        own = _located(made, own, read_made, at)
+    for one in own.diagnostics:
+        report.add(one)
+    return suite
+
+
+def _asked(path: str) -> CallRequest:
+    return CallRequest(BAD_SUITE, Path(path).name, CODE_TIMEOUT_S)
+
+
+def _defined(path: str, report: Report) -> Span | None:
+    """Where the file defines its suite, as far as can be said without running it."""
+    top = Span(path, 1, 1, 1, 2)
+    try:
+        source = Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        report.error("missing-file", top, f"cannot read {shown(path)}: {error.strerror}")
+        return None
+    except UnicodeDecodeError as error:
+        report.error("not-utf-8", top, f"not UTF-8 text (byte {error.start + 1})")
+        return None
+    found = read_definitions(path, source, BAD_SUITE, report)
+    if found is None:
+        return None
+    if NAME not in found.names and not found.open:
+        near = nearest(NAME, found.names)
+        hint = f"rename '{near}' to '{NAME}'" if near else "make one with agentv.Suite"
+        report.error(BAD_SUITE, top, f"a Python eval file defines '{NAME}', or a function '{NAME}()'", hint=hint)
+        return None
+    required = found.functions.get(NAME, ())
+    at = found.names.get(NAME, top)
+    if required:
+        message = f"'{NAME}' is called without arguments, and requires {', '.join(required)}"
+        report.error(BAD_SUITE, at, message, hint="give them defaults")
+        return None
+    return at
+
+
+def _made(path: str) -> Any:
+    found = getattr(load_module(path), NAME, None)
+    is_suite = isinstance(found, Mapping) or callable(getattr(found, "authored", None))
+    return found() if callable(found) and not is_suite else found
+
+
+def _document(path: str, value: Any) -> Mapping[str, Any]:
+    made = as_authored(value, Path(path).name, BAD_SUITE)
+    if isinstance(made, dict):
+        return made
+    kind = type(value).__name__
+    raise ForeignError(Failure(BAD_SUITE, f"'{NAME}' of {Path(path).name} must be a Suite or a mapping, not {kind}"))
+
+
+def _mapping(node: Node) -> MapNode:
+    assert isinstance(node, MapNode)  # noqa: S101  # it was made of a mapping
+    return node
+
+
+def _located(made: Mapping[str, Any], found: Report, read_made: ReadMade, at: Span) -> Report:
+    """The same mistakes with the way to what is wrong, `tests[2].input`: read once more, part by part."""
+    exact = Report(hints=found.hints)
+    node, paths = traced(made, at.file)
+    read_made(_mapping(node), exact)
+    told = Report(hints=found.hints)
+    for one in (exact if exact.errors == found.errors else found).diagnostics:
+        way = paths.get(one.span)
+        message = f"{way}: {one.message}" if way else one.message
+        told.add(replace(one, span=at if one.span in paths else one.span, message=message))
+    return told

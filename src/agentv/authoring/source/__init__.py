@@ -1,0 +1,1 @@
+"""Authored files as nodes with positions, and the diagnostics of a load."""

@@ -1,0 +1,250 @@
+"""File lookup, and a record of the files that were read (SPEC sections 2 and 5)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from errno import EINVAL
+from io import BytesIO
+from pathlib import Path
+from stat import S_ISREG
+from types import MappingProxyType
+from typing import BinaryIO
+
+from agentv.authoring.source.boundary import Boundary
+from agentv.authoring.source.ignores import MARK
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.span import Span
+
+KEPT_PATHS = 4096
+"""Paths that are looked for once; more are looked for again, so that a million cases need no memory."""
+
+
+class DiskReader:
+    """The Reader that reads disks. Remembers a digest of all that it has read.
+
+    Args:
+        edits: absolute path → what is read in place of the file's own bytes, before it is written there.
+        boundary: what may be read; None: everything.
+
+    Attributes:
+        marked: path → bytes of the YAML files that hold comments for agentv.
+        kept: path → bytes of all files, where they are wanted; None: none is kept.
+    """
+
+    def __init__(self, edits: Mapping[str, bytes] = MappingProxyType({}), boundary: Boundary | None = None) -> None:
+        self.digests: dict[str, str] = {}
+        self.marked: dict[str, bytes] = {}
+        self.kept: dict[str, bytes] | None = None
+        self._edits = edits
+        self._boundary = boundary
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file.
+
+        Raises:
+            OSError: it cannot be read, or has no end.
+        """
+        edited = self._edits.get(path)
+        if edited is None:
+            self._check(path)
+            with open(path, "rb", buffering=0) as file:  # noqa: PTH123  # a Path would add nothing
+                data = file.read()
+        else:
+            data = edited
+        self.digests[path] = hashlib.sha256(data).hexdigest()
+        if self.kept is not None:
+            self.kept[path] = data
+        if MARK in data and path.endswith((".yaml", ".yml")):
+            self.marked[path] = data
+        return data
+
+    def open(self, path: str) -> BinaryIO:
+        """A file to be read bit by bit; its digest is not taken.
+
+        Raises:
+            OSError: it cannot be opened, or has no end.
+        """
+        edited = self._edits.get(path)
+        if edited is None:
+            self._check(path)
+        return open(path, "rb") if edited is None else BytesIO(edited)  # noqa: PTH123  # whoever asked closes it
+
+    def remember(self, path: str) -> None:
+        """Take the digest of a file that is too long to be held in memory.
+
+        Raises:
+            OSError: it cannot be read, or has no end.
+        """
+        self._check(path)
+        with open(path, "rb") as file:  # noqa: PTH123  # a Path would add nothing
+            self.digests[path] = hashlib.file_digest(file, "sha256").hexdigest()
+
+    def _check(self, path: str) -> None:
+        """Refuse what may not be read, and what has no end.
+
+        Raises:
+            OSError: it is such a file, or is not there.
+        """
+        if self._boundary is not None:
+            self._boundary.check(path)
+        _refuse_endless(path)
+
+
+def _refuse_endless(path: str) -> None:
+    """Refuse devices and pipes, which may never end; but for one that a shell has opened, as in `--env-file <(…)`."""
+    if not S_ISREG(os.stat(path).st_mode) and not path.startswith("/dev/fd/") and not is_directory(path):  # noqa: PTH116  # as exists
+        raise OSError(EINVAL, "it is a device or a pipe, and a file is expected", path)
+
+
+def repository_root(directory: str) -> str:
+    """The nearest parent with `.git`, else the highest with `.agentv` (never the home directory), else the working one.
+
+    Source: SPEC section 2.
+    """
+    parents = list(upwards(directory, ""))
+    for parent in parents:
+        if os.path.exists(os.path.join(parent, ".git")):  # noqa: PTH110, PTH118  # called for every parent of every suite
+            return parent
+    home = str(Path.home())
+    for parent in reversed(parents):
+        if parent != home and is_directory(os.path.join(parent, ".agentv")):  # noqa: PTH118  # as above
+            return parent
+    working = str(Path.cwd())
+    return working if directory == working or directory.startswith(working + os.sep) else directory
+
+
+def exists(path: str) -> bool:
+    """Whether something is at a path that somebody wrote; Path would raise where the name is too long."""
+    return os.path.exists(path)  # noqa: PTH110
+
+
+def is_file(path: str) -> bool:
+    """Whether a file is at a path that somebody wrote."""
+    return os.path.isfile(path)  # noqa: PTH113  # as exists
+
+
+def is_directory(path: str) -> bool:
+    """Whether a directory is at a path that somebody wrote."""
+    return os.path.isdir(path)  # noqa: PTH112  # as exists
+
+
+def upwards(directory: str, root: str) -> Iterator[str]:
+    """The directory and its parents up to the root, closest first."""
+    while True:
+        yield directory
+        above = os.path.dirname(directory)  # noqa: PTH120  # this and the next are called for every parent of every suite
+        if directory in (root, above):
+            return
+        directory = above
+
+
+def nearest_in_agentv(directory: str, root: str, *names: str) -> tuple[str | None, list[str]]:
+    """The closest `.agentv/NAME` above a directory, and every path that was tried."""
+    tried = []
+    for parent in upwards(directory, root):
+        for name in names:
+            path = os.path.join(parent, ".agentv", name)  # noqa: PTH118
+            tried.append(path)
+            if exists(path):
+                return path, tried
+    return None, tried
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the relative and absolute paths of one suite begin.
+
+    Attributes:
+        suite: directory of the eval file; of what holds `.agentv`, or the working one, for what is written there.
+        root: the repository's root.
+        alone: nothing is looked for beside the file that mentions a path, only in `suite`.
+        typed: paths come from the command line, where `/a.py` is the system's before it is the repository's.
+        told: hears of every path that was found: as written, where it stands, the file that it means.
+        boundary: what may be read of what files name; None: everything.
+        confined: a file out of a git host names files of its own repository alone.
+    """
+
+    suite: str
+    root: str
+    alone: bool = False
+    typed: bool = False
+    told: Callable[[str, Span, str], None] | None = None
+    boundary: Boundary | None = None
+    confined: bool = False
+    _found: dict[tuple[str, str], tuple[str | None, tuple[str, ...]]] = field(default_factory=dict, repr=False)
+
+    def find(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
+        """The file or directory that a written path means, and every path that was tried (SPEC section 5)."""
+        key = (written, mentioned_in)
+        found = self._found.get(key)
+        if found is None:
+            found = self._search(written, mentioned_in)
+            if self.typed and self.boundary is not None and found[0] is not None:
+                self.boundary.typed.add(found[0])
+            if len(self._found) < KEPT_PATHS:
+                self._found[key] = found
+        return found
+
+    def admits(self, path: str) -> bool:
+        """Whether a path may be read."""
+        return self.boundary is None or self.typed or self.boundary.admits(path)
+
+    def leaves(self, written: str, mentioned_in: str) -> bool:
+        """Whether a path that was not found may mean something outside the repository."""
+        return not all(map(self.admits, self._candidates(written, mentioned_in)))
+
+    def _search(self, written: str, mentioned_in: str) -> tuple[str | None, tuple[str, ...]]:
+        tried = tuple(filter(self.admits, self._candidates(written, mentioned_in)))
+        return next((candidate for candidate in tried if exists(candidate)), None), tried
+
+    def _candidates(self, written: str, mentioned_in: str) -> list[str]:
+        path = written.removeprefix("file://")
+        tree = checkout_of(mentioned_in)
+        if tree is not None:
+            return self._within(tree, path, mentioned_in)
+        if path.startswith("/"):
+            tried = [os.path.normpath(self.root + path)]
+            if written.startswith("file://"):
+                tried.append(os.path.normpath(path))
+            if self.typed:
+                tried = list(dict.fromkeys((os.path.normpath(path), *tried)))
+            return tried
+        beside = self.suite if self.alone else str(Path(mentioned_in).parent)
+        return [os.path.normpath(str(Path(home) / path)) for home in dict.fromkeys((beside, self.suite))]
+
+    def _within(self, tree: str, path: str, mentioned_in: str) -> list[str]:
+        """What a file out of a git host may mean: nothing above its own repository, or above the one it is used in."""
+        beside = tree if path.startswith("/") else str(Path(mentioned_in).parent)
+        alone = self.confined or path.startswith("/")
+        pairs = [(tree, beside)] if alone else [(tree, beside), (self.root, self.suite)]
+        tried = [(top, os.path.normpath(f"{home}{os.sep}{path}")) for top, home in pairs]
+        return [one for top, one in tried if one.startswith(top.rstrip(os.sep) + os.sep)]
+
+
+_CHECKOUT = lazy_pattern(r".*/cache/repos/(?:github\.com|gitlab\.com|bitbucket\.org)/[^@]+@[0-9a-f]{40,64}(?=/)")
+
+
+def checkout_of(path: str) -> str | None:
+    """The directory of the commit that a file out of a git host belongs to (SPEC section 5)."""
+    found = _CHECKOUT.match(path) if "@" in path else None
+    return found[0] if found else None
+
+
+_HOME = lazy_pattern(rb'"[^"]*/cache/repos/(?=(?:github\.com|gitlab\.com|bitbucket\.org)/)')
+
+
+def without_home(written: bytes) -> bytes:
+    """JSON with the paths of files out of git hosts as they are on every machine: from their host's name on."""
+    return _HOME.sub(b'"', written) if b"/cache/repos/" in written else written
+
+
+def shown(path: str) -> str:
+    """A path as a person in the working directory would type it."""
+    try:
+        relative = os.path.relpath(path)
+    except ValueError:
+        return path
+    return path if relative.startswith(".." + os.sep + ".." + os.sep + "..") else relative

@@ -1,0 +1,35 @@
+"""A sentence for the judge that was probably meant for an assertion: `- contains "refund"`, without its colon."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from agentv.model.values.lazy_pattern import lazy_pattern
+
+_BEGIN = lazy_pattern(r"(?P<name>[A-Za-z][\w-]*)(?:\s+|:)(?P<value>\S.*)", re.DOTALL)
+_VALUE = lazy_pattern(r"\"[^\"]*\"|'[^']*'|[+-]?\d+(?:\.\d+)?")
+"""A quoted text or a number, and nothing behind it: `Contains 3 reasons` is a sentence."""
+
+_LONGEST = 60
+"""Characters of the value that the hint shows."""
+
+
+def colon_forgotten(sentence: str, known: Callable[[str], bool]) -> tuple[str, str] | None:
+    """The name that a sentence begins with, and the entry that was probably meant; None where it is a sentence.
+
+    A name that is a word of English, such as `contains`, tells nothing by itself: a value has to follow it. No sentence
+    begins with `not_contains`.
+
+    Args:
+        sentence: as it is written.
+        known: whether a name is that of an assertion type.
+    """
+    found = _BEGIN.fullmatch(sentence.strip())
+    if found is None:
+        return None
+    name, value = found["name"], found["value"]
+    if not ("-" in name or "_" in name or _VALUE.fullmatch(value)) or not known(name):
+        return None
+    value = " ".join(value.split())
+    return name, f"- {name}: {value if len(value) <= _LONGEST else value[:_LONGEST] + '…'}"

@@ -1,0 +1,192 @@
+"""Files on git hosts: their URLs, and what can be wrong with them (SPEC section 5)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, unquote
+
+from agentv.authoring.source.boundary import Boundary
+from agentv.authoring.source.nearest import did_you_mean, nearest
+from agentv.authoring.source.nodes import Scalar
+from agentv.authoring.source.report import Report
+from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.model.values.lazy_pattern import lazy_pattern
+
+GIT_URL = lazy_pattern(r"https?://(?:www\.)?(?P<host>github\.com|gitlab\.com|bitbucket\.org)/")
+
+FindCheckout = Callable[[RepositoryFile], "Checkout | Unavailable"]
+
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
+_FORMS = {
+    "github.com": (
+        rf"(?P<repository>{_NAME}/{_NAME})/blob/(?P<rest>.+)",
+        "https://github.com/OWNER/REPO/blob/REF/PATH",
+    ),
+    "gitlab.com": (
+        rf"(?P<repository>{_NAME}(?:/{_NAME})+?)/(?:-/)?blob/(?P<rest>.+)",
+        "https://gitlab.com/GROUP/REPO/-/blob/REF/PATH",
+    ),
+    "bitbucket.org": (
+        rf"(?P<repository>{_NAME}/{_NAME})/src/(?P<rest>.+)",
+        "https://bitbucket.org/OWNER/REPO/src/REF/PATH",
+    ),
+}
+"""Host → the form of the URLs of files, without the host, and how it is shown."""
+
+NOTHING_ABOVE = "a file of a git host names nothing above its own repository"
+"""Why no path at all was tried."""
+
+_UNPRINTABLE = lazy_pattern(r"[\x00-\x1f\x7f]")
+_LFS_POINTER = "version https://git-lfs.github.com/spec/v"
+LFS_LONGEST = 1024
+"""Bytes of a pointer, as Git LFS defines it."""
+
+_UNITS = ((86_400.0, "day"), (3_600.0, "hour"), (60.0, "minute"), (1.0, "second"))
+
+
+class BadUrlError(ValueError):
+    """A URL of a git host is not one of a file. `hint`: what to write."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def no_repositories(wanted: RepositoryFile) -> Checkout | Unavailable:
+    """Stands where no repository is ever asked for."""
+    raise RuntimeError(f"{wanted.name} is asked for where no repository is in reach")  # a bug
+
+
+def parse_url(url: str) -> RepositoryFile:
+    """The file that a URL names.
+
+    Raises:
+        BadUrlError: it names none.
+    """
+    match = GIT_URL.match(url)
+    if match is None:
+        raise BadUrlError("this is no URL of a git host", "")
+    host = match["host"]
+    pattern, form = _FORMS[host]
+    address, _, fragment = url[match.end() :].partition("#")
+    path, _, query = address.partition("?")
+    if fragment:
+        raise BadUrlError(
+            f"a file is taken whole, and '#{fragment}' is a part of it", f"write it without '#{fragment}'"
+        )
+    found = re.fullmatch(pattern, path)
+    if found is None:
+        raise BadUrlError(f"this URL names no file of a repository on {host}", f"write {form}")
+    said = parse_qs(query).get("ref_type", [""])[0]  # GitLab's own addition
+    kind = said if said in {"heads", "tags"} else ""
+    rest = _parts(found["rest"], form)
+    return RepositoryFile(host, found["repository"].removesuffix(".git"), rest, kind)
+
+
+def _parts(written: str, form: str) -> tuple[str, ...]:
+    try:
+        rest = unquote(written, errors="strict")
+    except UnicodeDecodeError:
+        raise BadUrlError("this URL is not UTF-8 once its '%' signs are read", f"write {form}") from None
+    parts = tuple(rest.split("/"))
+    if _UNPRINTABLE.search(rest):
+        raise BadUrlError("this URL holds a control character", f"write {form}")
+    if ".." in parts:
+        raise BadUrlError("this URL leaves its repository by '..'", f"write {form}")
+    if "" in parts or "." in parts:
+        raise BadUrlError("a part of the path in this URL is empty, or '.'", f"write {form}")
+    if len(parts) < 2:
+        raise BadUrlError(f"this URL has no path after '{written}'", f"write {form}")
+    return parts
+
+
+@dataclass(frozen=True, slots=True)
+class GitFiles:
+    """Finds files of git hosts on disk, and reports why it cannot."""
+
+    checkout: FindCheckout
+    report: Report
+    boundary: Boundary | None = None
+
+    def find(self, url: str, node: Scalar, what: str) -> str | None:
+        """The path of the file or directory on disk; None where there is none, which is reported."""
+        try:
+            wanted = parse_url(url)
+        except BadUrlError as error:
+            self.report.error("bad-git-url", node, str(error), hint=error.hint or None)
+            return None
+        found = self.checkout(wanted)
+        if isinstance(found, Unavailable):
+            notes = [found.reason] if found.reason else ()
+            self.report.error(found.code, node, found.message, hint=_meant(wanted, found.known), notes=notes)
+            return None
+        if found.age_s is not None:
+            message = f"{wanted.name} cannot be read now; '{found.ref}' is used as it was {_age(found.age_s)} ago"
+            self.report.warning("stale-repository", node, message, notes=[found.reason])
+        if self.boundary is not None:
+            self.boundary.add(found)
+        path = str(Path(found.tree) / found.path)
+        missing = _missing(found, what, wanted.name)
+        if missing is not None:
+            self.report.error("missing-file", node, missing, hint=_sibling(found))
+            return None
+        if _holds_pointer(path):
+            message = f"'{found.path}' is kept in Git LFS, and {wanted.name} holds only a pointer to it"
+            self.report.error("lfs-pointer", node, message, hint="download it, and name it by its path")
+            return None
+        return path
+
+
+def is_lfs_pointer(text: str) -> bool:
+    """Whether a text is what Git LFS puts into a repository instead of a file."""
+    return text.startswith(_LFS_POINTER) and len(text) <= LFS_LONGEST
+
+
+def _holds_pointer(path: str) -> bool:
+    if not os.path.isfile(path):  # noqa: PTH113  # a text
+        return False
+    with open(path, "rb") as file:  # noqa: PTH123  # a Path would add nothing
+        return is_lfs_pointer(file.read(LFS_LONGEST + 1).decode(errors="replace"))
+
+
+def _missing(found: Checkout, what: str, repository: str) -> str | None:
+    """Why the path leads nowhere; None where it leads somewhere."""
+    path, tree = Path(found.path), Path(found.tree)
+    above = [str(one) for one in (path, *path.parents)]
+    link = next((one for one in above if one in found.outside), None)
+    if link is not None:
+        return f"'{link}' of {repository} is a link that leads out of it, and is not followed"
+    if (tree / path).exists():
+        return None
+    folder = next(tree / one for one in path.parents if (tree / one).exists())
+    if folder != tree and folder.is_dir() and not any(folder.iterdir()):
+        inside = folder.relative_to(tree)
+        return f"{what} '{path}' lies in '{inside}', a submodule of {repository}; submodules are not fetched"
+    return f"{what} '{path}' does not exist in {repository} at '{found.ref}'"
+
+
+def _sibling(found: Checkout) -> str | None:
+    """The nearest name where the missing file should be."""
+    path = Path(found.path)
+    folder = Path(found.tree) / path.parent
+    near = nearest(path.name, [one.name for one in folder.iterdir()]) if folder.is_dir() else None
+    return f"did you mean '{path.with_name(near)}'?" if near and near != path.name else None
+
+
+def _meant(wanted: RepositoryFile, known: Iterable[str]) -> str | None:
+    """The nearest branch or tag to what the URL begins with, among those of as many parts."""
+    for parts in range(1, len(wanted.rest)):
+        hint = did_you_mean("/".join(wanted.rest[:parts]), [one for one in known if one.count("/") == parts - 1])
+        if hint:
+            return hint
+    return None
+
+
+def _age(seconds: float) -> str:
+    size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= size), _UNITS[-1])
+    count = int(seconds / size)
+    return f"{count} {unit}{'' if count == 1 else 's'}"

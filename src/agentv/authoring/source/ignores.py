@@ -1,0 +1,162 @@
+"""`# agentv: ignore[code]` in YAML files: silences warnings and hints of one line. An error cannot be silenced.
+
+It is on the line itself, or on a line of its own above it. What silences nothing is a warning, so that no comment
+outlives its reason. JSON Lines have no comments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+from agentv.authoring.source.nearest import did_you_mean
+from agentv.errors import Diagnostic
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.span import Span
+
+MARK = b"agentv: ignore"
+"""What a file must hold to be searched at all."""
+
+_COMMENT = lazy_pattern(r"(?:^|(?<=[ \t]))#[ \t]*agentv: ignore(?P<codes>\[[^\]]*\])?")
+MOST = 100
+"""Lines of comments below a comment, behind which stands what it is about."""
+
+_LINE_END = lazy_pattern(r"\r\n|\r|\n")
+_ONLY_COMMENT = lazy_pattern(r"[ \t]*#")
+
+
+@dataclass(slots=True)
+class Ignore:
+    """One comment.
+
+    Attributes:
+        at: the comment's place.
+        codes: what it names; code → its place.
+        line: the line that it is about.
+        used: those of its codes that silenced something.
+    """
+
+    at: Span
+    codes: Mapping[str, Span]
+    line: int
+    used: set[str] = field(default_factory=set)
+
+
+def without_ignored(
+    found: Iterable[Diagnostic], marked: Mapping[str, bytes], *, told_of: Iterable[str]
+) -> tuple[Diagnostic, ...]:
+    """The diagnostics that no comment silences, and what is wrong with the comments; sorted by place.
+
+    Args:
+        found: of one suite.
+        marked: path → bytes of the files that hold `MARK`.
+        told_of: files whose comments must silence something. A file that suites share is none: what is silent here may
+            be said of it where another suite uses it.
+    """
+    comments = {path: list(_ignores(path, data)) for path, data in marked.items()}
+    at_lines = {path: _by_line(listed) for path, listed in comments.items()}
+    errors: dict[tuple[str, int], set[str]] = {}
+    kept = []
+    for one in found:
+        if one.span is not None and one.severity == "error":
+            errors.setdefault((one.span.file, one.span.line), set()).add(one.code)
+        elif one.span is not None and _silenced(one, at_lines.get(one.span.file, {}).get(one.span.line, ())):
+            continue
+        kept.append(one)
+    for path in told_of:
+        for comment in comments.get(path, ()):
+            kept += _useless(comment, errors.get((path, comment.line), set()))
+    return tuple(sorted(kept, key=lambda one: one.order))
+
+
+def _by_line(comments: Iterable[Ignore]) -> dict[int, list[Ignore]]:
+    """The comments that are about a line, or stand in it: a remark on a whole file stands at its first line."""
+    found: dict[int, list[Ignore]] = {}
+    for comment in comments:
+        for line in {comment.at.line, comment.line}:
+            found.setdefault(line, []).append(comment)
+    return found
+
+
+def _silenced(found: Diagnostic, comments: Iterable[Ignore]) -> bool:
+    silent = False
+    for comment in comments:
+        if found.code in comment.codes:
+            comment.used.add(found.code)
+            silent = True
+    return silent
+
+
+def _useless(comment: Ignore, errors: set[str]) -> Iterator[Diagnostic]:
+    """What is wrong with a comment."""
+    from agentv.codes import FILES
+
+    if not comment.codes:
+        message = "this comment names nothing that it ignores"
+        yield Diagnostic("unused-ignore", message, comment.at, "warning", "write ignore[CODE]")
+    for code, place in comment.codes.items():
+        if code not in FILES:
+            message = f"no diagnostic has the code '{code}'"
+            yield Diagnostic("unknown-code", message, place, "warning", did_you_mean(code, FILES))
+        elif code in errors:
+            yield Diagnostic("unused-ignore", f"'{code}' is an error here, which nothing silences", place, "warning")
+        elif code not in comment.used:
+            message = f"line {comment.line} gives no warning '{code}'"
+            yield Diagnostic("unused-ignore", message, place, "warning", "remove it")
+
+
+def _ignores(path: str, data: bytes) -> Iterator[Ignore]:
+    """The comments of a file, in their order; none where it is no YAML."""
+    lines = _LINE_END.split(data.decode("utf-8-sig", errors="replace"))
+    said = {number: found for number, line in enumerate(lines, 1) for found in _COMMENT.finditer(line)}
+    for number, found in sorted(_outside_scalars(data, said)):
+        column = found.start() + 1
+        at = Span(path, number, column, number, found.end() + 1)
+        own_line = not lines[number - 1][: found.start()].strip()
+        yield Ignore(at, _codes(found, at), _below(lines, number) if own_line else number)
+
+
+def _codes(found: re.Match[str], at: Span) -> dict[str, Span]:
+    if found["codes"] is None:
+        return {}
+    start = found.start("codes") + 1
+    written = re.finditer(r"[^\s,\[\]]+", found["codes"])
+    return {one[0]: at._replace(column=start + one.start(), end_column=start + one.end()) for one in written}
+
+
+def _below(lines: list[str], number: int) -> int:
+    """The next line that is no comment."""
+    below = number + 1
+    while below <= min(len(lines), number + MOST) and _ONLY_COMMENT.match(lines[below - 1]):
+        below += 1
+    return below
+
+
+def _outside_scalars(data: bytes, said: Mapping[int, re.Match[str]]) -> Iterator[tuple[int, re.Match[str]]]:
+    """Those that are comments, and no part of a text: libyaml says where its scalars are."""
+    from yaml import YAMLError
+    from yaml._yaml import CParser
+    from yaml.tokens import ScalarToken
+
+    comments = dict(said)
+    parser = CParser(BytesIO(data))
+    try:
+        while (token := parser.get_token()) is not None:
+            if not isinstance(token, ScalarToken):
+                continue
+            for number in range(token.start_mark.line + 1, token.end_mark.line + 2):
+                if number in comments and _inside(token, number, comments[number].start()):
+                    del comments[number]
+    except YAMLError:
+        return
+    yield from comments.items()
+
+
+def _inside(scalar: Any, number: int, column: int) -> bool:
+    """Whether a place is in a scalar's token; `column` counts from 0. What follows the `|` of a block is a comment."""
+    start, end = scalar.start_mark, scalar.end_mark
+    begins = (start.line + 2, 0) if scalar.style in ("|", ">") else (start.line + 1, start.column)
+    return bool(begins <= (number, column) < (end.line + 1, end.column))

@@ -1,0 +1,146 @@
+"""JSON as nodes: what cannot be read, or says a thing twice, is reported at its place."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, WrittenFloat, node_of
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import DEPTH_LIMIT, read_yaml
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.span import Span
+
+_ESCAPE = lazy_pattern(r"\\(?:(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)")
+
+_LINE_END = lazy_pattern(r"\r\n|\r|\n")
+"""As editors count lines; `json` counts line feeds alone."""
+
+
+def place_of(error: json.JSONDecodeError) -> tuple[int, int]:
+    """Where a JSON text is wrong: lines before it, and the column, from 1."""
+    ends = list(_LINE_END.finditer(error.doc, 0, error.pos))
+    return len(ends), error.pos - (ends[-1].end() if ends else 0) + 1
+
+
+def parse_json(text: str, at: Span, report: Report) -> Node | None:
+    """What a JSON text says, all of it standing at one place, where it begins; None where it is not JSON."""
+    if nested_too_deep(text):
+        report.error("too-deep", at, f"nested more than {DEPTH_LIMIT} levels deep")
+        return None
+    try:
+        value = _read(text, at, report)
+    except json.JSONDecodeError as error:
+        line, column = (0, error.colno) if at.file.endswith(".jsonl") else place_of(error)
+        place = Span(at.file, at.line + line, column, at.line + line, column + 1)
+        report.error("bad-json", place, f"not JSON: {error.msg[:1].lower()}{error.msg[1:].removesuffix(' at')}")
+        return None
+    except ValueError as error:
+        digits = "digits" in str(error)  # Python's own limit, in words for programmers
+        report.error("bad-json", at, "a number has too many digits" if digits else f"not JSON: {error}")
+        return None
+    return node_of(value, at)
+
+
+def read_json(path: str, text: str, report: Report) -> Node | None:
+    """A JSON text as nodes with the place of every part; None where it cannot be read, which is reported.
+
+    JSON is YAML, which is read with its places, but for two things that are put aside here in as many letters: tabs
+    between the parts, and the escapes of halves of characters.
+    """
+    loose, exact = Report(), Report()
+    node = parse_json(text, Span(path, 1, 1, 1, 2), loose)
+    alike = _ESCAPE.sub(_harmless, text).replace("\t", " ")
+    located = None if node is None else read_yaml(path, alike.encode(errors="surrogatepass"), exact)
+    placed = _placed(node, located) if node is not None and located is not None else None
+    for one in (loose if placed is None else exact).diagnostics:
+        report.add(one)
+    return placed or node
+
+
+def _harmless(escape: re.Match[str]) -> str:
+    """As many letters, and others for another half, so that keys which differ still do."""
+    return f"\ue000\ue001{escape['half'][1:].lower()}" if escape["half"] else escape.group()
+
+
+def _placed(node: Node, located: Node) -> Node | None:
+    """What one says, at the places of the other; None where they are not alike after all."""
+    if isinstance(node, MapNode) and isinstance(located, MapNode) and len(node.items) == len(located.items):
+        pairs = zip(node.items.items(), located.items.values(), strict=True)
+        items = {key: _placed(item, there) for (key, item), there in pairs}
+        found = {key: item for key, item in items.items() if item is not None}
+        keys = dict(zip(items, located.keys.values(), strict=True))
+        return MapNode(found, keys, located.at) if len(found) == len(items) else None
+    if isinstance(node, ListNode) and isinstance(located, ListNode) and len(node.items) == len(located.items):
+        placed = [_placed(item, there) for item, there in zip(node.items, located.items, strict=True)]
+        inside = [item for item in placed if item is not None]
+        return ListNode(inside, located.at) if len(inside) == len(placed) else None
+    both_plain = isinstance(node, Scalar) and isinstance(located, Scalar)
+    return Scalar(node.value, node.text, located.at) if both_plain else None  # type: ignore[union-attr]  # as was seen
+
+
+def nested_too_deep(text: str) -> bool:
+    """Whether JSON text holds more levels than what walks the nodes can bear; parsed, it would be too late."""
+    if text.count("[") + text.count("{") <= DEPTH_LIMIT:
+        return False
+    depth = deepest = 0
+    quoted = escaped = False
+    for letter in text:
+        if quoted:
+            quoted = escaped or letter != '"'
+            escaped = letter == "\\" and not escaped
+        elif letter == '"':
+            quoted = True
+        elif letter in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif letter in "]}":
+            depth -= 1
+    return deepest > DEPTH_LIMIT
+
+
+def _read(text: str, at: Span, report: Report) -> Any:
+    try:
+        if not text.startswith("\ufeff"):
+            return _DECODER.decode(text)
+    except _TwiceError:
+        pass
+    return json.loads(text, object_pairs_hook=_Once(at, report), parse_constant=_refuse, parse_float=WrittenFloat)
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+class _TwiceError(Exception):
+    """A key stands twice in one object."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise _TwiceError
+    return made
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_refuse, parse_float=WrittenFloat)
+"""For every record of a file: one that reports where it stands is made for a record that is wrong."""
+
+
+class _Once:
+    """Makes dicts of pairs, and reports a key that stands twice."""
+
+    def __init__(self, at: Span, report: Report) -> None:
+        self._at = at
+        self._report = report
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen:
+                    self._report.error("duplicate-key", self._at, f"'{key}' appears twice in one object")
+                seen.add(key)
+        return made

@@ -1,0 +1,341 @@
+"""Masking of secrets, found by the keys that hold them and by their position (SPEC section 6)."""
+
+from __future__ import annotations
+
+import binascii
+import json
+import re
+import shlex
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+from urllib.parse import unquote, unquote_plus
+
+from agentv.authoring.source.files import is_directory, is_file
+from agentv.model.secrets.secret_forms import SHORTEST, is_searched
+from agentv.model.values.lazy_pattern import lazy_pattern
+
+MASK = "[redacted]"
+_NOTHING = (None, "")
+
+_ALWAYS = lazy_pattern(
+    r".*(?:api|access|private|subscription)[_-]?key|(?:.*[_-])?token|.*(?:secret|authorization|password|passphrase)",
+    re.IGNORECASE,
+)
+_SECRET_HEADER = lazy_pattern(r".*(?:key|token|secret|auth|signature|credential).*|cookie", re.IGNORECASE)
+_CAMEL = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORDS = lazy_pattern(r"[^a-z0-9]+")
+_OF_SECRETS = lazy_pattern(
+    r"""
+    \w*(?:api|access|secret|private|subscription|auth|encryption|signing|master|admin|account)keys?
+    | \w*token | (?:access|refresh|auth|api)tokens
+    | \w*secret(?!ar[iy])\w* | \w*credentials? | creds?
+    | \w*(?:password|passwd|passphrase|passcode)s? | pwd | \w{2}pass | pat
+    | o?auth2? | authorization | authentication | bearer | jwt
+    | signature | sig | cookie
+    """,
+    re.VERBOSE,
+)
+_LAST = frozenset({"pass", "key"})
+"""Words that name a secret at the end of a name alone: `DB_PASS`, but not `pass_threshold`."""
+
+_NO_SECRETS = lazy_pattern(r"git_config_key_\d+|(?:old)?pwd")
+"""Names that sound like those of secrets: git takes settings by one, a shell says its directory by the other."""
+
+_BEFORE_KEY = frozenset(
+    {
+        *("api", "access", "secret", "private", "subscription", "auth", "encryption", "signing", "master", "admin"),
+        *("account", "service", "app", "client"),
+    }
+)
+"""What makes a key of the word `key` wherever it stands in a name: `API_KEY_OF_PROD`, but not `PRIMARY_KEY_FIELD`."""
+
+_OF_OTHERS = frozenset(
+    """
+    usage limit limits count counts type url uri endpoint host port name budget threshold file files dir directory
+    path sock socket home length size format algorithm algo alg mode method scheme provider ttl expiry enabled disabled
+    version domain realm issuer audience tenant scope scopes server user username email region project org organization
+    group role label field column prefix suffix header param env backend plugin policy level strategy manager vault
+    """.split()  # noqa: SIM905  # a list of words is read as such
+)
+"""What a name ends with that is about a secret and holds none: `token_limit`, `AUTH_URL`, `SSH_AUTH_SOCK`."""
+
+_URL = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s\"'<>]+")
+_PRIVATE_KEY = "PRIVATE KEY-----"
+"""What stands in the first and last line of a private key, whatever the variable that holds it is called."""
+
+_USERINFO = lazy_pattern(r"(?<=://)([^/@\s:]*:)?([^/@\s]+)@")
+"""The user, and the password in a URL or the token that stands alone before its host."""
+
+_QUERY = lazy_pattern(r"(?<=[?&;])([^=&;#?\s\"'<>]+)=([^&;#\s\"'<>]+)")
+_OPEN_QUERIES = frozenset(
+    """
+    api-version version v model deployment format lang language locale region stream limit page sort order mode type
+    """.split()  # noqa: SIM905  # as above
+)
+"""Parameters of a URL that say what is asked for, and never who asks."""
+
+_FIELD = lazy_pattern(r"(?<![\w-])([\w-]++)[\"']?\s*+[:=]\s*[\"']?([^\s\"',;&{}]+)")
+"""`name=value` and `"name": "value"` in a text that is no JSON: a body, a header of several parts."""
+
+_PART = lazy_pattern(r"[\s,;&\"'=]+")
+
+
+def mask(settings: Mapping[str, Any], within: str = "") -> dict[str, Any]:
+    """The settings with every value masked that is, or may be, a secret.
+
+    Args:
+        settings: plain data.
+        within: the key under which they stand.
+    """
+    return {key: _masked(one, key, hide=is_secret(key, within)) for key, one in settings.items()}
+
+
+def without_keys(settings: Mapping[str, Any], within: str = "") -> dict[str, Any]:
+    """The settings by which a target is distinguished from another: without keys, which may change, but with all else.
+
+    Args:
+        settings: plain data.
+        within: the key under which they stand.
+    """
+    return {
+        key: MASK if is_key(key, within) and one not in _NOTHING else _without_keys(one, key)
+        for key, one in settings.items()
+    }
+
+
+def _without_keys(value: Any, within: str) -> Any:
+    if isinstance(value, Mapping):
+        return without_keys(value, within)
+    if isinstance(value, list):
+        return [_without_keys(one, within) for one in value]
+    return _USERINFO.sub(f"{MASK}@", value) if isinstance(value, str) and "://" in value else value
+
+
+def is_key(key: str, within: str = "") -> bool:
+    """Whether a name says beyond doubt that it holds a secret."""
+    if within == "headers" and _SECRET_HEADER.fullmatch(key):
+        return True
+    return _ALWAYS.fullmatch(_CAMEL.sub("_", key)) is not None
+
+
+def secrets_in(value: Any, *, hide: bool = False, within: str = "") -> Iterator[str]:
+    """The values that must never be written, and the parts of each.
+
+    Args:
+        value: plain data.
+        hide: it stands under a secret's key.
+        within: the key under which it stands.
+    """
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from secrets_in(one, hide=hide or is_secret(key, within), within=key)
+    elif isinstance(value, list):
+        if within in _COMMANDS:
+            yield from _in_command([one for one in value if isinstance(one, str)])
+        for one in value:
+            yield from secrets_in(one, hide=hide, within=within)
+    elif hide and value not in _NOTHING:
+        yield from _parts(str(value))
+    elif isinstance(value, str):
+        yield from _in_text(value, within)
+
+
+_COMMANDS = frozenset({"command", "healthcheck", "args", "script"})
+
+
+def _in_text(value: str, within: str) -> Iterator[str]:
+    """The secrets in a text that is none itself: an address, a command, a body."""
+    if "://" in value:
+        yield from _in_urls(value)
+    if within in _COMMANDS:
+        yield from _in_command(_split(value))
+    elif within == "body":
+        yield from _in_body(value)
+
+
+def _in_urls(value: str) -> Iterator[str]:
+    for url in _URL.findall(value):
+        for user, password in _USERINFO.findall(url):
+            yield from (password, unquote(password))
+            basic = f"{unquote(user[:-1])}:{unquote(password)}" if user else f"{unquote(password)}:"
+            yield b64encode(basic.encode(errors="replace")).decode()  # as HTTP sends it
+        for name, said in _QUERY.findall(url):
+            if not _is_open(name, said):
+                yield from (said, unquote_plus(said))
+
+
+def _is_open(name: str, said: str) -> bool:
+    """Whether what a URL asks with is no secret: a parameter of the kind that never is, a number, a word."""
+    if said.startswith(("{{", "${{")):
+        return True
+    if is_secret(name):
+        return False
+    return name.lower() in _OPEN_QUERIES or said.replace(".", "").isdecimal() or not is_searched(unquote_plus(said))
+
+
+def _in_body(value: str) -> Iterator[str]:
+    try:
+        read = json.loads(value)
+    except (ValueError, RecursionError):
+        read = None
+    if isinstance(read, (dict, list)):
+        yield from secrets_in(read)
+    else:
+        yield from (part for name, said in _FIELD.findall(value) if is_secret(name) for part in _parts(said))
+
+
+def secrets_in_line(line: str) -> list[str]:
+    """The secrets that are written out in a line of a file, longest first."""
+    found = [said for name, said in _FIELD.findall(line) if is_secret(name, "headers") and is_searched(said)]
+    found += filter(is_searched, _in_urls(line))
+    return sorted(found, key=len, reverse=True)
+
+
+def _split(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
+
+
+def _in_command(words: Iterable[str]) -> Iterator[str]:
+    """The secrets among the arguments of a program: `--token X`, `--token=X`, `-H 'Cookie: X'`, `NAME=X`, `-pX`."""
+    before, words = "", list(words)
+    glued = any(_OF_PASSWORDS.fullmatch(word.rpartition("/")[2]) for word in words)
+    for word in words:
+        name, equals, said = word.partition("=")
+        header, colon, rest = word.partition(":")
+        if before:
+            yield from _parts(word)
+        else:
+            if equals and is_secret(name.lstrip("-")):
+                yield from _parts(said)
+            if colon and not rest.startswith("//") and is_secret(header, "headers"):
+                yield from _parts(rest.strip())  # which may hold a `=` too, as base64 does
+            yield from _glued(word, of_passwords=glued)
+            if " -" in word:
+                yield from _in_command(_split(word))  # a command within: `sh -c '…'`
+        alone = word.startswith("-") and not equals and is_secret(word.lstrip("-"))
+        before = word if alone or word in _BASIC else ""
+
+
+def _glued(word: str, *, of_passwords: bool) -> Iterator[str]:
+    """A secret that stands right behind the letter of its option, as in `mysql -pX` and `curl -uNAME:X`."""
+    option, said = word[:2], word[2:]
+    password = option in ("-p", "-P") and (of_passwords or (is_searched(said) and _PASSWORD.fullmatch(said)))
+    if said and (password or (option in _BASIC and ":" in said[1:])):
+        yield from _parts(said)
+
+
+_OF_PASSWORDS = re.compile(r"(?:mysql|mariadb)[\w-]*|sshpass|7z[ar]?|rar|unrar|zip|unzip|mosquitto_(?:pub|sub)|ldap\w+")
+"""Programs to which `-p` or `-P` gives a password."""
+
+_PASSWORD = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])[^/=:{]+")
+"""What reads as one where the program is another: `-pHunter2hunter2`, but not `-p8080:80` and `-profile`."""
+
+_FOUND_WITHIN = 4
+"""Characters from which a secret is distinguished from the letters of an argument that holds it."""
+
+_BASIC = frozenset({"-u", "--user", "--proxy-user"})
+"""Options of curl and its likes whose value is `user:password`."""
+
+
+def _masked(value: Any, within: str, *, hide: bool = False) -> Any:
+    if value in _NOTHING:
+        return value
+    if hide and not isinstance(value, (bool, int, float)):
+        return MASK
+    if isinstance(value, Mapping):
+        return mask(value, within)
+    if not isinstance(value, (str, list)):
+        return value
+    found = sorted({one for one in secrets_in(value, within=within) if one}, key=len, reverse=True)
+    return _without(value, found, within)
+
+
+def _without(value: Any, found: list[str], within: str) -> Any:
+    if isinstance(value, list):
+        return [_without(one, found, within) for one in value]
+    if isinstance(value, Mapping):
+        return mask(value, within)
+    if isinstance(value, str):
+        for one in found:
+            value = value.replace(one, MASK) if len(one) >= _FOUND_WITHIN or one == value else value
+    return value
+
+
+@lru_cache(maxsize=4096)
+def is_secret(key: str, within: str = "") -> bool:
+    """Whether what a key holds must never be written: `api_key`, `X-Api-Key`, `accessToken`, `DB_PASS`, `sig`, ….
+
+    Under `headers` any name that speaks of a key, a token, a secret or authorisation is one: `x-goog-key`, `Cookie`.
+    """
+    if is_key(key, within):
+        return True
+    words = [word for word in _WORDS.split(_CAMEL.sub("_", key).lower()) if word]
+    if not words or words[-1] in _OF_OTHERS or _NO_SECRETS.fullmatch("_".join(words)):
+        return False
+    return (
+        words[-1] in _LAST
+        or any(one == "key" and before in _BEFORE_KEY for before, one in pairwise(words))
+        or any(_OF_SECRETS.fullmatch(word) for word in words)
+    )
+
+
+def unsearched(settings: Mapping[str, Any]) -> Iterator[str]:
+    """The names of the keys whose values cannot be told from ordinary text, so that they are not searched for."""
+    for key, one in settings.items():
+        if isinstance(one, Mapping):
+            yield from unsearched(one)
+        elif isinstance(one, str) and one and is_secret(key) and not is_searched(one):
+            yield key
+
+
+def environment_secrets(env: Mapping[str, str]) -> Iterator[str]:
+    """The secrets of an environment: programs and users' code are given all of it.
+
+    Where a variable names a file or a directory, the path is no secret.
+    """
+    for name, value in env.items():
+        if not value or (value.startswith("/") and (is_file(value) or is_directory(value))):
+            continue
+        yield from secrets_in(value, hide=is_secret(name) or _PRIVATE_KEY in value, within=name)
+
+
+def _parts(value: str) -> Iterator[str]:
+    """A secret, and what it consists of: `Bearer sk-…` is as secret without its first word; so is `Token token=…`."""
+    if "{{" in value:
+        return  # what it becomes is the secret
+    yield value
+    yield unquote(value)
+    if "-----BEGIN" in value:
+        return
+    if value.lstrip().startswith(("{", "[")):
+        yield from _in_body(value)
+        return
+    if "://" in value:
+        yield from _in_urls(value)
+        return
+    words = value.split()
+    yield from (word for word in words if len(word) >= SHORTEST)  # shorter words are not secrets
+    yield from (part for part in _PART.split(value) if len(part) >= SHORTEST)
+    for word in words:
+        _, colon, password = word.partition(":")
+        if colon:
+            yield password
+            yield b64encode(word.encode(errors="replace")).decode()
+    if words[0:1] and words[0].lower() == "basic":
+        yield from _of_basic(words[-1])
+
+
+def _of_basic(encoded: str) -> Iterator[str]:
+    """The user with the password, and the password alone, of HTTP's Basic scheme (RFC 7617)."""
+    try:
+        pair = b64decode(encoded, validate=True).decode()
+    except (binascii.Error, ValueError):
+        return
+    yield pair
+    yield pair.partition(":")[2]

@@ -1,0 +1,172 @@
+"""Nodes: authored values that remember where they stand.
+
+A node is made by `yaml.py` or `jsonl.py`, or from a plain value when a placeholder was rendered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, Self, TypeAlias
+
+from agentv.model.values.span import Span
+from agentv.model.values.values import Json
+from agentv.templating import has_placeholder
+
+
+class Mark(Protocol):
+    """A point in a stream, as libyaml counts: lines and columns from 0."""
+
+    name: str
+    line: int
+    column: int
+
+
+class Marked(Protocol):
+    """Something with a place in a stream: an event of the YAML parser."""
+
+    start_mark: Any
+    end_mark: Any
+
+
+Place: TypeAlias = "Marked | Span"
+
+NOWHERE = Span("", 0, 0, 0, 0)
+"""The place of what stands in no file, such as an argument of the command line."""
+
+
+class Scalar:
+    """Text, a number, a boolean or null. `text` is what was written, `value` what it means."""
+
+    __slots__ = ("at", "text", "value")
+
+    def __init__(self, value: Any, text: str, at: Place) -> None:
+        self.value = value
+        self.text = text
+        self.at = at
+
+
+class Filled(Scalar):
+    """Text whose placeholders were filled in already, and that is never rendered again, whatever stands in it."""
+
+    __slots__ = ()
+
+
+class WrittenFloat(float):
+    """A number out of JSON that remembers its digits: where it is compared as text, 1.50 is not 1.5."""
+
+    __slots__ = ("text",)
+
+    text: str
+
+    def __new__(cls, text: str) -> Self:
+        """The number that a text says."""
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+class ListNode:
+    """A sequence."""
+
+    __slots__ = ("at", "items")
+
+    def __init__(self, items: list[Node], at: Place) -> None:
+        self.items = items
+        self.at = at
+
+
+class MapNode:
+    """A mapping. `keys` holds where each key stands."""
+
+    __slots__ = ("at", "items", "keys")
+
+    def __init__(self, items: dict[str, Node], keys: dict[str, Place], at: Place) -> None:
+        self.items = items
+        self.keys = keys
+        self.at = at
+
+    def get(self, key: str) -> Node | None:
+        """The value of a key, or None."""
+        return self.items.get(key)
+
+
+Node: TypeAlias = "Scalar | ListNode | MapNode"
+
+
+def span_of(at: Place) -> Span:
+    """The place as a span, lines and columns from 1."""
+    if isinstance(at, Span):
+        return at
+    start, end = at.start_mark, at.end_mark
+    return Span(start.name, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+
+
+def plain(node: Node) -> Any:
+    """The value alone: dicts, lists, strings, numbers, booleans, None."""
+    if isinstance(node, Scalar):
+        return node.value
+    if isinstance(node, ListNode):
+        return [plain(item) for item in node.items]
+    return {key: plain(item) for key, item in node.items.items()}
+
+
+def node_of(value: Json, at: Place) -> Node:
+    """A node for a plain value, every part of it standing at one place."""
+    kind = type(value)
+    if kind is str:  # first, and by its type: most values of ten thousand records are texts
+        return Scalar(value, value, at)  # type: ignore[arg-type]  # as was seen
+    if kind is dict or isinstance(value, Mapping):
+        items = {str(key): node_of(item, at) for key, item in value.items()}  # type: ignore[union-attr]  # as was seen
+        return MapNode(items, dict.fromkeys(items, at), at)
+    if kind is list or (isinstance(value, Sequence) and not isinstance(value, str)):
+        return ListNode([node_of(item, at) for item in value], at)  # type: ignore[union-attr]  # as was seen
+    if type(value) is WrittenFloat:
+        return Scalar(float(value), value.text, at)
+    return Scalar(value, written(value), at)
+
+
+def written(value: Json) -> str:
+    """A scalar as YAML would write it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def children(node: Node) -> Iterable[Node]:
+    """The values directly inside a node."""
+    if isinstance(node, Scalar):
+        return ()
+    return node.items if isinstance(node, ListNode) else node.items.values()
+
+
+def holds_placeholder(node: Node) -> bool:
+    """Whether rendering would change any text in the node."""
+    if isinstance(node, Scalar):
+        return isinstance(node.value, str) and has_placeholder(node.value)
+    return any(holds_placeholder(child) for child in children(node))
+
+
+def is_empty(node: Node | None) -> bool:
+    """Whether nothing was given: no node, null, blank text, an empty list or mapping."""
+    if node is None:
+        return True
+    if isinstance(node, Scalar):
+        return node.value is None or (isinstance(node.value, str) and not node.value.strip())
+    return not node.items
+
+
+def kind_of(node: Node) -> str:
+    """What a node is, in the words of an error message."""
+    if isinstance(node, MapNode):
+        return "a mapping" if node.items else "an empty mapping"
+    if isinstance(node, ListNode):
+        return "a list" if node.items else "an empty list"
+    if node.value is None:
+        return "nothing"
+    if isinstance(node.value, bool):
+        return f"the boolean {node.text}"
+    if isinstance(node.value, str):
+        return "text" if len(node.text) > 40 else f"'{node.text}'" if node.text else "empty text"
+    return f"the number {node.text}"

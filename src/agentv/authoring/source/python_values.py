@@ -1,0 +1,89 @@
+"""Suites that a Python program defines: plain data, with the path to every part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, node_of
+from agentv.model.values.response import Failure
+from agentv.model.values.span import Span
+from agentv.user_code.functions.guard import ForeignError, foreign_code
+
+DEEPEST = 100
+"""Levels of nesting, as in YAML: what walks the nodes is recursive."""
+
+
+class NotPlainError(Exception):
+    """A value is nothing that an eval file could hold; the message says what it is."""
+
+
+def as_authored(value: Any, what: str, code: str) -> Any:
+    """Plain data of what a user's program made: mappings, lists, text, numbers; objects of the SDK say what they hold.
+
+    Args:
+        value: what it made.
+        what: whose it is, to begin a message with.
+        code: of the failure.
+
+    Raises:
+        ForeignError: it is none of these, or what it is made of raised.
+    """
+    try:
+        with foreign_code(code, what):
+            return _plain(value, 0)
+    except ForeignError as error:
+        if isinstance(error.__cause__, NotPlainError):
+            raise ForeignError(Failure(code, f"{what} {error.__cause__}")) from None
+        raise
+
+
+def _plain(value: Any, depth: int) -> Any:
+    if depth > DEEPEST:
+        raise NotPlainError(f"gives a value that is nested more than {DEEPEST} levels deep, or holds itself")
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {_key(key): _plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        return [_plain(item, depth + 1) for item in value]
+    authored = getattr(value, "authored", None)
+    if callable(authored) and not isinstance(value, type):
+        return _plain(authored(), depth + 1)
+    raise NotPlainError(f"gives a value of the type '{type(value).__name__}', which no eval file could hold")
+
+
+def _key(key: Any) -> str:
+    if not isinstance(key, str):
+        raise NotPlainError(f"gives a mapping with the key {key!r}, and keys are text")
+    return key
+
+
+def traced(value: Any, file: str) -> tuple[Node, Mapping[Span | None, str]]:
+    """Plain data as nodes with a place of its own for every part, and the way to each: `assert[0].type`.
+
+    The places stand for no line of the file; they lead from a diagnostic to the way.
+    """
+    paths: dict[Span | None, str] = {}
+
+    def place(path: str) -> Span:
+        at = Span(file, -len(paths) - 1, 1, -len(paths) - 1, 2)
+        paths[at] = path
+        return at
+
+    return _traced(value, "", place), paths
+
+
+def _traced(value: Any, path: str, place: Any) -> Node:
+    if isinstance(value, Mapping):
+        at = place(path)
+        ways = {key: f"{path}.{key}" if path else key for key in value}
+        items = {key: _traced(item, ways[key], place) for key, item in value.items()}
+        keys: dict[str, Place] = {key: place(way) for key, way in ways.items()}
+        return MapNode(items, keys, at)
+    if isinstance(value, list):
+        at = place(path)
+        return ListNode([_traced(item, f"{path}[{number}]", place) for number, item in enumerate(value)], at)
+    found = node_of(value, place(path))
+    assert isinstance(found, Scalar)  # noqa: S101  # what is neither mapping nor list
+    return found

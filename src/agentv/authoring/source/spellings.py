@@ -1,0 +1,367 @@
+"""Older spellings, as data, and their translation to the canonical ones (SPEC sections 1, 3, 4 and 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from agentv.authoring.source.nodes import MapNode, Node, Place, is_empty, kind_of
+from agentv.authoring.source.report import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Spellings:
+    """The keys of one kind of mapping.
+
+    Attributes:
+        canonical: the keys that need no translation.
+        older: older key → canonical key.
+        nested: key of a nested mapping → (key in it → canonical key here). The nested mapping is dissolved.
+        not_yet: keys that are known and not built yet.
+        tolerated: those of them that `validate` only warns of.
+        equal: spellings as good as the canonical one.
+    """
+
+    canonical: frozenset[str]
+    older: Mapping[str, str]
+    nested: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    not_yet: frozenset[str] = frozenset()
+    tolerated: frozenset[str] = frozenset()
+    equal: frozenset[str] = frozenset()
+
+    @property
+    def known(self) -> set[str]:
+        """Every key that may stand there, for the hint at a misspelt one."""
+        inner = {f"{outer}.{key}" for outer, keys in self.nested.items() for key in keys}
+        return {*self.canonical, *self.older, *self.nested, *inner, *self.not_yet}
+
+    def spelled(self, key: str) -> list[str]:
+        """Every spelling of a canonical key in the mapping itself, the canonical one first."""
+        return [key, *(older for older, canonical in self.older.items() if canonical == key)]
+
+
+SUITE = Spellings(
+    canonical=frozenset(
+        [
+            "name",
+            "description",
+            "version",
+            "author",
+            "license",
+            "tags",
+            "metadata",
+            "requires",
+            "targets",
+            "prompts",
+            "input",
+            "input_files",
+            "assert",
+            "default_test",
+            "threshold",
+            "cluster",
+            "run",
+            "env",
+            "tests",
+            "judge",
+        ]
+    ),
+    older={
+        "target": "targets",
+        "provider": "targets",
+        "providers": "targets",
+        "input_messages": "input",
+        "assertions": "assert",
+        "evaluators": "assert",
+        "evaluator": "assert",
+        "defaultTest": "default_test",
+        "evaluate_options": "run",
+        "evaluateOptions": "run",
+        "evalcases": "tests",
+        "eval_cases": "tests",
+        "cases": "tests",
+    },
+    nested={
+        "execution": {
+            "target": "targets",
+            "targets": "targets",
+            "assert": "assert",
+            "assertions": "assert",
+            "evaluators": "assert",
+            "threshold": "threshold",
+            "judge": "judge",
+            "workers": "run.workers",
+            "max_concurrency": "run.workers",
+            "repeat": "run.repeat",
+            "trials": "run.trials",
+            "aggregate": "run.aggregate",
+            "budget_usd": "run.budget_usd",
+            "budget_tokens": "run.budget_tokens",
+            "cache": "run.cache",
+            "fail_on_error": "run.fail_on_error",
+            "timeout_seconds": "run.timeout_s",
+            "timeout_s": "run.timeout_s",
+            "retry": "run.retry",
+        }
+    },
+    not_yet=frozenset(
+        {
+            "workspace",
+            "environment",
+            "extensions",
+            "preprocessors",
+            "scenarios",
+        }
+    ),
+    tolerated=frozenset({"workspace", "environment", "extensions", "preprocessors", "scenarios"}),
+    equal=frozenset({"target"}),
+)
+
+RUN = Spellings(
+    canonical=frozenset(
+        [
+            "workers",
+            "repeat",
+            "aggregate",
+            "timeout_s",
+            "max_errors",
+            "budget_usd",
+            "budget_tokens",
+            "trust_data",
+            "cluster",
+            "cache",
+            "retry",
+        ]
+    ),
+    older={
+        "max_concurrency": "workers",
+        "maxConcurrency": "workers",
+        "timeout_seconds": "timeout_s",
+        "trials": "repeat",
+        "fail_on_error": "max_errors",
+    },
+)
+
+CASE = Spellings(
+    canonical=frozenset(
+        [
+            "id",
+            "description",
+            "criteria",
+            "input",
+            "expected_output",
+            "vars",
+            "expand",
+            "assert",
+            "rubrics",
+            "skip_defaults",
+            "metadata",
+            "threshold",
+            "repeat",
+            "timeout_s",
+            "tags",
+            "target",
+            "judge",
+            "turns",
+            "mode",
+            "conversation_id",
+            "depends_on",
+        ]
+    ),
+    older={
+        "name": "id",
+        "expected_outcome": "criteria",
+        "outcome": "criteria",
+        "input_messages": "input",
+        "expected_messages": "expected_output",
+        "reference_answer": "expected_output",
+        "assertions": "assert",
+        "evaluators": "assert",
+        "sidecar": "metadata",
+        "timeout_seconds": "timeout_s",
+    },
+    nested={
+        "execution": {
+            "target": "target",
+            "judge": "judge",
+            "skip_defaults": "skip_defaults",
+            "assert": "assert",
+            "assertions": "assert",
+            "evaluators": "assert",
+            "threshold": "threshold",
+            "repeat": "repeat",
+            "timeout_s": "timeout_s",
+            "timeout_seconds": "timeout_s",
+        }
+    },
+    equal=frozenset(f"execution.{key}" for key in ("target", "judge", "assert", "threshold", "repeat", "timeout_s")),
+)
+
+TURN = Spellings(
+    canonical=frozenset({"input", "criteria", "expected_output", "assert"}),
+    older={
+        "expected_outcome": "criteria",
+        "outcome": "criteria",
+        "input_messages": "input",
+        "expected_messages": "expected_output",
+        "reference_answer": "expected_output",
+        "assertions": "assert",
+        "evaluators": "assert",
+    },
+)
+
+DEFAULT_TEST = Spellings(
+    canonical=frozenset(["vars", "expand", "metadata", "assert", "threshold", "options"]),
+    older={"assertions": "assert", "evaluators": "assert"},
+)
+
+TEMPLATE = Spellings(
+    canonical=frozenset({"assert", "name", "description"}), older={"assertions": "assert", "evaluators": "assert"}
+)
+
+TARGET = Spellings(
+    canonical=frozenset(
+        ["name", "provider", "judge", "env", "workers", "timeout_s", "retry", "rate", "allow_empty", "fingerprint"]
+    ),
+    older={
+        "id": "name",
+        "label": "name",
+        "judge_target": "judge",
+        "grader_target": "judge",
+        "timeout_seconds": "timeout_s",
+    },
+)
+
+SETTINGS = {
+    "command_template": "command",
+    "apiKey": "api_key",
+    "apiBaseUrl": "base_url",
+    "baseURL": "base_url",
+    "baseUrl": "base_url",
+    "api_base": "base_url",
+    "apiVersion": "api_version",
+    "maxTokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "maxOutputTokens": "max_tokens",
+    "max_output_tokens": "max_tokens",
+    "topP": "top_p",
+    "topK": "top_k",
+    "stopSequences": "stop",
+    "stop_sequences": "stop",
+    "systemPrompt": "system",
+    "system_prompt": "system",
+    "systemInstruction": "system",
+    "extra_body": "extra",
+    "passthrough": "extra",
+}
+"""Older spellings among a provider's own settings: AgentV's, promptfoo's, and those of the providers' SDKs."""
+
+SINGULAR = frozenset({"target"})
+"""Spellings that are as canonical as the one that they are translated to."""
+
+ASSERTION_TYPES = {
+    "llm-grader": "llm-rubric",
+    "llm-judge": "llm-rubric",
+    "rubrics": "llm-rubric",
+    "g-eval": "llm-rubric",
+    "model-graded-closedqa": "closed-qa",
+    "model-graded-factuality": "factuality",
+    "matches": "regex",
+    "code-grader": "script",
+    "code-judge": "script",
+    "composite": "assert-set",
+}
+"""Older names of assertion types, in kebab-case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """A mapping with canonical keys.
+
+    Attributes:
+        items: canonical key → value. `run.x` keys come out of a dissolved `execution`.
+        spelled: canonical key → the key as written.
+        map: the mapping with the keys as places, for positions.
+    """
+
+    items: dict[str, Node]
+    spelled: dict[str, str]
+    map: MapNode
+
+
+def translate(node: MapNode, spellings: Spellings, report: Report, *, for_run: bool = True) -> Translated:
+    """The mapping with canonical keys. Two spellings of one key are reported; so is what is not built yet."""
+    if node.items.keys() <= spellings.canonical:
+        return Translated(node.items, {}, node)
+    return _Translation(spellings, report, for_run=for_run).of(node)
+
+
+class _Translation:
+    def __init__(self, spellings: Spellings, report: Report, *, for_run: bool) -> None:
+        self._spellings = spellings
+        self._report = report
+        self._for_run = for_run
+        self._items: dict[str, Node] = {}
+        self._keys: dict[str, Place] = {}
+        self._spelled: dict[str, str] = {}
+
+    def of(self, node: MapNode) -> Translated:
+        spellings = self._spellings
+        for key, value in node.items.items():
+            at = node.keys[key]
+            inside = spellings.nested.get(key)
+            if key in spellings.not_yet:
+                tolerated = key in spellings.tolerated and not self._for_run
+                add = self._report.warning if tolerated else self._report.error
+                add("not-yet", at, f"'{key}' is known and not supported yet")
+            elif inside is None:
+                self._put(spellings.older.get(key, key), key, value, at)
+            elif isinstance(value, MapNode):
+                self._dissolve(key, value, inside)
+            elif not is_empty(value):
+                self._report.error("bad-value", value, f"'{key}' must be a mapping, found {kind_of(value)}")
+        return Translated(self._items, self._spelled, MapNode(self._items, self._keys, node.at))
+
+    def _dissolve(self, outer: str, value: MapNode, inside: Mapping[str, str]) -> None:
+        for key, item in value.items.items():
+            at = value.keys[key]
+            canonical = inside.get(key)
+            if canonical is not None:
+                self._put(canonical, f"{outer}.{key}", item, at)
+            elif not key.startswith("x-"):
+                self._put(f"{outer}.{key}", f"{outer}.{key}", item, at)  # unknown, as who reads the mapping says
+
+    def _put(self, canonical: str, written: str, value: Node, at: Place) -> None:
+        if canonical in self._items:
+            other = self._spelled[canonical]
+            self._report.error("two-spellings", at, f"'{written}' and '{other}' say the same; keep one of them")
+            return
+        if written != canonical and written not in self._spellings.equal:
+            self._report.older(written, canonical, at)
+        if written != canonical:
+            self._report.spell(value, written, canonical)
+        self._items[canonical] = value
+        self._keys[canonical] = at
+        self._spelled[canonical] = written
+
+
+MEANT: Mapping[str, str] = {
+    **dict.fromkeys(("prompt", "question", "query", "user", "message", "messages"), "input"),
+    **dict.fromkeys(("expected", "answer", "output", "ideal", "target_output", "ground_truth"), "expected_output"),
+    **dict.fromkeys(("check", "checks", "asserts", "expect", "evals", "graders", "scorers"), "assert"),
+    **dict.fromkeys(("model", "models", "agent", "llm"), "target"),
+    **dict.fromkeys(("variables", "params", "args"), "vars"),
+    **dict.fromkeys(("label", "title", "key"), "id"),
+    "not": "negate",
+    **dict.fromkeys(("samples", "dataset", "items", "examples", "scenarios"), "tests"),
+}
+"""What other programs, and people, call a key → the key, for the hint at one that is unknown."""
+
+
+def type_name(written: str) -> tuple[str, bool]:
+    """An assertion type as written → its canonical kebab-case name, and whether `not-` in front inverts it."""
+    name = written.strip().replace("_", "-")
+    inverted = False
+    while name.startswith("not-"):
+        name = name[4:]
+        inverted = not inverted
+    return ASSERTION_TYPES.get(name, name), inverted

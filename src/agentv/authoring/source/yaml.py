@@ -1,0 +1,346 @@
+"""YAML 1.2 core, read from libyaml's events into nodes with positions.
+
+Events rather than PyYAML's composer: its recursion cannot be bounded, and its nodes hold a whole file in memory.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from io import BytesIO
+from typing import Any
+
+from yaml import YAMLError
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, kind_of, span_of
+from agentv.authoring.source.plaintext_secrets import check_keys
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.scalars import KEYS, LISTS, MAPPINGS, SPECIAL, TAGGED, resolve, shorthand
+from agentv.authoring.source.yaml_errors import hint_at, span_at, unreadable, yaml_error
+from agentv.errors import Diagnostic
+
+DEPTH_LIMIT = 100
+"""Levels of nesting, aliases followed; deeper files are refused, since what walks the nodes is recursive."""
+
+SIZE_LIMIT = 2_000_000
+"""Nodes that aliases may stand for in total: a small file can say a billion of them."""
+
+NODE_LIMIT = 400_000
+"""Nodes of an eval file that are in memory at once: those of one case, or of all that is no case."""
+
+Sink = Callable[[Node], None]
+Begin = Callable[[MapNode], Sink | None]
+"""Called when the list of cases begins, with the mapping as far as it was read; None: do not stream it after all."""
+
+
+class _Stream(BytesIO):
+    """Bytes with a name, which libyaml copies into every mark."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        super().__init__(data)
+        self.name = name
+
+
+def read_yaml(
+    path: str, data: bytes, report: Report, *, stream: tuple[frozenset[str], Begin] | None = None
+) -> Node | None:
+    """The first document of a YAML file as nodes; None when it cannot be read, which the report then says.
+
+    Args:
+        path: shown in positions.
+        data: the file's bytes; a UTF-8 BOM and CRLF are fine.
+        report: gets `bad-yaml`, `duplicate-key`, `not-utf-8`, `too-deep` and their like.
+        stream: keys of the outermost mapping, and what takes the items of the list under one of them, one by one,
+            so that a long list of cases is never in memory as nodes. The list itself is left empty. With it,
+            no item of such a list may hold more than `NODE_LIMIT` nodes, nor all that is beside it.
+    """
+    wrong = unreadable(path, data)
+    if wrong is not None:
+        report.add(wrong)
+        return None
+    if report.hints:
+        check_keys(path, data, report)
+    try:
+        return _Composer(path, data, report, stream).compose()
+    except YAMLError as error:
+        report.add(yaml_error(path, data, error))
+    except _RefusedError as refused:
+        report.error(refused.code, refused.at, str(refused), hint=hint_at(data, span_of(refused.at)))
+    return None
+
+
+def read_shared(path: str, text: str, report: Report) -> Node | None:
+    """As `read_yaml`, for a file of the project that many suites share: read once, as long as it stays the same."""
+    data = text.encode()
+    if report.hints and unreadable(path, data) is None:
+        check_keys(path, data, report)
+    root, found = _read_once(path, text)
+    for one in found:
+        report.add(one)
+    return root
+
+
+@lru_cache(maxsize=64)
+def _read_once(path: str, text: str) -> tuple[Node | None, tuple[Diagnostic, ...]]:
+    report = Report()
+    return read_yaml(path, text.encode(), report), report.diagnostics
+
+
+class _RefusedError(Exception):
+    """The file is well-formed, and still not read any further."""
+
+    def __init__(self, code: str, at: Any, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.at = at
+
+
+class _Open:
+    """A collection whose end has not come yet."""
+
+    __slots__ = (
+        "anchor",
+        "at",
+        "depth",
+        "items",
+        "key",
+        "keys",
+        "merge_at",
+        "merges",
+        "of_cases",
+        "pending",
+        "sink",
+        "size",
+        "twice",
+    )
+
+    def __init__(self, event: Any, *, mapping: bool) -> None:
+        self.at = event
+        self.anchor = event.anchor
+        self.items: Any = {} if mapping else []
+        self.keys: dict[str, Any] | None = {} if mapping else None
+        self.key: str | None = None
+        self.merges: list[tuple[Any, Node]] | None = None
+        self.of_cases = False
+        self.sink: Sink | None = None
+        self.pending: Node | None = None
+        self.size = 1
+        self.depth = 1
+        self.twice: list[Any] | None = None
+        self.merge_at: Any = None
+
+
+class _Composer:
+    def __init__(self, path: str, data: bytes, report: Report, stream: tuple[frozenset[str], Begin] | None) -> None:
+        from yaml._yaml import CParser
+
+        self._next: Callable[[], Any] = CParser(_Stream(data, path)).get_event
+        self._path = path
+        self._data = data
+        self._report = report
+        self._stream = stream
+        self._anchors: dict[str, tuple[Node, int, int]] = {}
+        self._size = 0
+        self._strings: dict[str, str] = {}
+
+    def compose(self) -> Node | None:
+        """The first document; more than one is an error."""
+        root: Node | None = None
+        while (event := self._next()) is not None:
+            if isinstance(event, DocumentStartEvent):
+                if root is not None:
+                    raise _RefusedError("several-documents", event, "one file holds one document; a second begins here")
+                root = self._document()
+        return root
+
+    def _document(self) -> Node:  # noqa: C901, PLR0912  # one branch an event, and a call a branch would be too dear
+        """The hot loop: one turn an event."""
+        stack: list[_Open] = []
+        top: _Open | None = None
+        held, limit = 0, NODE_LIMIT if self._stream is not None else sys.maxsize
+        while True:
+            event = self._next()
+            kind = type(event)
+            held += 1
+            if held > limit:
+                raise _RefusedError("too-large", event, f"more than {limit:,} values in one case, or beside the cases")
+            if kind is ScalarEvent:
+                if top is not None and top.keys is not None and top.key is None:
+                    self._key(top, event)
+                    continue
+                node: Node = self._scalar(event)
+                size = 1
+                if event.anchor is not None:
+                    self._anchors[event.anchor] = (node, 1, 0)
+            elif kind is MappingStartEvent or kind is SequenceStartEvent:
+                self._refuse_key(top, event)
+                opened = _Open(event, mapping=kind is MappingStartEvent)
+                self._begin(opened, stack)
+                stack.append(opened)
+                top = opened
+                continue
+            elif kind is MappingEndEvent or kind is SequenceEndEvent:
+                closed = stack.pop()
+                node, size = self._close(closed), closed.size
+                top = stack[-1] if stack else None
+                if top is not None and top.depth <= closed.depth:
+                    top.depth = closed.depth + 1
+            elif kind is AliasEvent:
+                self._refuse_key(top, event)
+                node, size = self._alias(event, stack)
+            else:
+                raise _RefusedError("bad-yaml", event, "this document is empty")
+            if top is None:
+                return self._placed(node)
+            top.size += size
+            if top.keys is None:
+                if top.sink is None:
+                    top.items.append(node)
+                else:
+                    self._hand_on(top, node)
+                if top.of_cases:
+                    held = 0
+            elif top.merges is None:
+                top.items[top.key] = node
+                top.key = None
+            else:
+                self._value(top, node)
+
+    def _placed(self, root: Node) -> Node:
+        """The root; an empty one at the end of a file without a line end stands a line too far down for libyaml."""
+        if isinstance(root, Scalar) and not root.text and span_of(root.at).line > 1:
+            root.at = span_at(self._path, self._data, len(self._data))
+        return root
+
+    def _hand_on(self, top: _Open, node: Node | None) -> None:
+        """Give the sink the item before this one: the one before a mistake may have been cut short by it."""
+        if top.pending is not None and top.sink is not None:
+            top.sink(top.pending)
+        top.pending = node
+
+    def _begin(self, opened: _Open, stack: list[_Open]) -> None:
+        event = opened.at
+        if len(stack) >= DEPTH_LIMIT:
+            raise _RefusedError("too-deep", event, f"nested more than {DEPTH_LIMIT} levels deep")
+        if event.tag not in (LISTS if opened.keys is None else MAPPINGS):
+            self._refuse_tag(event)
+        root = stack[0] if len(stack) == 1 else None
+        # what `<<` brings in is known only when the mapping ends
+        opened.of_cases = bool(self._stream and opened.keys is None and root and root.key in self._stream[0])
+        if self._stream and opened.of_cases and root and not root.merges:
+            opened.sink = self._stream[1](MapNode(root.items, root.keys or {}, root.at))
+
+    def _refuse_tag(self, event: Any) -> None:
+        self._report.error("unknown-tag", event, f"the tag {shorthand(event.tag)} means nothing here")
+
+    def _refuse_key(self, top: _Open | None, event: Any) -> None:
+        if top is not None and top.keys is not None and top.key is None:
+            found = "an alias" if isinstance(event, AliasEvent) else "a list or mapping"
+            raise _RefusedError("bad-key", event, f"a key must be text, found {found}")
+
+    def _key(self, top: _Open, event: Any) -> None:
+        key = event.value
+        key = self._strings.setdefault(key, key)  # the same few keys thousands of times
+        if event.tag not in KEYS:
+            self._refuse_tag(event)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = (Scalar(key, key, event), 1, 0)
+        if key == "<<" and event.implicit[0]:
+            top.merges = top.merges if top.merges is not None else []
+            top.merge_at = event
+        elif top.keys is not None:
+            first = top.keys.get(key)
+            if first is not None:
+                top.twice = [*(top.twice or ()), (first, event)]
+            top.keys[key] = event
+        top.key = key
+
+    def _value(self, top: _Open, node: Node) -> None:
+        """A value of a mapping that merges others: what stands under `<<` is none of its own."""
+        key = top.key
+        top.key = None
+        if key == "<<" and top.merges is not None and key not in (top.keys or ()):
+            top.merges.append((top.merge_at, node))
+        else:
+            top.items[key] = node
+
+    def _close(self, closed: _Open) -> Node:
+        node: Node
+        if closed.keys is None:
+            self._hand_on(closed, None)
+            node = ListNode(closed.items, closed.at)
+        else:
+            if closed.merges:
+                self._merge(closed)
+            if closed.twice:
+                self._tell_twice(closed.twice)
+            node = MapNode(closed.items, closed.keys, closed.at)
+        if closed.anchor is not None:
+            self._anchors[closed.anchor] = (node, closed.size, closed.depth)
+        return node
+
+    def _tell_twice(self, twice: list[Any]) -> None:
+        """The first key that stands twice in a mapping; several are most often one missing dash."""
+        first, event = twice[0]
+        place, here = span_of(first), span_of(event)
+        where = f"line {place.line}" if place.line != here.line else f"column {place.column}"
+        message = f"'{event.value}' appears twice in one mapping; the first is at {where}"
+        notes = [f"and so does '{other.value}' at line {span_of(other).line}" for _, other in twice[1:]]
+        dash = place.line != here.line and (notes or event.value == "id")
+        hint = "a new entry of a list begins with '- '" if dash else None
+        self._report.error("duplicate-key", event, message, hint=hint, notes=notes)
+
+    def _merge(self, closed: _Open) -> None:
+        for at, merged in closed.merges or ():
+            for source in merged.items if isinstance(merged, ListNode) else [merged]:
+                if not isinstance(source, MapNode):
+                    self._report.error("bad-merge", at, f"'<<' merges mappings, found {kind_of(source)}")
+                    break
+                for key, value in source.items.items():
+                    closed.items.setdefault(key, value)
+                    if closed.keys is not None:
+                        closed.keys.setdefault(key, source.keys[key])
+
+    def _alias(self, event: Any, stack: list[_Open]) -> tuple[Node, int]:
+        found = self._anchors.get(event.anchor)
+        if found is None:
+            message = f"the alias *{event.anchor} has no anchor: no &{event.anchor} before it"
+            raise _RefusedError("bad-yaml", event, message)
+        node, size, depth = found
+        self._size += size
+        if self._size > SIZE_LIMIT:
+            raise _RefusedError("too-large", event, f"aliases stand for more than {SIZE_LIMIT:,} values")
+        if len(stack) + depth > DEPTH_LIMIT:
+            raise _RefusedError("too-deep", event, f"nested more than {DEPTH_LIMIT} levels deep by this alias")
+        if stack and depth >= stack[-1].depth:
+            stack[-1].depth = depth + 1
+        return node, size
+
+    def _scalar(self, event: Any) -> Scalar:
+        text: str = event.value
+        if event.tag is not None:
+            return self._tagged(event, text)
+        if event.implicit[0] and (not text or text[0] in SPECIAL):
+            return Scalar(resolve(text), text, event)
+        return Scalar(text, text, event)
+
+    def _tagged(self, event: Any, text: str) -> Scalar:
+        read = TAGGED.get(event.tag)
+        if read is None:
+            self._refuse_tag(event)
+            return Scalar(text, text, event)
+        try:
+            return Scalar(read(text), text, event)
+        except ValueError:
+            self._report.error("bad-value", event, f"'{text}' is not what its tag {shorthand(event.tag)} says")
+            return Scalar(text, text, event)

@@ -1,0 +1,127 @@
+"""Diagnostics for files that are not valid YAML: the position, the message, and the likely intention."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from yaml import YAMLError
+
+from agentv.errors import Diagnostic
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.span import Span
+
+BREAKS = {"\x85": "U+0085", "\u2028": "U+2028", "\u2029": "U+2029"}
+"""Characters that end a line to libyaml, as YAML 1.1 says, and are like any other in YAML 1.2 and in editors."""
+
+_LINE_END = lazy_pattern(rb"\r\n|\r|\n")
+_BREAK = lazy_pattern("|".join(BREAKS).encode())
+_SURROGATES = lazy_pattern(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_RESERVED = b"@`%"
+
+
+_AT_ITS_BEGIN = {
+    "found unexpected end of stream": "the quote that begins here is never closed",
+    "could not find expected ':'": "a key is expected here, and no ':' follows",
+}
+"""What is best said where the thing begins, and not where the parser gave up: its problem → our words."""
+
+
+def yaml_error(path: str, data: bytes, error: YAMLError) -> Diagnostic:
+    """What the parser says, at its place."""
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    began = getattr(error, "context_mark", None)
+    mark = getattr(error, "problem_mark", None)
+    if began is not None and (said := _AT_ITS_BEGIN.get(problem)):
+        span = _span(path, data, began)
+        return Diagnostic("bad-yaml", f"not YAML: {said}", span, hint=hint_at(data, span, problem))
+    if began is not None and (said := _never_closed(problem, mark, data)):
+        return Diagnostic("bad-yaml", f"not YAML: {said}", _span(path, data, began))
+    if mark is not None:
+        span = _span(path, data, mark)
+    else:
+        offset = getattr(error, "position", 0)
+        span = span_at(path, data, offset if isinstance(offset, int) else 0)
+    said = f"not YAML: {problem}{_context(error, span)}"
+    return Diagnostic("bad-yaml", said, span, hint=hint_at(data, span, problem))
+
+
+def _never_closed(problem: str, mark: Any, data: bytes) -> str | None:
+    """A bracket that is open at the end of the file."""
+    if not problem.startswith("did not find expected ',' or") or mark is None:
+        return None
+    if b"".join(_LINE_END.split(data)[mark.line :])[mark.column :].strip():
+        return None
+    return f"the {'{' if '}' in problem else '['} that begins here is never closed"
+
+
+def _span(path: str, data: bytes, mark: Any) -> Span:
+    """The place of a mark; the end of the file where libyaml counts a line too many."""
+    if mark.line >= len(_LINE_END.findall(data)) + 1:
+        return span_at(path, data, len(data))
+    return Span(path, mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
+
+
+def unreadable(path: str, data: bytes) -> Diagnostic | None:
+    """Why these bytes are no text that YAML 1.2 and libyaml read alike; None where they are."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        span = span_at(path, data, error.start)
+        hint = "this is UTF-16; save it as UTF-8" if data.startswith(_UTF_16) else None
+        return Diagnostic("not-utf-8", "not UTF-8: the file cannot be read as text", span, hint=hint)
+    found = None if data.isascii() else _BREAK.search(data)
+    if found is None:
+        return None
+    name = BREAKS[found[0].decode()]
+    message = f"the line separator {name} would be read as the end of a line"
+    hint = f'in double quotes write it as "\\u{name[2:]}"'
+    return Diagnostic("bad-yaml", message, span_at(path, data, found.start()), hint=hint)
+
+
+def hint_at(data: bytes, span: Span, problem: str = "") -> str | None:
+    """The likely fix for the place where parsing stopped, for the reason that the parser gives."""
+    from agentv.authoring.source.yaml_hints import (  # its patterns cost a millisecond, and most files are YAML
+        likely,
+        stop_at,
+    )
+
+    lines = _LINE_END.split(data)
+    line = lines[span.line - 1] if span.line <= len(lines) else b""
+    certain = _hints(line, line.decode(errors="replace")[span.column - 1 :].encode(errors="replace"))
+    stop = stop_at([one.decode(errors="replace") for one in lines], span.line, span.column)
+    return next(chain(likely(problem, stop), certain), None)
+
+
+def _hints(line: bytes, rest: bytes) -> Iterator[str]:
+    """In the order of their likelihood; `rest` is the line from the place on."""
+    if b"\t" in line[: len(line) - len(line.lstrip())] or rest.startswith(b"\t"):
+        yield "indent with spaces: YAML allows no tabs there"
+    if re.search(rb"(?:^|[:\-\[,])\s*\{[{%]", line):
+        yield "quote a text that begins with {{ or {%"
+    if rest[:1] and rest[:1] in _RESERVED and rest != line:
+        yield f"quote a text that begins with {rest[:1].decode()}"
+    if rest.startswith((b": ", b":")) and b":" in line[: len(line) - len(rest)]:
+        yield "quote a text that holds ': '"
+    if _SURROGATES.search(line):
+        yield "write the character itself, or its code after \\U with eight digits"
+
+
+def _context(error: YAMLError, span: Span) -> str:
+    context = getattr(error, "context", None)
+    if not context:
+        return ""
+    mark = getattr(error, "context_mark", None)
+    began = f" that begins at line {mark.line + 1}" if mark is not None and mark.line + 1 != span.line else ""
+    return f" {context}{began}"
+
+
+def span_at(path: str, data: bytes, offset: int) -> Span:
+    """The place of a byte."""
+    start = max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset)) + 1
+    line = len(_LINE_END.findall(data[:start])) + 1
+    column = len(data[start:offset].decode(errors="replace")) + 1
+    return Span(path, line, column, line, column + 1)

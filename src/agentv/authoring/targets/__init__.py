@@ -1,0 +1,1 @@
+"""Targets as eval files and projects name them."""

@@ -1,0 +1,120 @@
+"""Targets and judge of a suite: from Python, then flags, then the eval file, then the project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.request import LoadRequest
+from agentv.authoring.source.files import Places
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, node_of, span_of
+from agentv.authoring.source.spellings import TARGET
+from agentv.authoring.targets.registry import PASTE, TargetBook
+from agentv.authoring.targets.target import read_target
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.span import Span
+from agentv.model.values.values import Json
+
+PASTE_IN_EXAM = """name one in the exam
+  defaults:
+    model: claude-opus-4-7
+or on the command line: --target anthropic:claude-opus-4-7"""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteTargets:
+    """The targets and judges of one suite; `path` is its file."""
+
+    request: LoadRequest
+    book: TargetBook
+    path: str
+
+    def asked(self, node: Node | None, reading: Reading) -> Iterator[TargetSpec]:
+        """The systems under test; `node` is what the eval file says, and the last to be looked at.
+
+        Two of one name are reported: their rows could not be distinguished.
+        """
+        first: dict[str, Node | None] = {}
+        for target, at in self._named(node, reading):
+            if target.name in first:
+                _say_twice(target.name, at, first[target.name], reading)
+            else:
+                first[target.name] = at
+                yield target
+
+    def _named(self, node: Node | None, reading: Reading) -> Iterator[tuple[TargetSpec, Node | None]]:
+        """Each target with what names it in a file."""
+        if self.request.given_target is not None:
+            yield from _one(next(self._given(self.request.given_target, reading), None), None)
+        elif self.request.targets:
+            for name in self.request.targets:
+                yield from _one(self._from_command_line(name, reading), None)
+        elif node is None or is_empty(node):
+            default = self.book.default_target
+            yield from _one(self.book.resolve(default.text, default, reading) if default else None, default)
+        else:
+            for item in node.items if isinstance(node, ListNode) else (node,):
+                yield from _one(self.book.inline(item, reading), item)
+
+    def forced_judge(self, reading: Reading) -> TargetSpec | None:
+        """The judge of the command line, or one made in Python."""
+        if self.request.given_judge is not None:
+            return next(self._given(self.request.given_judge, reading), None)
+        return self._from_command_line(self.request.judge, reading) if self.request.judge is not None else None
+
+    def default_judge(self, reading: Reading) -> TargetSpec | None:
+        """The project's judge."""
+        default = self.book.default_judge
+        return self.book.resolve(default.text, default, reading) if default else None
+
+    def need(self, node: Node | None, span: Span | None, reading: Reading, *, untargeted: bool) -> None:
+        """Report that nothing names a target, where a case has none of its own."""
+        exam = self.book.lone_models
+        request = self.request
+        named = request.given_target is not None or request.targets or not is_empty(node) or self.book.default_target
+        if request.for_run and untargeted and not named:
+            message = f"no {'model' if exam else 'target'} is named, so there is nothing to ask"
+            reading.report.error("no-target", span, message, notes=(PASTE_IN_EXAM if exam else PASTE).splitlines())
+
+    def _given(self, given: TargetSpec | Mapping[str, Json], reading: Reading) -> Iterator[TargetSpec]:
+        if isinstance(given, TargetSpec):
+            yield given
+            return
+        node = node_of(given, Span(self.path, 1, 1, 1, 2))
+        assert isinstance(node, MapNode)  # noqa: S101  # it was made of a mapping
+        found = read_target(node, self.book.providers, reading.rendering(False), self.book.retry)
+        if found is not None:
+            yield found
+
+    def _from_command_line(self, name: str, reading: Reading) -> TargetSpec | None:
+        boundary = reading.places.boundary
+        places = Places(str(Path.cwd()), reading.places.root, alone=True, typed=True, boundary=boundary)
+        return self.book.resolve(name, None, replace(reading, places=places, renders=False))
+
+
+def default_of(name: str | None, nodes: Mapping[str, Node], key: str) -> Scalar | None:
+    """A default of `config.yaml`, as a name with its place."""
+    return Scalar(name, name, nodes[key].at) if name else None
+
+
+def _one(found: TargetSpec | None, at: Node | None) -> Iterator[tuple[TargetSpec, Node | None]]:
+    if found is not None:
+        yield found, at
+
+
+def _say_twice(name: str, at: Node | None, first: Node | None, reading: Reading) -> None:
+    if at is None or first is None:
+        reading.report.error("duplicate-target", None, f"the command line names the target '{name}' twice")
+        return
+    message = f"two targets are called '{name}'; the first is at line {span_of(_name_of(first).at).line}"
+    hint = "give each a 'name' of its own" if isinstance(at, MapNode) or isinstance(first, MapNode) else None
+    reading.report.error("duplicate-target", _name_of(at), message, hint=hint)
+
+
+def _name_of(node: Node) -> Node:
+    """Where an inline target says its name, else all of it."""
+    if not isinstance(node, MapNode):
+        return node
+    return next((node.items[key] for key in TARGET.spelled("name") if key in node.items), node)

@@ -1,0 +1,281 @@
+"""One target: what every target says, and its provider's own settings (SPEC section 12)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from agentv.authoring.code.fingerprints import digest_of, files_behind, is_unfollowed
+from agentv.authoring.fields.decode import INVALID, OptionsSchema, shape_of
+from agentv.authoring.fields.kinds import FILE
+from agentv.authoring.fields.pacing import gathered
+from agentv.authoring.fields.reading import ExtraKeys, Reading
+from agentv.authoring.fields.schema import AuthoredTarget
+from agentv.authoring.source.globs import files_of_globs
+from agentv.authoring.source.masking import MASK, mask, secrets_in, unsearched, without_keys
+from agentv.authoring.source.nearest import did_you_mean, nearest
+from agentv.authoring.source.nodes import NOWHERE, MapNode, Node, Scalar, is_empty, plain, span_of
+from agentv.authoring.source.plaintext_secrets import check_settings
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.spellings import SETTINGS, TARGET, translate
+from agentv.authoring.targets.variables import from_environment, name_of, still_missing, without_blanks
+from agentv.model.suite.search_paths import SearchPaths, search_paths
+from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.span import Span
+from agentv.registry.fields import FileGlobs
+from agentv.registry.table import Registry
+from agentv.registry.types import Provider
+from agentv.templating import RenderError, Scope, has_placeholder, render_text
+
+_FROM_ENVIRONMENT = lazy_pattern(r"\$\{\{|\{[{%].*\benv\b", re.DOTALL)
+_OTHERS = ExtraKeys(listed=tuple(sorted(TARGET.canonical)), hinted=tuple(TARGET.known))
+
+
+def read_target(
+    node: MapNode, providers: Registry[Provider], reading: Reading, retry: Retry = DEFAULT_RETRY
+) -> TargetSpec | None:
+    """A target out of its mapping; None when something is wrong, which is reported.
+
+    Args:
+        node: the mapping.
+        providers: what its `provider` can mean.
+        reading: of the suite.
+        retry: the suite's; what the target says of it wins.
+    """
+    if not reading.spares:
+        return _read(node, providers, reading, retry)
+    first = Report()  # to see what is missing; then the target is read as if that were set
+    _read(node, providers, reading.telling(first), retry)
+    if not first.unset:
+        return _read(node, providers, reading, retry)
+    own, scope = Report(hints=reading.report.hints), reading.scope
+    env = {**scope.env, **{name: f"unset-{name}" for name in first.unset}}
+    spec = _read(node, providers, replace(reading, report=own, scope=replace(scope, env=env)), retry)
+    for one in first.diagnostics if spec is None else own.diagnostics:
+        reading.report.add(one)
+    unset = (one for one in first.diagnostics if one.code == "unset-environment")
+    return None if spec is None else replace(spec, unset=tuple(unset))
+
+
+def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
+    errors = reading.report.errors
+    flat = gathered(flattened(node, providers), reading.report)
+    translated = translate(flat, TARGET, reading.report)
+    at = _with_provider(translated.map, reading)
+    if at is None:
+        return None
+    items = at.items
+    reading.secrets.update(secrets_in(plain(at)))  # whatever else is wrong with it, no message may show them
+    common = {key: one for key, one in items.items() if key in TARGET.canonical}
+    authored = shape_of(AuthoredTarget).decode(common, at, reading, "a target")
+    provider = _provider(at, providers, reading)
+    if provider is None:
+        return None
+    own = _settings(items, at, provider, reading)
+    shape = shape_of(provider.settings)
+    own = without_blanks(own, shape, reading)
+    env = {} if authored is INVALID else authored.env
+    variables, drawn = from_environment(shape, own, {**reading.scope.env, **env})
+    others = replace(_OTHERS, given=drawn) if drawn else _OTHERS
+    settings = shape.decode(own, at, reading, f"a target of {provider.name}", others=others)
+    if settings is INVALID or authored is INVALID or reading.report.errors > errors:
+        return None
+    check_settings({**own, **{key: one for key, one in items.items() if key == "env"}}, reading.report)
+    values = {name_of(key, shape): _value(key, one, shape, reading) for key, one in own.items()}
+    values |= {**drawn, "env": dict(authored.env)}
+    drawn_headers = _drawn(own.get("headers"), values.get("headers"))
+    shown = {key: one for key, one in values.items() if key not in shape.secrets}
+    if drawn_headers:
+        shown["headers"] = {**values["headers"], **dict.fromkeys(drawn_headers, MASK)}
+    hidden = {key: one for key, one in values.items() if key in shape.secrets}
+    secrets = {*secrets_in(values), *secrets_in(_filled(values, reading.scope)), *secrets_in(hidden, hide=True)}
+    secrets |= set(secrets_in(_filled(drawn_headers, reading.scope), hide=True))
+    if provider.settings.finds_keys:
+        secrets |= reading.environment_secrets()
+    reading.secrets.update(secrets)
+    search = search_paths({**reading.scope.env, **authored.env})
+    files = _files(settings, authored.fingerprint, search)
+    names = {variable.setting: variable.found for variable in variables if variable.found}
+    reading.unsearched.update(unsearched({names.get(key, key): one for key, one in values.items()}))
+    return TargetSpec(
+        name=authored.name or authored.provider,
+        provider=provider.name,
+        settings=settings,
+        env=authored.env,
+        judge=authored.judge,
+        retry=retry if authored.retry is None else authored.retry.over(retry),
+        rate=None if authored.rate is None else authored.rate.rate,
+        workers=authored.workers,
+        timeout_s=authored.timeout_s,
+        allow_empty=authored.allow_empty,
+        secrets=frozenset(secrets),
+        public={"provider": provider.name, **mask(shown), **dict.fromkeys(hidden, MASK)},
+        fingerprint=_fingerprint(provider.name, without_keys(shown), settings, files, reading),
+        span=_place_of(at),
+        variables=(*still_missing(variables, settings), *settings.reads({**reading.scope.env, **env})),
+        files=files,
+        unfollowed=authored.fingerprint is None and is_unfollowed(settings, search),
+        search=search,
+    )
+
+
+def _drawn(headers: Node | None, values: Any) -> dict[str, Any]:
+    """The headers whose values the environment gives: mostly keys, whatever the header is called."""
+    if not isinstance(headers, MapNode) or not isinstance(values, Mapping):
+        return {}
+    return {
+        name: values[name]
+        for name, node in headers.items.items()
+        if isinstance(node, Scalar) and _FROM_ENVIRONMENT.search(node.text) and values.get(name) not in (None, "")
+    }
+
+
+def _place_of(at: MapNode) -> Span | None:
+    """Where a target says its name, else its provider; None for one of the command line."""
+    place = (at.get("name") or at.items["provider"]).at
+    return span_of(place) if place is not NOWHERE else None
+
+
+def _with_provider(at: MapNode, reading: Reading) -> MapNode | None:
+    """The mapping with its provider's name rendered: all else depends on it. None where that is impossible."""
+    said = at.get("provider")
+    rendered = reading.rendered(said) if said is not None else None
+    if said is rendered:
+        return at
+    return None if rendered is None else MapNode({**at.items, "provider": rendered}, at.keys, at.at)
+
+
+def _settings(items: Mapping[str, Node], at: MapNode, provider: Provider, reading: Reading) -> dict[str, Node]:
+    """The provider's own settings, with what stands behind the colon of `provider: name:rest`."""
+    own: dict[str, Node] = {}
+    taken = shape_of(provider.settings).rules
+    for key, node in items.items():
+        if key not in TARGET.canonical and not key.startswith("x-"):
+            older = SETTINGS.get(key, key)
+            name = older if older in taken and key not in taken else key  # refused by the name that its author wrote
+            if name != key:
+                reading.report.older(key, name, at.keys.get(key))
+            if name in own:
+                reading.report.error(
+                    "two-spellings", at.keys[key], f"'{key}' and '{name}' say the same; keep one of them"
+                )
+            own[name] = node
+    said = at.items["provider"]
+    _, colon, rest = said.value.partition(":") if isinstance(said, Scalar) else ("", "", "")
+    short = provider.settings.short
+    if not colon:
+        return own
+    if short is None:
+        message = f"'{provider.name}' takes nothing after the colon, found '{rest}'"
+        reading.report.error("bad-target", said, message)
+    elif short in own:
+        message = f"'{short}' is given here and after the colon of 'provider'; keep one of them"
+        reading.report.error("two-spellings", at.keys.get(short, at.at), message)
+    else:
+        own[short] = Scalar(rest, rest, said.at)
+    return own
+
+
+def _value(key: str, node: Node, shape: OptionsSchema, reading: Reading) -> Any:
+    rule = shape.rules.get(key)
+    verbatim = rule is not None and rule.kind.verbatim
+    return plain(node if verbatim else reading.rendered(node) or node)
+
+
+def _filled(value: Any, scope: Scope) -> Any:
+    """What templates that are filled in at every call make of the environment: there secrets stand in full."""
+    if isinstance(value, Mapping):
+        return {key: _filled(one, scope) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_filled(one, scope) for one in value]
+    if not isinstance(value, str) or not has_placeholder(value):
+        return value
+    try:
+        return render_text(value, scope)
+    except RenderError:
+        return value  # it needs the case
+
+
+def flattened(node: MapNode, providers: Registry[Provider]) -> MapNode:
+    """`config:` (newer AgentV) dissolved into the mapping that holds it.
+
+    `id` is the provider where there is no other (promptfoo), and `label` the name then.
+    """
+    config = node.get("config")
+    if isinstance(config, MapNode):
+        items = {key: one for key, one in node.items.items() if key != "config"}
+        node = MapNode({**config.items, **items}, {**config.keys, **node.keys}, node.at)
+    identity = node.get("id")
+    if "provider" in node.items or not isinstance(identity, Scalar) or not isinstance(identity.value, str):
+        return node
+    head = provider_name(identity.value)
+    if head not in providers and head not in providers.not_yet:
+        return node
+    pairs = {"provider" if key == "id" else key: one for key, one in node.items.items()}
+    keys = {"provider" if key == "id" else key: at for key, at in node.keys.items()}
+    return MapNode(pairs, keys, node.at)
+
+
+def provider_name(written: str) -> str:
+    """The canonical name of the provider in a `provider:rest` string."""
+    return written.partition(":")[0].strip().lower().replace("_", "-")
+
+
+def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) -> Provider | None:
+    said = node.get("provider")
+    if not isinstance(said, Scalar) or not isinstance(said.value, str):
+        misspelt = next((key for key in node.items if nearest(key, ("provider",))), None)
+        if said is None and misspelt is not None:
+            reading.unknown_key(misspelt, node, ("provider",), "a target")
+        elif said is None:
+            reading.report.error("missing-key", node, f"a target needs 'provider': one of {', '.join(providers)}")
+        elif isinstance(said, Scalar) and is_empty(said):
+            reading.report.error("bad-value", said, f"'provider' must be one of {', '.join(providers)}, found nothing")
+        elif isinstance(said, Scalar):
+            reading.report.error("unknown-provider", said, f"no provider '{said.text}'")
+        return None
+    name = provider_name(said.value)
+    if name in providers.not_yet:
+        reading.report.error("not-yet", said, f"the provider '{name}' is known and not supported yet")
+        return None
+    provider = providers.find(name)
+    if provider is None:
+        hint = did_you_mean(name, providers)
+        notes = () if hint else (f"there are {', '.join(providers)}",)
+        reading.report.error("unknown-provider", said, f"no provider '{name}'", hint=hint, notes=notes)
+    return provider
+
+
+def _files(settings: object, more: FileGlobs | None, search: SearchPaths) -> dict[str, str]:
+    """The files that the settings name and what they import, such as a command's ./agent.sh, with their sha256."""
+    paths = (*files_behind(settings, search), *(files_of_globs(more) if more is not None else ()))
+    found = ((path, digest_of(path)) for path in paths)
+    return {path: digest for path, digest in found if digest is not None}
+
+
+def _fingerprint(
+    provider: str, shown: Mapping[str, Any], settings: object, files: Mapping[str, str], reading: Reading
+) -> str:
+    digest = hashlib.sha256(json.dumps([provider, shown], sort_keys=True, default=str).encode())
+    for found in files.values():
+        digest.update(found.encode())
+    for path in files_of_settings(settings):
+        try:
+            digest.update(reading.reader.read(path))
+        except OSError:
+            continue  # it is reported where the target is used
+    return digest.hexdigest()
+
+
+def files_of_settings(settings: object) -> Iterator[str]:
+    """The files that the settings name: a target's own code or recording."""
+    for rule in shape_of(type(settings)).rules.values():
+        value = getattr(settings, rule.name)
+        path = value if rule.kind is FILE else getattr(value, "path", None)
+        if isinstance(path, str):
+            yield path

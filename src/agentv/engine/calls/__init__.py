@@ -1,0 +1,1 @@
+"""Calls of targets: rate limits, retries, budgets, concurrency."""

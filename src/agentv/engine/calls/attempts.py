@@ -1,0 +1,205 @@
+"""One call of a target, over all its attempts: admitted, timed, and made again as `policy` decides."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Generic, NamedTuple, TypeVar
+
+from agentv.engine.calls.adaptive_concurrency import Permit
+from agentv.engine.calls.budget_limiter import Reservation
+from agentv.engine.calls.circuit_breaker import INTERRUPTED
+from agentv.engine.calls.deadlines import in_time
+from agentv.engine.calls.retry_policy import PROBE_S, Again, GiveUp, Tries, decide, is_limited, patience_s
+from agentv.engine.calls.server_limiter import Waiter
+from agentv.engine.calls.target_channel import TargetChannel
+from agentv.model.values.response import Attempt, CallFailure, Embeddings, Failure, TargetResponse
+from agentv.user_code.functions.deadline import LIMIT, Deadline
+from agentv.user_code.functions.guard import attempt
+
+A = TypeVar("A", TargetResponse, Embeddings)
+
+
+class AttemptAllowance(NamedTuple):
+    """What one attempt may take. `number`: how many were made before it."""
+
+    number: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class Call(Generic[A]):
+    """One call.
+
+    Attributes:
+        ask: makes one attempt.
+        timeout_s: that one may take.
+        waiter: the call as the gate sees it.
+        reservation: as the budget sees it; None: there is none, or the call costs nothing.
+        attempts: those that failed and were followed by another.
+    """
+
+    line: TargetChannel
+    ask: Callable[[AttemptAllowance], A | Failure | Awaitable[A | Failure]]
+    timeout_s: float
+    waiter: Waiter = field(default_factory=Waiter)
+    reservation: Reservation | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+    _tries: Tries = field(default_factory=Tries)
+    _ends_at: float | None = None
+    _asker: Deadline | None = field(default_factory=LIMIT.get)
+
+    async def outcome(self, first: A | Failure | Awaitable[A | Failure] | None = None) -> tuple[A | Failure, float]:
+        """What the call comes to, and how many seconds its last attempt took.
+
+        Args:
+            first: what the first attempt gave, where it is made already.
+        """
+        line = self.line
+        failed: tuple[Failure, float, float] | None = None
+        while True:
+            permit = await self._admitted()
+            if isinstance(permit, Failure):
+                return self._given_up(permit, GiveUp()), 0.0
+            began = _now()
+            if failed is not None:
+                self._note(*failed, began)
+            if self._ends_at is None:
+                self._ends_at = began + patience_s(self.timeout_s)
+            outcome = await self._attempt(first, permit)
+            first, ended = None, _now()
+            if not isinstance(outcome, Failure):
+                return outcome, ended - began
+            self._tries = self._tries.and_one(outcome)
+            outcome = self._bounded(outcome, ended)
+            decision = self._decision(outcome, ended)
+            if isinstance(decision, GiveUp):
+                return self._given_up(outcome, decision), ended - began
+            failed = (outcome, began, ended)
+            with self._unhurried(limited=is_limited(outcome)):
+                if not await line.sleeper.sleep(decision.after_s):
+                    return INTERRUPTED, 0.0
+
+    async def _admitted(self) -> Permit | Failure | None:
+        """A permit of the gate, or why the call is not to be made; None where there is no gate."""
+        reservation = self.reservation
+        if reservation is None:
+            return await self._let_in()
+        refused = await self._afforded(reservation)
+        if refused is not None:
+            return refused
+        found: Permit | Failure | None = INTERRUPTED
+        try:
+            found = await self._let_in()
+        finally:
+            if isinstance(found, Failure):
+                reservation.give_back()
+        return found
+
+    async def _afforded(self, reservation: Reservation) -> Failure | None:
+        """Reserve what the attempt can cost, or why it is not to be made. The wait is not the call's time."""
+        if reservation.at_once():
+            return None
+        came = _now()
+        with self._unhurried(limited=True):
+            refused = await reservation.reserve(first=self._asker is not None)
+        if self._ends_at is not None:
+            self._ends_at += _now() - came
+        return refused
+
+    async def _let_in(self) -> Permit | Failure | None:
+        line, gate = self.line, self.line.gate
+        stopped = line.stop.failure_for(line.spec.name)
+        if stopped is not None or gate is None:
+            return stopped
+        permit = gate.at_once(self.waiter)
+        if permit is not None:
+            return permit
+        came = _now()
+        self.waiter.patience_s = patience_s(self.timeout_s) if self._ends_at is None else self._ends_at - came
+        with self._unhurried(limited=True):
+            found = await gate.enter(self.waiter)
+        if self._ends_at is not None:
+            self._ends_at += _now() - came
+        stopped = line.stop.failure_for(line.spec.name)
+        if stopped is not None and isinstance(found, Permit):
+            gate.leave(found)
+        return stopped or found
+
+    async def _attempt(self, made: A | Failure | Awaitable[A | Failure] | None, permit: Permit | None) -> A | Failure:
+        line, gate = self.line, self.line.gate
+        what = f"target '{line.spec.name}'"
+        seconds = min(self.timeout_s, self._left_s(_now()))
+        ended: A | Failure | None = None
+        try:
+            turn = AttemptAllowance(self._tries.total, seconds)
+            given = attempt(self.ask, turn, "target-raised", what) if made is None else made
+            if not isinstance(given, Failure | TargetResponse | Embeddings):
+                given = await in_time(given, Deadline(seconds), code="target-raised", what=what, missing="answer")
+            ended = given
+        finally:
+            if gate is not None and permit is not None:
+                self.waiter.patience_s = self._left_s(_now())
+                gate.leave(permit, ended, self.waiter)
+            if self.reservation is not None:
+                self.reservation.settle(ended)
+        return ended
+
+    def _bounded(self, failure: Failure, now: float) -> Failure:
+        """A refusal for longer than the call has: asked once more before that is believed, and then nobody asks."""
+        gate, left_s = self.line.gate, self._left_s(now)
+        if gate is None or not isinstance(failure, CallFailure) or not is_limited(failure):
+            return failure
+        asked_s = failure.retry_after_s
+        if asked_s is None or asked_s <= left_s:
+            return failure
+        told = f"the server asks to wait {asked_s:g} s, and the call has {max(left_s, 0):.3g} s left"
+        message = f"{failure.message}; {told}"
+        if gate.is_shut:
+            return replace(failure, message=message, stops=True)
+        if gate.is_first_refusal():
+            self.line.tell_pause(self.line.spec, f"{message}; it is asked once more in {PROBE_S:g} s")
+        return replace(failure, message=message, retry_after_s=PROBE_S)
+
+    def _decision(self, failure: Failure, now: float) -> Again | GiveUp:
+        line = self.line
+        if isinstance(failure, CallFailure) and failure.stops:
+            return GiveUp()
+        if failure.code == "timeout" and not line.networked:
+            return GiveUp()  # what runs here and took too long once takes too long again
+        left_s = self._left_s(now)
+        if self._asker is not None and not is_limited(failure):
+            left_s = min(left_s, self._asker.left_s(now))
+        return decide(failure, self._tries, line.spec.retry, left_s, line.chance())
+
+    def _left_s(self, now: float) -> float:
+        return self.timeout_s if self._ends_at is None else self._ends_at - now
+
+    def _note(self, failure: Failure, began: float, ended: float, now: float) -> None:
+        """Keep an attempt that is followed by another one."""
+        made = Attempt(failure.code, failure.message, _ms(ended - began), _ms(now - ended))
+        self.attempts.append(made)
+        if self._asker is not None:
+            self._asker.attempts.append(made)
+
+    def _unhurried(self, *, limited: bool) -> AbstractContextManager[None]:
+        """Whoever waits for the judge does not blame it for what the server's limits take."""
+        return self._asker.held(_now) if limited and self._asker is not None else nullcontext()
+
+    def _given_up(self, failure: Failure, decision: GiveUp) -> Failure:
+        message = f"{failure.message}; {decision.why}" if decision.why else failure.message
+        if isinstance(failure, CallFailure):
+            return replace(failure, message=message, attempts=tuple(self.attempts))
+        if not self.attempts:
+            return failure if not decision.why else replace(failure, message=message)
+        return CallFailure(failure.code, message, failure.retryable, attempts=tuple(self.attempts))
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

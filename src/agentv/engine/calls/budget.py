@@ -1,0 +1,159 @@
+"""Budget decisions: may a call be made? Pure (SPEC section 12).
+
+Before a call the most that it can take is reserved, and settled when it has ended. So a run never spends more than its
+budget, however many calls are under way: a call whose worst case does not fit waits until others have ended, and is
+refused where none is under way.
+
+The worst case is what the target's settings tell (`ProviderSettings.ceiling`). Where they tell nothing it is learnt:
+the first call is made while no other is under way, and from then on the largest amount that a call of this target took
+is reserved. Such a run overshoots by no more than what its last calls take beyond the largest one before them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from math import inf
+
+from agentv.model.run.budget import Amount, Ceiling
+from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse, TokenUsage
+
+_UNASKED = frozenset({"connection", "missing-key", "target-stopped", "interrupted"})
+"""Failures of calls that no server worked for."""
+
+_ROUNDING = 1e-12
+
+
+@dataclass(slots=True)
+class Budget:
+    """What a run may spend. None: not limited.
+
+    Attributes:
+        spent: by calls that have ended.
+        held: reserved for those that are under way.
+    """
+
+    usd: float | None = None
+    tokens: int | None = None
+    spent: Amount = field(default_factory=Amount)
+    held: Amount = field(default_factory=Amount)
+    underway: int = 0
+
+    @property
+    def left(self) -> Amount:
+        """What is neither spent nor reserved; infinite where there is no limit."""
+        gone = self.spent + self.held
+        return Amount(
+            inf if self.usd is None else self.usd - gone.usd, inf if self.tokens is None else self.tokens - gone.tokens
+        )
+
+    def fits(self, need: Amount) -> bool:
+        """Whether a call may be made that takes so much. One that takes nothing always may."""
+        left = self.left
+        return (not need.usd or need.usd <= left.usd + _ROUNDING) and (not need.tokens or need.tokens <= left.tokens)
+
+    def hold(self, need: Amount) -> None:
+        """Reserve it for a call that begins."""
+        self.held += need
+        self.underway += 1
+
+    def settle(self, need: Amount, taken: Amount) -> None:
+        """A call has ended: what it took is spent in place of what was reserved for it."""
+        self.underway -= 1
+        self.held = self.held - need if self.underway else Amount()
+        self.spent += taken
+
+
+@dataclass(slots=True)
+class Experience:
+    """What the calls of one target have taken so far, where its settings do not tell what they can take.
+
+    Attributes:
+        usd, tokens: the largest amount of one call; None: no call has ended yet.
+        silent: what calls did not tell, though they ended well: `usd`, `tokens`. They count as nothing.
+        unpriced: a call took tokens, and nobody knows what they cost.
+    """
+
+    usd: float | None = None
+    tokens: float | None = None
+    silent: set[str] = field(default_factory=set)
+    unpriced: bool = False
+
+    def need(self, ceiling: Ceiling, budget: Budget) -> Amount:
+        """What to reserve for a call: its ceiling, at least the largest so far; for the first, all that is left."""
+        left = budget.left
+        usd = 0.0 if budget.usd is None else _needed(ceiling.usd, self.usd, left.usd, alone=not budget.underway)
+        known = 0.0 if budget.tokens is None else _needed(ceiling.tokens, self.tokens, left.tokens, not budget.underway)
+        return Amount(usd, known)
+
+    def taken(self, ceiling: Ceiling, outcome: TargetResponse | Embeddings | Failure | None) -> Amount:
+        """What a call took, given what it came to; None: it was given up.
+
+        A call that gave no answer counts in full, but where no server worked for it: it was refused with a status of
+        HTTP, or no connection was made.
+        """
+        if isinstance(outcome, TargetResponse | Embeddings):
+            return self._told(ceiling, outcome.cost_usd, outcome.token_usage)
+        if isinstance(outcome, Failure) and _is_free(outcome):
+            return Amount()
+        return Amount(max(ceiling.usd or 0.0, self.usd or 0.0), max(ceiling.tokens or 0, self.tokens or 0))
+
+    def _told(self, ceiling: Ceiling, usd: float | None, usage: TokenUsage | None) -> Amount:
+        tokens = _total(usage)
+        if usd is None and ceiling.usd is None and tokens and not self.usd:
+            self.unpriced = True
+        amount = Amount(
+            self._counted("usd", usd, ceiling.usd, self.usd),
+            self._counted("tokens", tokens, ceiling.tokens, self.tokens),
+        )
+        self.usd = max(self.usd or 0.0, amount.usd)
+        self.tokens = max(self.tokens or 0, amount.tokens)
+        return amount
+
+    def _counted(self, name: str, told: float | None, most: float | None, largest: float | None) -> float:
+        """What was told; else the most that it can be, or has been."""
+        if told is not None:
+            return told
+        if most is None and not largest:
+            self.silent.add(name)
+        return most if most is not None else largest or 0.0
+
+
+def _needed(most: float | None, largest: float | None, left: float, alone: bool) -> float:  # one caller
+    if most is not None:
+        return max(most, largest or 0.0)
+    if largest is not None:
+        return largest
+    return left if alone and left > 0 else inf
+
+
+def _is_free(failure: Failure) -> bool:
+    status = failure.status if isinstance(failure, CallFailure) else None
+    return (status is not None and status >= HTTPStatus.BAD_REQUEST) or failure.code in _UNASKED
+
+
+def _total(usage: TokenUsage | None) -> int | None:
+    if usage is None:
+        return None
+    if usage.total is not None:
+        return usage.total
+    return None if usage.input is None and usage.output is None else (usage.input or 0) + (usage.output or 0)
+
+
+def exhausted(budget: Budget, need: Amount, name: str) -> str:
+    """Why a call of the target `name` is not made, in words."""
+    of_usd = budget.usd is not None and need.usd > budget.left.usd + _ROUNDING
+    if of_usd:
+        whole, spent, most = (_usd(one) for one in (budget.usd or 0.0, budget.spent.usd, need.usd))
+        limit, unit = need.usd < inf, f"{spent} of the budget of {whole} is spent"
+    else:
+        limit, most = need.tokens < inf, f"{need.tokens:,.0f} tokens"
+        unit = f"{budget.spent.tokens:,.0f} of the budget of {budget.tokens or 0:,} tokens are spent"
+    if not limit:
+        return unit
+    hint = ": lower its 'max_tokens', or raise the budget" if not budget.spent.usd and not budget.spent.tokens else ""
+    return f"{unit}, and a call of '{name}' may take up to {most}{hint}"
+
+
+def _usd(amount: float) -> str:
+    return f"${amount:.2f}" if amount >= 10 else f"${amount:.4f}"

@@ -1,0 +1,241 @@
+"""Every call of a target goes through here: it waits for its turn, keeps its time, is made again where that may help.
+
+Trials and judges that ask one endpoint share its gate (SPEC sections 10 and 12). What answers at once, such as `echo`,
+takes the shortest way: nothing is waited for, measured or made, and what that takes is not even imported.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from agentv.engine.calls.circuit_breaker import CircuitBreaker
+from agentv.engine.calls.interruptible_sleep import InterruptibleSleep
+from agentv.engine.calls.target_channel import TargetChannel
+from agentv.model.run.budget import UNKNOWN, Ceiling
+from agentv.model.suite.suite import DEFAULT_WORKERS, TargetSpec
+from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
+from agentv.ports import Embedder, Target, TargetRequest
+
+if TYPE_CHECKING:
+    from agentv.engine.calls.attempts import AttemptAllowance
+    from agentv.engine.calls.budget_limiter import BudgetLimiter, Kind, Reservation, TargetSpend
+    from agentv.engine.calls.rate_limiter import RateLimiter
+    from agentv.engine.calls.server_limiter import ServerLimiter, Waiter
+
+
+def by_chance() -> float:
+    """A random number, 0..1."""
+    import random
+
+    return random.random()  # noqa: S311  # it spreads calls, and keeps no secret
+
+
+class CallThrottle:
+    """What the calls of one run share.
+
+    Attributes:
+        stops: the targets that are stopped.
+        stopped: those of them that nobody has told yet, with the reason.
+        paused: those whose server wants a long wait, and why it is asked again sooner; taken away by the run.
+        noticed: called when one is added.
+        budget_limiter: what the calls may spend; None: there is no budget.
+
+    Args:
+        workers: calls that one endpoint gets at once, at most.
+        chance: gives random numbers, 0..1.
+        budget_limiter: as the attribute.
+    """
+
+    def __init__(
+        self,
+        workers: int = DEFAULT_WORKERS,
+        chance: Callable[[], float] = by_chance,
+        budget_limiter: BudgetLimiter | None = None,
+    ) -> None:
+        self.budget_limiter = budget_limiter
+        self.stops = CircuitBreaker()
+        self.stopped: deque[tuple[str, Failure]] = deque()
+        self.paused: deque[tuple[str, str]] = deque()
+        self.noticed: Callable[[], None] = _nothing
+        self._workers = workers
+        self._chance = chance
+        self._gates: dict[str, ServerLimiter] = {}
+        self._own: list[ServerLimiter] = []
+        self._sleeper = InterruptibleSleep()
+
+    def through(self, spec: TargetSpec, target: Target) -> Target:
+        """The target, asked through here. It is an `Embedder` if the target is one."""
+        endpoint: str | None = getattr(spec.settings, "endpoint", _nowhere)()
+        line = TargetChannel(
+            spec,
+            self._gate(spec, endpoint),
+            endpoint is not None,
+            _meter(spec),
+            self.stops.of(spec),
+            self._sleeper,
+            self._chance,
+            self._tell,
+            self._tell_pause,
+            self._account(spec, "answers"),
+            self._account(spec, "vectors"),
+        )
+        paced = PacedEmbedder if isinstance(target, Embedder) else PacedTarget
+        return paced(target, line)
+
+    def interrupt(self) -> None:
+        """Nobody waits for another attempt any more, nor for a place at a server."""
+        self._sleeper.end()
+        if self.budget_limiter is not None:
+            self.budget_limiter.close()
+        for gate in (*self._gates.values(), *self._own):
+            gate.close()
+
+    def learn(self, spec: TargetSpec, failure: CallFailure) -> None:
+        """Take in that a target can answer nobody any more, which was found on another machine."""
+        if self.stops.of(spec).note(failure):
+            self._tell(spec, failure)
+
+    def _account(self, spec: TargetSpec, kind: Kind) -> TargetSpend | None:
+        if self.budget_limiter is None or getattr(spec.settings, "free", False):
+            return None
+        return self.budget_limiter.account(self.stops.key_of(spec), spec.name, kind)
+
+    def _gate(self, spec: TargetSpec, endpoint: str | None) -> ServerLimiter | None:
+        """Where calls wait: at the endpoint, or, where there is a rate to keep and nothing else, one by one target."""
+        if endpoint is None and spec.rate is None:
+            return None
+        if endpoint is not None and endpoint in self._gates:
+            return self._gates[endpoint]
+        from agentv.engine.calls.adaptive_concurrency import AdaptiveConcurrency
+        from agentv.engine.calls.server_limiter import ServerLimiter
+
+        made = ServerLimiter(AdaptiveConcurrency(self._workers))
+        if endpoint is None:
+            self._own.append(made)
+        else:
+            self._gates[endpoint] = made
+        return made
+
+    def _tell_pause(self, spec: TargetSpec, why: str) -> None:
+        self.paused.append((spec.name, why))
+        self.noticed()
+
+    def _tell(self, spec: TargetSpec, failure: Failure) -> None:
+        self.stops.any = True
+        self.stopped.append((spec.name, failure))
+
+
+class PacedTarget:
+    """A target that is asked through a `CallThrottle`.
+
+    Attributes:
+        wrapped: the target itself.
+    """
+
+    def __init__(self, wrapped: Target, line: TargetChannel) -> None:
+        self.wrapped = wrapped
+        self._line = line
+        self._answer = wrapped.answer
+        self._at_once = line.gate is None and line.answers is None
+        self._stop = line.stop
+
+    def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
+        """Ask, and ask again where that may help."""
+        if not self._at_once or self._stop.failure is not None:
+            return self._asked(request, None)
+        given = self._answer(request)
+        if isinstance(given, TargetResponse):
+            return given
+        if isinstance(given, Failure) and not given.retryable and not isinstance(given, CallFailure):
+            return given
+        return self._asked(request, given)
+
+    async def close(self) -> None:
+        """Let go of what the target holds."""
+        await self.wrapped.close()
+
+    async def _asked(
+        self, request: TargetRequest, first: TargetResponse | Failure | Awaitable[TargetResponse | Failure] | None
+    ) -> TargetResponse | Failure:
+        from agentv.engine.calls.attempts import Call
+
+        def ask(turn: AttemptAllowance) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
+            if not turn.number and turn.seconds == request.timeout_s:
+                return self._answer(request)
+            return self._answer(replace(request, attempt=request.attempt + turn.number, timeout_s=turn.seconds))
+
+        line = self._line
+        reservation = _reservation(line.answers, line.spec, "ceiling", request)
+        call = Call(line, ask, request.timeout_s, _waiter(request.prompt, line), reservation)
+        found, took_s = await call.outcome(first)
+        if isinstance(found, Failure):
+            return _noted(found, line)
+        if self._at_once and not call.attempts:
+            return found
+        took_ms = found.duration_ms if found.duration_ms is not None else took_s * 1000
+        return replace(found, duration_ms=took_ms, attempts=tuple(call.attempts))
+
+
+class PacedEmbedder(PacedTarget):
+    """A paced target that also turns texts into vectors."""
+
+    async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
+        """The vectors of the texts, asked for again where that may help."""
+        from agentv.engine.calls.attempts import Call
+
+        embedder = self.wrapped
+        assert isinstance(embedder, Embedder)  # noqa: S101  # it was when this was made
+
+        def ask(turn: AttemptAllowance) -> Awaitable[Embeddings | Failure]:
+            return embedder.embed(texts, turn.seconds)
+
+        line = self._line
+        reservation = _reservation(line.vectors, line.spec, "ceiling_of_vectors", texts)
+        found, _ = await Call(line, ask, timeout_s, _waiter("".join(texts), line), reservation).outcome()
+        return _noted(found, line) if isinstance(found, Failure) else found
+
+
+def _noted(failure: Failure, line: TargetChannel) -> Failure:
+    """The failure, or that the target is stopped already where it says nothing new."""
+    if line.stop.note(failure):
+        line.tell(line.spec, failure)
+        return failure
+    stops = isinstance(failure, CallFailure) and failure.stops
+    return (line.stop.failure_for(line.spec.name) if stops else None) or failure
+
+
+def _waiter(text: str, line: TargetChannel) -> Waiter:
+    from agentv.engine.calls.server_limiter import Waiter
+
+    if line.meter is None:
+        return Waiter()
+    from agentv.engine.calls.rate_limiter import tokens_in
+
+    return Waiter(tokens=tokens_in(text), meter=line.meter)
+
+
+def _reservation(account: TargetSpend | None, spec: TargetSpec, ask: str, about: object) -> Reservation | None:
+    """What a call has to reserve; settings of a plugin from before there were budgets tell no ceiling."""
+    if account is None:
+        return None
+    ceiling: Ceiling = getattr(spec.settings, ask, lambda _: UNKNOWN)(about)
+    return account.reservation(ceiling)
+
+
+def _meter(spec: TargetSpec) -> RateLimiter | None:
+    if spec.rate is None:
+        return None
+    from agentv.engine.calls.rate_limiter import RateLimiter
+
+    return RateLimiter(spec.rate)
+
+
+def _nothing() -> None:
+    """Nobody waits for news."""
+
+
+def _nowhere() -> None:
+    """Settings that name no endpoint: those of a double in a test, or of a plugin from before there were any."""

@@ -1,0 +1,146 @@
+"""Texts that were embedded once are not embedded again: in a run, nor in one that resumes it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from array import array
+from base64 import b64decode, b64encode
+from collections import OrderedDict
+from collections.abc import Sequence
+from hashlib import blake2b
+
+from agentv.engine.calls.recorded_call import Unanswered, call_key
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.message import Message
+from agentv.model.values.response import Embeddings, Failure, TargetResponse
+from agentv.ports import AnswerLookup, Call, Embedder, TargetRequest
+
+KEPT = 2_000
+"""Embeddings that are remembered: at 3,072 numbers each, 50 MB."""
+
+_Pending = asyncio.Future[Failure | None]
+
+
+class EmbeddingCache:
+    """An embedder that asks another one for what it does not know yet.
+
+    Texts that another call is just asking for are waited for. What was not asked for again costs nothing, so that every
+    token stands in one grade.
+    """
+
+    def __init__(self, embedder: Embedder, *, kept: int = KEPT) -> None:
+        self._embedder = embedder
+        self._kept = kept
+        self._known: OrderedDict[bytes, array[float]] = OrderedDict()
+        self._underway: dict[bytes, _Pending] = {}
+
+    async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
+        """The vectors of the texts, in their order."""
+        wanted = {_key(text): text for text in texts}
+        while pending := {self._underway[key] for key in wanted if key in self._underway}:
+            await asyncio.wait(pending)
+            failed = next((failure for one in pending if (failure := one.result()) is not None), None)
+            if failed is not None:
+                return failed
+        found = {key: tuple(self._known[key]) for key in wanted if key in self._known}
+        for key in found:
+            self._known.move_to_end(key)
+        missing = [key for key in wanted if key not in found]
+        spent = Embeddings((), cost_usd=0.0)
+        if missing:
+            asked = await self._asked(missing, [wanted[key] for key in missing], timeout_s)
+            if isinstance(asked, Failure):
+                return asked
+            if len(asked.vectors) != len(missing):
+                return Failure("bad-answer", f"{len(asked.vectors)} embeddings came back for {len(missing)} texts")
+            found |= dict(zip(missing, asked.vectors, strict=True))
+            spent = asked
+        return Embeddings(tuple(found[_key(text)] for text in texts), spent.token_usage, spent.cost_usd)
+
+    async def _asked(self, keys: Sequence[bytes], texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
+        """What the other one says; whoever waits for these texts is reported how it ended."""
+        pending: _Pending = asyncio.get_running_loop().create_future()
+        self._underway.update(dict.fromkeys(keys, pending))
+        found: Embeddings | Failure | None = None
+        try:
+            found = await self._embedder.embed(texts, timeout_s)
+        finally:  # a call that was given up tells nothing: whoever waits asks on its own
+            for key in keys:
+                del self._underway[key]
+            if isinstance(found, Embeddings) and len(found.vectors) == len(keys):
+                self._remember(keys, found)
+            pending.set_result(found if isinstance(found, Failure) else None)
+        return found
+
+    def _remember(self, keys: Sequence[bytes], found: Embeddings) -> None:
+        for key, vector in zip(keys, found.vectors, strict=True):
+            self._known[key] = array("d", vector)
+        while len(self._known) > self._kept:
+            self._known.popitem(last=False)
+
+
+class KeptEmbedder:
+    """An embedder whose vectors are kept, each under its text: which texts are sent together depends on the moment.
+
+    A vector that is found costs nothing.
+    """
+
+    def __init__(
+        self, embedder: Embedder, spec: TargetSpec, store: AnswerLookup, unanswered: Unanswered | None = None
+    ) -> None:
+        self._embedder = embedder
+        self._spec = spec
+        self._store = store
+        self._unanswered = unanswered
+
+    async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
+        """The vectors of the texts, in their order."""
+        calls = [_call(self._spec, text) for text in texts]
+        found = {number: answer for number, call in enumerate(calls) if (answer := await self._kept(call)) is not None}
+        for number, answer in found.items():
+            if answer.earlier:
+                self._store.keep(calls[number], answer)
+        missing = [number for number in range(len(texts)) if number not in found]
+        if missing and self._unanswered is not None:
+            return self._unanswered(calls[missing[0]])
+        asked: Embeddings | Failure = Embeddings((), cost_usd=0.0)
+        if missing:
+            asked = await self._embedder.embed([texts[number] for number in missing], timeout_s)
+        if isinstance(asked, Failure) or len(asked.vectors) != len(missing):
+            return asked
+        fresh = dict(zip(missing, asked.vectors, strict=True))
+        usage, cost = asked.token_usage, asked.cost_usd  # of all of them: it stands at the first
+        for number, vector in fresh.items():
+            self._store.keep(calls[number], TargetResponse(_written(vector), token_usage=usage, cost_usd=cost))
+            usage, cost = None, None if cost is None else 0.0
+        vectors = (fresh[number] if number in fresh else _read(found[number]) for number in range(len(texts)))
+        return Embeddings(tuple(vectors), asked.token_usage, asked.cost_usd)
+
+    async def _kept(self, call: Call) -> TargetResponse | None:
+        kept = self._store.kept(call)
+        return kept if kept is None or isinstance(kept, TargetResponse) else await kept
+
+
+def _call(spec: TargetSpec, text: str) -> Call:
+    request = TargetRequest("", text, (Message("user", text),), prompt_id="embedding")
+    return Call(call_key(spec, request), spec.name, request)
+
+
+def _written(vector: Sequence[float]) -> str:
+    """The numbers as bytes, little-endian and 64 bits each, in base64: short, and exact."""
+    numbers = array("d", vector)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return b64encode(numbers.tobytes()).decode()
+
+
+def _read(answer: TargetResponse) -> tuple[float, ...]:
+    numbers = array("d", b64decode(answer.output or ""))
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return tuple(numbers)
+
+
+def _key(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

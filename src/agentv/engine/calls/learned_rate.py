@@ -1,0 +1,66 @@
+"""Learned request rate of a server that only reports that it is overloaded. Pure: time is an argument.
+
+Fewer calls at once do not help where a single one at a time is too much already. So calls are also spaced: after a
+round without room to four fifths of their rate, from where it grows back within ten seconds, and then doubles every
+five, since what held the server up may be over (as TCP CUBIC probes: RFC 9438). How high it was is measured by the
+answers that came in.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+FALL = 0.8
+"""What is left of the rate."""
+
+BACK_S = 10.0
+"""Seconds until the rate is what it was."""
+
+DOUBLES_S = 5.0
+"""Seconds in which it doubles from then on."""
+
+WINDOW_S = 5.0
+"""Seconds over which answers are counted."""
+
+LEAST = 5
+"""Answers without which nothing can be said."""
+
+
+@dataclass(slots=True)
+class LearnedRate:
+    """The rate, in calls a second; none is known before the server has had no room."""
+
+    _answers: deque[float] = field(default_factory=lambda: deque(maxlen=1000))
+    _reached: float | None = None
+    _since: float = 0.0
+
+    def answer(self, now: float) -> None:
+        """A call was answered."""
+        self._answers.append(now)
+
+    def limit(self, now: float) -> None:
+        """The server had no room, for the first time in a round of calls."""
+        while self._answers and self._answers[0] < now - WINDOW_S:
+            self._answers.popleft()
+        if len(self._answers) >= LEAST and now > self._answers[0]:
+            measured = (len(self._answers) - 1) / (now - self._answers[0])
+            at_most = self.rate(now)
+            self._reached = measured if at_most is None else min(measured / FALL, at_most)
+            self._since = now
+        elif self._reached is not None:
+            self._reached, self._since = self._reached * FALL, now
+
+    def rate(self, now: float) -> float | None:
+        """Calls a second that may start now; None: as many as like."""
+        if self._reached is None:
+            return None
+        passed = now - self._since
+        if passed < BACK_S:
+            return self._reached * (FALL + (1 - FALL) * passed / BACK_S)
+        return self._reached * float(2 ** min((passed - BACK_S) / DOUBLES_S, 100))
+
+    def next_at(self, now: float, last: float) -> float:
+        """When the next call may start, given when the last one did."""
+        rate = self.rate(now)
+        return last if rate is None else last + 1 / rate

@@ -1,0 +1,147 @@
+"""Answers that are kept: looked for before a call is made, and written down before anything is done with them.
+
+What tells one call from another is its key: who is asked, of which target's settings, what, and which sample of it.
+Workers, timeouts, attempts and the environment have no part in it; nor have assertions, so that an answer can be graded
+again (SPEC sections 10 and 13).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from time import monotonic
+
+import msgspec
+
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.message import portable
+from agentv.model.values.replacement import varied
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.ports import AnswerLookup, Call, Target, TargetRequest
+
+_encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
+
+Given = TargetResponse | Failure | Awaitable[TargetResponse | Failure]
+Unanswered = Callable[[Call], Failure]
+"""What becomes of a call that has no answer, where nobody is to be asked."""
+
+
+def call_key(spec: TargetSpec, request: TargetRequest) -> str:
+    """The sha256 of what determines an answer, in hex. Texts that are new for each call (`nonces`) are left out.
+
+    Attached files count by what they hold, and by their paths from the repository's root: a copy of it asks the same.
+    """
+    facts = (
+        spec.name,
+        spec.fingerprint,
+        request.suite,
+        request.case_id,
+        request.prompt_id,
+        request.turn,
+        request.sample,
+        portable(request.messages, request.root),
+        request.vars,
+        request.metadata,
+        request.temperature,
+        request.schema,
+    )
+    try:
+        written = _encode(facts)
+    except (UnicodeEncodeError, RecursionError):  # half a character, which a function of a user's may be given
+        written = repr(facts).encode(errors="surrogatepass")
+    for number, nonce in enumerate(request.nonces):
+        written = written.replace(nonce.encode(), b"\x00%d" % number)
+        if nonce.upper().encode() in written:  # a judge's earlier reply may shout it, and is kept in small letters
+            written = written.replace(nonce.upper().encode(), b"\x00%d" % number)
+    return hashlib.sha256(written).hexdigest()
+
+
+async def kept_or_asked(
+    ask: Callable[[TargetRequest], Given],
+    spec: TargetSpec,
+    request: TargetRequest,
+    store: AnswerLookup,
+    unanswered: Unanswered | None = None,
+) -> TargetResponse | Failure:
+    """The answer that is kept, else the one that the call gives, which is kept then.
+
+    Args:
+        ask: makes the call; what goes wrong outside agentv comes back as a Failure.
+        spec: of the target that is asked.
+        request: what it is asked.
+        store: where answers are kept.
+        unanswered: what the call comes to where no answer is kept and nobody is to be asked.
+    """
+    call = Call(call_key(spec, request), spec.name, request)
+    kept = store.kept(call)
+    if kept is not None and not isinstance(kept, TargetResponse):
+        kept = await kept
+    if kept is not None:
+        if kept.earlier:
+            store.keep(call, kept)  # so that this run can be resumed, and graded again, by itself
+        return _spoken(kept, call.key, request)
+    if unanswered is not None:
+        return unanswered(call)
+    began = monotonic()
+    given = ask(request)
+    answer = given if isinstance(given, TargetResponse | Failure) else await given
+    if isinstance(answer, TargetResponse):
+        timed = answer if answer.duration_ms is not None else varied(answer, duration_ms=(monotonic() - began) * 1000)
+        store.keep(call, _written(timed, call.key, request))
+    return answer
+
+
+def no_answer(call: Call) -> Failure:
+    """Why a trial of a run that grades another's answers has none."""
+    del call
+    why = "the case, or its target, is another, or the answer held a secret"
+    return Failure("no-kept-answer", f"the run to regrade holds no answer to this that can be used: {why}")
+
+
+class KeptTarget:
+    """A target whose answers are kept: a judge."""
+
+    def __init__(
+        self, wrapped: Target, spec: TargetSpec, store: AnswerLookup, unanswered: Unanswered | None = None
+    ) -> None:
+        self._wrapped = wrapped
+        self._spec = spec
+        self._store = store
+        self._unanswered = unanswered
+
+    async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
+        """Ask, unless the answer is there. What another run paid for costs nothing again; an unknown price stays so."""
+        answer = await kept_or_asked(self._wrapped.answer, self._spec, request, self._store, self._unanswered)
+        if isinstance(answer, Failure) or not answer.earlier:
+            return answer
+        return replace(answer, token_usage=None, cost_usd=None if answer.cost_usd is None else 0.0)
+
+    async def close(self) -> None:
+        """Let go of what the target holds."""
+        await self._wrapped.close()
+
+
+def _written(answer: TargetResponse, key: str, request: TargetRequest) -> TargetResponse:
+    """The answer with names in place of the nonces, so that it can be spoken to a request with others."""
+    output = answer.output
+    if not request.nonces or output is None:
+        return answer
+    for number, nonce in enumerate(request.nonces):
+        output = re.sub(re.escape(nonce), _name(key, number), output, flags=re.IGNORECASE)
+    return replace(answer, output=output)
+
+
+def _spoken(answer: TargetResponse, key: str, request: TargetRequest) -> TargetResponse:
+    output = answer.output
+    if not request.nonces or output is None:
+        return answer
+    for number, nonce in enumerate(request.nonces):
+        output = output.replace(_name(key, number), nonce)
+    return replace(answer, output=output)
+
+
+def _name(key: str, number: int) -> str:
+    """What stands for a nonce. It is made of the call's own hash, so that no text in the call can hold it."""
+    return f"[nonce-{number}-{key[:32]}]"

@@ -1,0 +1,106 @@
+"""The answers of one case that are compared with each other, from all its prompts and targets.
+
+One worker asks for all of them, one after the other, and grades them when the last is there. So nobody waits for
+anybody, however few workers there are, and no more answers are held than the workers have under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from agentv.engine.calls.deadlines import in_time
+from agentv.engine.grading import Check, grade_entries, limit_of
+from agentv.engine.services import RunContext
+from agentv.engine.transform import transformed
+from agentv.engine.trial import Answered
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.model.run.trial import Score, TrialResult
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.values.response import Failure
+from agentv.ports import Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """An assertion whose grade was found by comparing."""
+
+    entry: AssertionEntry
+    outcome: Grade
+
+    def label(self) -> str:
+        return self.entry.assertion.label()
+
+    def grade(self, _context: AssertionContext) -> Grade:
+        return self.outcome
+
+
+async def graded_rivals(all_of_them: Sequence[Answered | TrialResult], world: RunContext) -> list[TrialResult]:
+    """The result of every trial, in their order. Those without an answer take no part in what is compared."""
+    rivals = [one for one in all_of_them if isinstance(one, Answered)]
+    missing = [one.trial.target.name for one in all_of_them if isinstance(one, TrialResult)]
+    settled: list[dict[int, Grade]] = [{} for _ in rivals]
+    entries = rivals[0].trial.case.assertions if rivals else ()
+    check = world.check(rivals[0].trial.suite) if rivals else None
+    for place, entry in enumerate(entries):
+        if getattr(entry.assertion, "compares", False):
+            grades = await _compared(entry, [one.context for one in rivals], check)
+            for own, grade in zip(settled, grades, strict=True):
+                own[place] = _with_missing(grade, missing)
+    results = {}
+    for rival, own in zip(rivals, settled, strict=True):
+        results[rival.trial.key] = rival.result(await _scores(rival, own, world))
+    return [one if isinstance(one, TrialResult) else results[one.trial.key] for one in all_of_them]
+
+
+async def _compared(
+    entry: AssertionEntry, contexts: Sequence[AssertionContext], check: Check | None
+) -> Sequence[Grade]:
+    refused = check.begin(entry) if check is not None else None
+    if refused is not None:
+        return (Grade.errored(refused.code, refused.message),) * len(contexts)
+    try:
+        return await _chosen(entry, contexts)
+    finally:
+        if check is not None:
+            check.end(entry)
+
+
+async def _chosen(entry: AssertionEntry, contexts: Sequence[AssertionContext]) -> Sequence[Grade]:
+    shaped = [await _shaped(entry, context) for context in contexts]
+    whole = [one for one in shaped if isinstance(one, AssertionContext)]
+    choosing = cast("Comparison", entry.assertion).choose(whole)
+    found = await in_time(choosing, limit_of(entry), code="assertion-raised", what=entry.type, missing="grade")
+    if isinstance(found, Failure):
+        found = (Grade.errored(found.code, found.message),) * len(whole)
+    grades = iter(found)
+    return [Grade.errored(one.code, one.message) if isinstance(one, Failure) else next(grades) for one in shaped]
+
+
+async def _shaped(entry: AssertionEntry, context: AssertionContext) -> AssertionContext | Failure:
+    transform = entry.settings.transform
+    if transform is None:
+        return context
+    output = await transformed(transform, context)
+    return output if isinstance(output, Failure) else replace(context, output=output)
+
+
+async def _scores(rival: Answered, own: dict[int, Grade], world: RunContext) -> tuple[Score, ...]:
+    """All scores of one answer, those of comparisons at their places."""
+    entries = rival.trial.case.assertions
+    given = [_settled(entry, own[place]) if place in own else entry for place, entry in enumerate(entries)]
+    scores = await grade_entries(given, rival.context, world.clock, world.check(rival.trial.suite))
+    return tuple(replace(score, entry=entry) for score, entry in zip(scores, entries, strict=True))
+
+
+def _settled(entry: AssertionEntry, grade: Grade) -> AssertionEntry:
+    return replace(entry, assertion=_Settled(entry, grade), settings=replace(entry.settings, transform=None))
+
+
+def _with_missing(grade: Grade, missing: Sequence[str]) -> Grade:
+    if not missing:
+        return grade
+    note = f"left out, since they gave no answer: {', '.join(dict.fromkeys(missing))}"
+    return replace(grade, reason=f"{grade.reason}; {note}" if grade.reason else note)

@@ -1,0 +1,334 @@
+"""Start order of trials: cases wait for the cases that they depend on (SPEC section 4).
+
+A trial that must wait is put aside and takes no worker: whatever else may start goes on. It starts, or is found to be
+pointless, as soon as the last thing that it waits for has ended. Trials of suites without such cases pass straight
+through, and nothing of them is held.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import NamedTuple
+
+from agentv.engine.conversation import transcript_of
+from agentv.engine.plan import Plan
+from agentv.model.run.cases import Sample, sample_of
+from agentv.model.run.trial import Status, Trial, TrialResult
+from agentv.model.suite.conversation import Link
+from agentv.model.suite.suite import Suite
+from agentv.model.values.message import Message
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.stats.samples.deciding import rule_of, stopped_by, verdict_over
+
+_ANSWERED = ("passed", "failed")
+WHOLE = 0
+"""Stands for all samples of a case."""
+
+
+class TrialKey(NamedTuple):
+    """What can be waited for: one sample of a case on a target with a prompt, or the verdict over all (`WHOLE`).
+
+    Suites are distinguished by identity: two files may say the same of themselves.
+    """
+
+    suite: int
+    target: str
+    prompt: str | None
+    case: str
+    sample: int
+
+
+class DependencyScheduler:
+    """Hands out trials, each when it may start. Used from one event loop.
+
+    Attributes:
+        skipped: trials that will not run, and why. Whoever takes trials takes these away too.
+        noticed: takes them away while everybody who takes trials waits.
+    """
+
+    def __init__(self, plan: Plan, trials: Iterable[Trial]) -> None:
+        self.skipped: deque[tuple[Trial, Failure]] = deque()
+        self.noticed: Callable[[], None] = lambda: None
+        self._trials = iter(trials)
+        self._linked = {id(suite): _Linked.of(suite, plan) for suite in plan.suites if suite.links}
+        self._ready: deque[Trial] = deque()
+        self._waiting: dict[TrialKey, list[_Waiting]] = {}
+        self._statuses: dict[TrialKey, Status] = {}
+        self._samples: dict[TrialKey, list[Sample]] = {}
+        self._transcripts: dict[TrialKey, tuple[Message, ...]] = {}
+        self._ended: deque[_Ended] = deque()
+        self._running = 0
+        self._changed = asyncio.Event()
+        self._closed = False
+
+    async def take(self) -> Trial | None:
+        """The next trial that may start, once there is one; None when there will be no more."""
+        while not self._closed:
+            trial = self._next()
+            if trial is not None:
+                self._running += 1
+                return trial
+            if not self._running:
+                self._give_up()
+                break
+            self._changed.clear()
+            await self._changed.wait()
+        return None
+
+    def rivals(self, number: int) -> list[Trial]:
+        """The next trials, which were promised to go with the one that was just taken; nothing waits for those."""
+        found = list(islice(self._trials, number))
+        self._running += len(found)
+        return found
+
+    def also(self) -> None:
+        """A further sample of a case runs, which `take` has not handed out."""
+        self._running += 1
+
+    def finish(self, result: TrialResult) -> None:
+        """A trial that was taken has ended."""
+        self._running -= 1
+        self._end(_Ended(result.trial, sample_of(result), result.turns))
+        self._changed.set()
+
+    def keep(self, result: TrialResult) -> None:
+        """A trial ended in an earlier run that this one resumes. Those of a conversation come in its order."""
+        self._end(_Ended(self._continued(result.trial), sample_of(result), result.turns))
+
+    def close(self) -> None:
+        """Hand out nothing more."""
+        self._closed = True
+        self._changed.set()
+
+    def _next(self) -> Trial | None:
+        while not self._ready:
+            trial = next(self._trials, None)
+            if trial is None:
+                return None
+            self._consider(trial)
+        return self._ready.popleft()
+
+    def _consider(self, trial: Trial) -> None:
+        """Let a trial start, put it aside, or skip it."""
+        linked = self._linked.get(id(trial.suite))
+        waiting = _Waiting(trial)
+        for spot in () if linked is None else linked.needed_by(trial):
+            status = self._statuses.get(spot)
+            if status is None:
+                waiting.missing += 1
+                self._waiting.setdefault(spot, []).append(waiting)
+            elif not _lets_go_on(spot, status):
+                self._skip(waiting, spot, status)
+                return
+        if not waiting.missing:
+            self._ready.append(self._continued(trial))
+
+    def _continued(self, trial: Trial) -> Trial:
+        """The trial with the transcript that it goes on from."""
+        link = trial.suite.links.get(trial.case.id)
+        if link is None or link.follows is None:
+            return trial
+        return replace(trial, history=self._transcripts.pop(_spot(trial, link.follows), ()))
+
+    def _end(self, ended: _Ended) -> None:
+        """Take in how a trial ended, and all that follows from it: one after the other, since chains may be long."""
+        self._ended.append(ended)
+        if len(self._ended) > 1:
+            return  # whoever is at work below comes to it
+        while self._ended:
+            self._take_in(self._ended[0])
+            self._ended.popleft()
+
+    def _take_in(self, ended: _Ended) -> None:
+        trial, status = ended.trial, ended.sample.status
+        linked = self._linked.get(id(trial.suite))
+        if linked is None:
+            return
+        spot = _spot(trial, trial.case.id)
+        if spot.case in linked.followed:
+            if status in _ANSWERED:
+                self._transcripts[spot] = transcript_of(trial, ended.answers)
+            self._settle(spot, status)
+        if spot.case in linked.depended_on:
+            self._sampled(spot._replace(sample=WHOLE), ended)
+
+    def _sampled(self, spot: TrialKey, ended: _Ended) -> None:
+        trial = ended.trial
+        samples = self._samples.setdefault(spot, [])
+        samples.append(ended.sample)
+        rule = rule_of(trial)
+        if len(samples) < trial.repeat and stopped_by(samples, rule) is None:
+            return
+        del self._samples[spot]
+        self._settle(spot, verdict_over(samples, rule))
+
+    def _settle(self, spot: TrialKey, status: Status) -> None:
+        self._statuses[spot] = status
+        for waiting in self._waiting.pop(spot, ()):
+            waiting.missing -= 1
+            if waiting.over:
+                continue
+            if not _lets_go_on(spot, status):
+                self._skip(waiting, spot, status)
+            elif not waiting.missing:
+                self._ready.append(self._continued(waiting.trial))
+
+    def _skip(self, waiting: _Waiting, spot: TrialKey, status: Status) -> None:
+        waiting.over = True
+        self.skipped.append((waiting.trial, _reason(waiting.trial, spot, status)))
+        self._end(_Ended(waiting.trial, Sample("skipped", None)))
+
+    def _give_up(self) -> None:
+        """Nothing runs, and what still waits does so for what never comes: a file that was changed meanwhile."""
+        while self._waiting:
+            self._settle(next(iter(self._waiting)), "skipped")
+
+
+def standing(plan: Plan, rows: Container[str]) -> Iterator[str]:
+    """The keys of the planned trials that an earlier run has done.
+
+    A trial that hangs on another is done if that one is too: done again, a dependency may fail, and a conversation may
+    go another way. Where answers are compared, the choice among all of them stands or none does.
+    """
+    reopened = _reopened(plan, rows) if any(suite.links for suite in plan.suites) else frozenset()
+    for trial in plan:
+        if trial.key not in reopened and _has_row(trial, rows):
+            yield trial.key
+
+
+def parted(plan: Plan, rows: Container[str], most: int) -> tuple[list[str], list[Trial] | None]:
+    """The keys of the planned trials that stand, as `standing` gives them, and the other trials, in one pass.
+
+    Args:
+        plan: of the run; a pass over it may read long files again.
+        rows: keys of the trials that an earlier run has done.
+        most: trials that are held; where more do not stand, or a suite's cases hang on each other, none are.
+    """
+    if any(suite.links for suite in plan.suites):
+        return list(standing(plan, rows)), None
+    done: list[str] = []
+    others: list[Trial] | None = []
+    for trial in plan:
+        if _has_row(trial, rows):
+            done.append(trial.key)
+        elif others is not None and len(others) < most:
+            others.append(trial)
+        else:
+            others = None
+    return done, others
+
+
+def _has_row(trial: Trial, rows: Container[str]) -> bool:
+    return trial.key in rows and all(rival in rows for rival in trial.rivals)
+
+
+def _reopened(plan: Plan, rows: Container[str]) -> Container[str]:
+    """The keys of the trials without a row, and of all that hang on them, of the suites where cases do."""
+    linked = {id(suite): _Linked.of(suite, plan) for suite in plan.suites if suite.links}
+    hanging: dict[TrialKey | str, list[Trial]] = {}
+    to_do: list[Trial] = []
+    for trial in plan:
+        if (links := linked.get(id(trial.suite))) is None:
+            continue
+        needed: list[TrialKey | str] = [*links.needed_by(trial), *trial.rivals]
+        for one in needed:
+            hanging.setdefault(one, []).append(trial)
+        if not _has_row(trial, rows):
+            to_do.append(trial)
+    found = {trial.key for trial in to_do}
+    while to_do:
+        ended = to_do.pop()
+        spot = _spot(ended, ended.case.id)
+        gone: list[TrialKey | str] = [spot, spot._replace(sample=WHOLE), ended.key]
+        for trial in (trial for one in gone for trial in hanging.pop(one, ())):
+            if trial.key not in found:
+                found.add(trial.key)
+                to_do.append(trial)
+    return found
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A trial that was put aside. `missing`: how many things it still waits for; `over`: it will not run."""
+
+    trial: Trial
+    missing: int = 0
+    over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A trial that ran, or will not. `answers`: those to its turns."""
+
+    trial: Trial
+    sample: Sample
+    answers: tuple[TargetResponse, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Linked:
+    """What must be known of a suite whose cases hang on each other.
+
+    Attributes:
+        targets: names of the suite's targets.
+        own: case → the name of the one target that it runs on.
+        followed: cases that another one of their conversation goes on from.
+        depended_on: cases that must pass before others.
+    """
+
+    links: Mapping[str, Link]
+    targets: tuple[str, ...]
+    own: Mapping[str, str]
+    followed: frozenset[str]
+    depended_on: frozenset[str]
+
+    @classmethod
+    def of(cls, suite: Suite, plan: Plan) -> _Linked:
+        links = suite.links.values()
+        depended_on = frozenset(case for link in links for case in link.depends_on)
+        own: dict[str, str] = {}
+        if depended_on and not plan.settings.flagged_targets:
+            cases = (case for case in suite.cases if case.id in depended_on)
+            own = {case.id: case.target.name for case in cases if case.target is not None}
+        followed = frozenset(link.follows for link in links if link.follows is not None)
+        return cls(suite.links, tuple(target.name for target in suite.targets), own, followed, depended_on)
+
+    def needed_by(self, trial: Trial) -> Iterator[TrialKey]:
+        """What must have ended before a trial may start."""
+        link = self.links.get(trial.case.id)
+        if link is None:
+            return
+        if link.follows is not None:
+            yield _spot(trial, link.follows)
+        for case in link.depends_on:
+            for target in self._places(case, trial.target.name):
+                yield TrialKey(id(trial.suite), target, trial.case.prompt_id, case, WHOLE)
+
+    def _places(self, case: str, target: str) -> tuple[str, ...]:
+        """Where a case runs: on the same target if it does, else wherever it runs at all."""
+        own = self.own.get(case)
+        if own is not None:
+            return (own,)
+        return (target,) if target in self.targets else self.targets
+
+
+def _spot(trial: Trial, case: str) -> TrialKey:
+    """The sample of a case that belongs to a trial."""
+    return TrialKey(id(trial.suite), trial.target.name, trial.case.prompt_id, case, trial.sample)
+
+
+def _lets_go_on(spot: TrialKey, status: Status) -> bool:
+    """A dependency must pass; a conversation goes on from any answer, a bad one too."""
+    return status == "passed" if spot.sample == WHOLE else status in _ANSWERED
+
+
+def _reason(trial: Trial, spot: TrialKey, status: Status) -> Failure:
+    what = "was not run" if status == "skipped" else status
+    if spot.sample == WHOLE:
+        return Failure("dependency-not-passed", f"'{spot.case}', which it depends on, {what}")
+    conversation = trial.case.conversation_id
+    return Failure("broken-conversation", f"'{spot.case}', before it in the conversation '{conversation}', {what}")

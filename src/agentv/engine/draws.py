@@ -1,0 +1,174 @@
+"""Cases in random order, drawn until their comparison with an earlier run is decided (`--against RUN`).
+
+Cases that depend on each other are drawn together. What a case came to counts when all that was drawn before it has
+ended: trials end in any order, and those that fail soon would else be seen first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from agentv.model.run.trial import Trial, TrialResult
+from agentv.stats.samples.betting import PairedBets
+
+CaseId = tuple[str, str, str | None]
+"""The name of a suite, or of a suite and its file; the id of a case; that of its prompt."""
+
+Bounds = tuple[float, float]
+
+
+@dataclass(slots=True)
+class _Case:
+    """One case that is drawn.
+
+    Attributes:
+        base: the share of samples that passed in the base; None: the base lacks the case.
+        open: the keys of its trials to come.
+        low, high: samples that passed, at least and at most.
+    """
+
+    base: Bounds | None
+    samples: int = 0
+    open: set[str] = field(default_factory=set)
+    low: int = 0
+    high: int = 0
+
+    @property
+    def difference(self) -> Bounds | None:
+        """Of the shares that passed, candidate less base, at its worst and its best; None: the base lacks it."""
+        if self.base is None:
+            return None
+        return self.low / self.samples - self.base[1], self.high / self.samples - self.base[0]
+
+
+@dataclass(slots=True)
+class _Group:
+    """Cases that are drawn together."""
+
+    number: bytes
+    trials: list[Trial] = field(default_factory=list)
+    cases: dict[CaseId, _Case] = field(default_factory=dict)
+
+    @property
+    def paired(self) -> int:
+        return sum(case.base is not None for case in self.cases.values())
+
+
+class Draws:
+    """The trials of a run in the order in which their cases are drawn, and what those that ended show.
+
+    Attributes:
+        trials: all of them, in that order.
+        base: the id of the run that they are compared with.
+        seed: of the order.
+        cases, unpaired: how many cases the base has too, and how many it has not.
+        drawn, errored: cases that count so far; how many of them are known within bounds only.
+    """
+
+    def __init__(
+        self,
+        trials: Iterable[tuple[CaseId, Hashable, Trial]],
+        base: Mapping[CaseId, Bounds],
+        bets: PairedBets,
+        named: str,
+        seed: int,
+    ) -> None:
+        """Put them in order.
+
+        Args:
+            trials: each with its case, and what tells the group of dependent cases that it belongs to.
+            base: of the cases of the earlier run, the share of samples that passed, at least and at most.
+            bets: take in the differences.
+            named: the id of that run.
+            seed: of the order; the same one gives the same order.
+        """
+        self.base = named
+        self.seed = seed
+        self.bets = bets
+        self._groups = _groups(trials, base, seed)
+        self._of = {trial.key: (group, case) for group in self._groups for trial, case in _placed(group)}
+        self._next = 0
+        self._most = max((group.paired for group in self._groups), default=0)
+        self.trials = [trial for group in self._groups for trial in group.trials]
+        self.cases = sum(group.paired for group in self._groups)
+        self.unpaired = sum(len(group.cases) for group in self._groups) - self.cases
+        self.drawn = self.errored = 0
+
+    @property
+    def decided(self) -> bool:
+        """Whether no more cases are needed."""
+        return self.bets.claim is not None
+
+    @property
+    def to_come(self) -> list[Trial]:
+        """The trials that may still be needed: none where the comparison is decided."""
+        return [] if self.decided else self.trials
+
+    def add(self, result: TrialResult) -> bool:
+        """Take in how a trial ended; whether the comparison is decided."""
+        found = self._of.get(result.trial.key)
+        if found is not None and result.trial.key in found[1].open:
+            case = found[1]
+            case.open.discard(result.trial.key)
+            case.low += result.status == "passed"
+            case.high += result.status != "failed"
+            self._look()
+        return self.decided
+
+    def _look(self) -> None:
+        """Take in the groups that have ended, up to the first that has not."""
+        while self._next < len(self._groups) and not self.decided:
+            group = self._groups[self._next]
+            if any(case.open for case in group.cases.values()):
+                return
+            self._next += 1
+            differences = [found for case in group.cases.values() if (found := case.difference) is not None]
+            if differences:
+                self.drawn += len(differences)
+                self.errored += sum(low != high for low, high in differences)
+                low, high = (sum(one[side] for one in differences) / self._most for side in (0, 1))
+                self.bets.add(low, high, len(differences) / self._most)
+
+
+def _groups(trials: Iterable[tuple[CaseId, Hashable, Trial]], base: Mapping[CaseId, Bounds], seed: int) -> list[_Group]:
+    found: dict[Hashable, _Group] = {}
+    for identity, belongs, trial in trials:
+        group = found.get(belongs)
+        if group is None:
+            group = found[belongs] = _Group(_number(seed, belongs))
+        group.trials.append(trial)
+        case = group.cases.setdefault(identity, _Case(base.get(identity)))
+        case.samples += 1
+        case.open.add(trial.key)
+    return sorted(found.values(), key=lambda group: group.number)
+
+
+def _placed(group: _Group) -> Iterable[tuple[Trial, _Case]]:
+    keys = {key: case for case in group.cases.values() for key in case.open}
+    return ((trial, keys[trial.key]) for trial in group.trials)
+
+
+def _number(seed: int, belongs: Hashable) -> bytes:
+    """The place of a group: a hash, so that adding cases to a file does not change the order of the others."""
+    return hashlib.blake2b(f"drawn\0{seed}\0{belongs!r}".encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+class Groups:
+    """What belongs together, directly or through others."""
+
+    def __init__(self) -> None:
+        self._leader: dict[Hashable, Hashable] = {}
+
+    def of(self, one: Hashable) -> Hashable:
+        """The name of the group that something belongs to."""
+        while (above := self._leader.setdefault(one, one)) != one:
+            self._leader[one] = self._leader[above]
+            one = self._leader[one]
+        return one
+
+    def join(self, one: Hashable, others: Iterable[Hashable]) -> None:
+        """Have all of them belong to one group."""
+        for other in others:
+            self._leader[self.of(other)] = self.of(one)

@@ -1,0 +1,77 @@
+"""The marker around what a judge must not obey, new for each question (SPEC section 9)."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+CONFIRM = "confirm"
+"""The key under which a verdict carries the word that was asked for; on a scale, in capitals, what stands before it."""
+
+
+def new_word() -> str:
+    """What nobody could know before: 64 bits of chance."""
+    return secrets.token_hex(8)
+
+
+def without(words: Iterable[str], text: str, instead: str = "") -> str:
+    """The text with something else in the place of words of ours, whatever their letters' case."""
+    for word in words:
+        if word in text.lower():
+            text = re.sub(word, instead, text, flags=re.IGNORECASE)
+    return text
+
+
+_INLINE = 200
+"""Characters of a line that is shown within a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delimiter:
+    """Tags that end in a token which nobody could know before the question was put."""
+
+    token: str
+
+    @classmethod
+    def new(cls) -> Delimiter:
+        """A fence that no text given before can hold."""
+        return cls(new_word())
+
+    def around(self, what: str, text: str) -> str:
+        """The text between `<what-token>` and `</what-token>`, each on a line of its own."""
+        return f"<{what}-{self.token}>\n{text}\n</{what}-{self.token}>"
+
+    def around_data(self, what: str, text: str) -> str:
+        """What a template shows: between markers, on the same line if it is one, and just once.
+
+        A text with markers of this fence gets none besides; where a filter cut off its last one, that is put back.
+        """
+        if self.token not in text.lower():
+            return self.around(what, text) if "\n" in text or len(text) > _INLINE else self._inline(what, text)
+        tags = re.findall(rf"<(/?)([\w-]+)-{self.token}>", text, re.IGNORECASE)
+        opened = [name for slash, name in tags if not slash]
+        closed = sum(slash == "/" for slash, _ in tags)
+        return text + "".join(f"\n</{name}-{self.token}>" for name in reversed(opened[: len(opened) - closed]))
+
+    def _inline(self, what: str, text: str) -> str:
+        return f"<{what}-{self.token}>{text}</{what}-{self.token}>"
+
+    def shows(self, what: str, text: str) -> bool:
+        """Whether a text holds this fence around `what`; a filter may have changed its letters' case."""
+        tag = f"<{what}-{self.token}"
+        return tag in text or tag in text.lower()
+
+    def outside(self, text: str) -> str:
+        """The text without all that stands between tags of this fence; a tag without its partner hides the more."""
+        if self.token not in text.lower():
+            return text
+        # the slash is a group, so it stands between the pieces: piece, slash or "", piece, …
+        parts = re.split(rf"<\s*(/?)\s*[\w-]*-{self.token}\s*>", text, flags=re.IGNORECASE)
+        pieces, slashes = parts[::2], parts[1::2]
+        opened = [False, *(slash == "" for slash in slashes)]
+        closes = [*(slash == "/" for slash in slashes), False]
+        return " ".join(
+            piece for piece, after, before in zip(pieces, opened, closes, strict=True) if not (after or before)
+        )

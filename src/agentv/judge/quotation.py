@@ -1,0 +1,207 @@
+"""Detection of judge words that quote what the judge was shown."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TypeAlias
+
+from agentv.judge.confusables import as_ascii
+from agentv.judge.normalization import readings
+from agentv.model.values.values import Json, JsonObject
+
+PLACES_SHOWN = "what it was shown (the answer, its tool calls, the input, or other text of the case)"
+"""Where a quotation may come from, for messages."""
+
+_DROPPED = re.compile(r"[^\w{}\[\]:,.+-]+|_+")
+"""Spaces, quotes, backslashes, emphasis, and marks that nobody sees: what a copy may gain or lose."""
+
+_DROPPED_ASCII = {code: None for code in range(128) if _DROPPED.match(chr(code))}
+"""The same for `str.translate`, which is ten times as fast."""
+
+_LINE_END = re.compile(r"\s*\n\s*")
+
+_SUSPECT = re.compile(r"[&\\]|%[0-9a-fA-F]{2}|/\*|<[!/\w]|\]\(|[^\x00-\x7f]")
+"""What may hide a key from a plain search."""
+
+
+class Shown:
+    """The texts of a question that are not ours: a verdict found in them is nobody's.
+
+    Args:
+        texts: what came from the system under test and from its case, in the order in which it is shown.
+        key: the key that a verdict has.
+    """
+
+    def __init__(self, texts: Iterable[str], key: str) -> None:
+        self._texts = tuple(dict.fromkeys(text for text in texts if text))
+        self._key = _skeleton(key)
+
+    def has(self, words: str, row: JsonObject) -> bool:
+        """Whether words with a JSON object in them, or all that the object says, stand in one of the texts.
+
+        Spaces, quotes and unseen marks make no difference, nor do the order of keys, keys that are left out or empty,
+        and how a number is written: a judge that copies may write what it copies again.
+        """
+        if not self._skeletons:
+            return False
+        wanted = (_skeleton(words), _skeleton(json.dumps(row, ensure_ascii=False)))
+        said = dict.fromkeys(_said(row))  # what stands twice is looked for once
+        if any(one in shown.text for one in wanted for shown in self._skeletons):
+            return True
+        return bool(said) and any(all(map(shown.mentions, said)) for shown in self._skeletons)
+
+    def decides(self, stance: JsonObject) -> bool:
+        """Whether one of the texts gives the same verdict, whatever its reasons, in JSON or in lines of `key: value`.
+
+        Args:
+            stance: what decides in a verdict, without its reasons.
+        """
+        said = dict.fromkeys(_said(stance))
+        return bool(said) and any(all(map(shown.mentions, said)) for shown in self._skeletons)
+
+    def has_points(self, points: int) -> bool:
+        """Whether one of the texts says `SCORE=` and these points, however it is written.
+
+        A line that begins so cannot be told from a quotation, whatever stands behind it.
+        """
+        sign = "-" if points < 0 else r"\+?"
+        said = re.compile(rf"score={sign}0*{abs(points)}")
+        return any(said.search(letters) for letters in self._letters)
+
+    def has_line(self, points: int, reason: str) -> bool:
+        """Whether one of the texts says `SCORE=` with these points and just this reason, or begins so."""
+        sign = "-" if points < 0 else r"\+?"
+        said = re.compile(rf"score={sign}0*{abs(points)}(?:confirm=\w*?)?reason={re.escape(_letters(reason))}")
+        return any(said.search(letters) for letters in self._letters)
+
+    @cached_property
+    def _letters(self) -> tuple[str, ...]:
+        whole = "\n".join(self._texts)
+        if "=" not in whole and not _SUSPECT.search(whole):
+            return ()
+        return tuple(dict.fromkeys(map(_letters, self._readings(whole))))
+
+    @cached_property
+    def _skeletons(self) -> tuple[_Skeleton, ...]:
+        whole = "\n".join(self._texts)
+        if self._key not in _skeleton(whole) and not _SUSPECT.search(whole):
+            return ()  # as of most answers, which need no second look
+        made = {_skeleton(one): one for one in self._readings(whole)}
+        return tuple(_Skeleton(skeleton, one) for skeleton, one in made.items() if self._key in skeleton)
+
+    def _readings(self, whole: str) -> tuple[str, ...]:
+        """All texts as one, since a verdict may be spread over several, and an escape too."""
+        if len(self._texts) < 2 or not _SUSPECT.search(whole):
+            return readings(whole)
+        return tuple(dict.fromkeys((*readings(whole), *readings("".join(self._texts)))))
+
+
+class _Skeleton:
+    """A text without what a copy may gain or lose, and what its JSON says, however broken that JSON is."""
+
+    def __init__(self, skeleton: str, text: str) -> None:
+        self.text = f",{skeleton},"  # so that what stands at an end has neighbours too
+        self._source = text
+        self._mentioned: dict[str, frozenset[str | float]] = {}
+
+    def says(self, said: _Said) -> bool:
+        """Whether a value stands under its key, or alone in a list."""
+        key, value = said
+        if not isinstance(value, str):
+            return said in self._numbers
+        before, name = ("{,", f"{key}:") if key else ("[,", "")
+        return any(f"{start}{name}{value}{end}" in self.text for start in before for end in ",}]")
+
+    def mentions(self, said: _Said) -> bool:
+        """Whether a value stands behind its key, with or without the signs of JSON."""
+        key, value = said
+        if self.says(said) or value in self._values(key):
+            return True
+        if not isinstance(value, str):
+            return False
+        named = rf"{re.escape(key)}:?{re.escape(value)}" if key else rf"(?<!\w){re.escape(value)}"
+        return re.search(rf"{named}(?!\w)", self._lines) is not None
+
+    def _values(self, key: str) -> frozenset[str | float]:
+        if key not in self._mentioned:
+            pattern = re.compile(rf"{re.escape(key)}[:,\[\]{{}}]*((?P<number>{_DIGITS})?[\w.+-]*)")
+            found = [one for text in (self.text, self._lines) for one in pattern.finditer(text)]
+            numbers = (_number(one["number"]) for one in found if one["number"])
+            self._mentioned[key] = frozenset((*(one[1] for one in found), *numbers))
+        return self._mentioned[key]
+
+    @cached_property
+    def _lines(self) -> str:
+        """The same with a comma at each end of a line, which is all that separates values in YAML."""
+        return f",{_skeleton(_LINE_END.sub(',', self._source))},"
+
+    @cached_property
+    def _numbers(self) -> frozenset[_Said]:
+        return frozenset((found["key"] or "", _number(found["number"])) for found in _NUMBER.finditer(self.text))
+
+
+_Said: TypeAlias = tuple[str, str | float]
+"""The skeleton of a key, empty in a list, and a number, or the skeleton of another value."""
+
+_DIGITS = r"[+-]?\.?\d[\d.]*(?:e[+-]?\d+)?"
+_NUMBER = re.compile(r"(?<=[{\[,])(?:(?P<key>[^{}\[\]:,]+):)?(?P<number>[+-]?[\d.]+(?:e[+-]?\d+)?)(?=[,}\]])")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text.rstrip("."))
+    except ValueError:  # as a version's: 1.2.3
+        return math.nan
+
+
+def _said(value: Json, key: str = "") -> Iterator[_Said]:
+    """What a verdict says, piece by piece; what is empty says nothing."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _said(inner, _skeleton(name))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _said(inner)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield key, float(str(value))
+    elif words := "" if value is None else _skeleton(str(value)):
+        yield key, words
+
+
+def _skeleton(text: str) -> str:
+    if text.isascii():
+        return text.translate(_DROPPED_ASCII).lower()
+    return _DROPPED.sub("", as_ascii(text)).casefold()
+
+
+def _letters(text: str) -> str:
+    """Letters, digits, signs and `=`: what is left of a line of a verdict that was set in other type."""
+    if text.isascii():
+        return text.translate(_NO_LETTER_ASCII).lower()
+    return _NO_LETTER.sub("", as_ascii(text)).casefold()
+
+
+_NO_LETTER = re.compile(r"[^\w=+-]+|_+")
+_NO_LETTER_ASCII = {code: None for code in range(128) if _NO_LETTER.match(chr(code))}
+
+
+def texts_of(value: object) -> Sequence[str]:
+    """A value as JSON and every text in it, so that what is escaped there is found too."""
+    if not value:
+        return ()
+    return (json.dumps(value, ensure_ascii=False, default=str), *_strings(value))
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _strings(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _strings(inner)

@@ -1,0 +1,1 @@
+"""Trials, grades, verdicts, and totals of a run."""

@@ -1,0 +1,59 @@
+"""Budget of a run, and what its calls spend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """The most that one call can take, known before it is made; None: nothing is known.
+
+    Attributes:
+        usd: US dollars.
+        tokens: of the question and the answer together.
+    """
+
+    usd: float | None = None
+    tokens: int | None = None
+
+    def at_least(self, usd: float | None, tokens: int | None) -> Ceiling:
+        """This one, raised to what a call took, as far as it told."""
+        return Ceiling(
+            max((one for one in (self.usd, usd) if one is not None), default=None),
+            max((one for one in (self.tokens, tokens) if one is not None), default=None),
+        )
+
+
+UNKNOWN = Ceiling()
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """What calls take: US dollars, and tokens of questions and answers together."""
+
+    usd: float = 0.0
+    tokens: float = 0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.usd + other.usd, self.tokens + other.tokens)
+
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(self.usd - other.usd, self.tokens - other.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetUse:
+    """What became of a budget.
+
+    Attributes:
+        usd, tokens: that the run might spend; None: not limited.
+        spent_usd, spent_tokens: by its calls, at most: one that gave no answer counts with what was reserved for it.
+        used_up: a call was not made for want of budget.
+    """
+
+    usd: float | None
+    tokens: int | None
+    spent_usd: float
+    spent_tokens: int
+    used_up: bool

@@ -1,0 +1,174 @@
+"""Context of an assertion (SPEC section 8, "Context")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from agentv.model.values.message import Message, ToolCall, attached_files, prompt_text, reference_text
+from agentv.model.values.response import TokenUsage
+from agentv.model.values.values import EMPTY, Json, JsonObject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agentv.ports import Services
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSummary:
+    """Counts over the transcript of one answer."""
+
+    event_count: int = 0
+    tool_calls: int = 0
+    error_count: int = 0
+    llm_call_count: int = 0
+
+    def as_json(self) -> dict[str, Json]:
+        """The wire object."""
+        return {
+            "event_count": self.event_count,
+            "tool_calls": self.tool_calls,
+            "error_count": self.error_count,
+            "llm_call_count": self.llm_call_count,
+        }
+
+
+@dataclass(frozen=True)
+class AssertionContext:
+    """One answer and all that is known of how it came about. Every assertion takes this one argument.
+
+    Attributes:
+        input: the messages that the target got.
+        output: the final answer as text; None where there is none.
+        messages: the transcript of the target; its last message is the answer.
+        expected_output: the reference answer as messages; empty where the case has none.
+        criteria: what a right answer does.
+        config: the keys of the entry that the type itself does not know (custom assertions, scripts).
+        token_usage, cost_usd, duration_ms: of the target's call; None where unknown.
+        workspace_path: directory in which an agent worked; None for all others.
+        has_transcript: the target reported `messages` itself; else they are its answer alone, and nobody knows what it
+            did before it gave it.
+        services: judge, threads and the like; for the types that ask or run something.
+        answered: the answer as the target gave it, where the entry's `transform` made another of it; else None.
+    """
+
+    input: tuple[Message, ...]
+    output: str | None
+    messages: tuple[Message, ...] = ()
+    expected_output: tuple[Message, ...] = ()
+    criteria: str | None = None
+    metadata: JsonObject = field(default=EMPTY)
+    vars: JsonObject = field(default=EMPTY)
+    config: JsonObject = field(default=EMPTY)
+    token_usage: TokenUsage | None = None
+    cost_usd: float | None = None
+    duration_ms: float | None = None
+    finish_reason: str | None = None
+    workspace_path: str | None = None
+    case_id: str = ""
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    threshold: float = 0.8
+    response_metadata: JsonObject = field(default=EMPTY)
+    has_transcript: bool = True
+    answered: str | None = None
+    _services: Services | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def services(self) -> Services:
+        """The services of the run that grades this answer.
+
+        Raises:
+            RuntimeError: the context was made by hand, without a run behind it.
+        """
+        if self._services is None:
+            raise RuntimeError("this context has no run behind it, so nothing can be asked or started")
+        return self._services
+
+    @cached_property
+    def input_files(self) -> tuple[str, ...]:
+        """Paths of the files attached to the input."""
+        return tuple(attached_files(self.input))
+
+    @cached_property
+    def prompt(self) -> str:
+        """The input as one text."""
+        return prompt_text(self.input)
+
+    @cached_property
+    def reference(self) -> str | None:
+        """The reference answer as one text; None where the case has none."""
+        if not self.expected_output:
+            return None
+        return reference_text(self.expected_output)
+
+    @cached_property
+    def tool_calls(self) -> tuple[ToolCall, ...] | None:
+        """The calls of tools in the transcript, in their order; None where there is no transcript."""
+        if not self.messages or not self.has_transcript:
+            return None
+        return tuple(call for message in self.messages for call in message.tool_calls)
+
+    @cached_property
+    def trace_summary(self) -> TraceSummary:
+        """Counts over `messages`."""
+        calls = sum(len(message.tool_calls) for message in self.messages)
+        turns = sum(message.role == "assistant" for message in self.messages)
+        return TraceSummary(event_count=len(self.messages) + calls, tool_calls=calls, llm_call_count=turns)
+
+    @cached_property
+    def trace(self) -> dict[str, Json]:
+        """The execution trace as a wire object: `messages`, `events`, `metrics`, `provenance`."""
+        usage = self.token_usage
+        events: list[Json] = []
+        for message in self.messages:
+            events.append({"type": "message", "role": message.role})
+            events += [
+                {"type": "tool_call", "name": call.name, "arguments": call.arguments} for call in message.tool_calls
+            ]
+        return {
+            "messages": [message.as_json() for message in self.messages],
+            "events": events,
+            "metrics": {
+                **self.trace_summary.as_json(),
+                "token_usage": usage_json(usage),
+                "cost_usd": self.cost_usd,
+                "duration_ms": self.duration_ms,
+            },
+            "provenance": {"case_id": self.case_id, "finish_reason": self.finish_reason},
+        }
+
+    @cached_property
+    def payload(self) -> dict[str, Json]:
+        """The wire object that scripts and JavaScript assertions get, snake_case (SPEC section 8)."""
+        return {
+            "input": [message.as_json() for message in self.input],
+            "output": self.output,
+            "messages": [message.as_json() for message in self.messages],
+            "expected_output": [message.as_json() for message in self.expected_output],
+            "criteria": self.criteria,
+            "metadata": self.metadata,
+            "vars": self.vars,
+            "config": self.config,
+            "input_files": list(self.input_files),
+            "trace": self.trace,
+            "trace_summary": self.trace_summary.as_json(),
+            "token_usage": usage_json(self.token_usage),
+            "cost_usd": self.cost_usd,
+            "duration_ms": self.duration_ms,
+            "workspace_path": self.workspace_path,
+        }
+
+
+def usage_json(usage: TokenUsage | None) -> Json:
+    """Token counts as the wire object; None where unknown."""
+    if usage is None:
+        return None
+    return {
+        "input": usage.input,
+        "output": usage.output,
+        "total": usage.total,
+        "cached": usage.cached,
+        "reasoning": usage.reasoning,
+    }

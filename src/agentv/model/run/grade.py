@@ -1,0 +1,121 @@
+"""Grades: what one assertion says of one answer, and the arithmetic over them (SPEC sections 7.1 and 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from agentv.model.values.response import Failure, TokenUsage
+from agentv.model.values.values import EMPTY, JsonObject
+
+TOLERANCE = 1e-9
+"""How far below its pass mark a score may lie and still pass: the rounding of a weighted mean."""
+
+PLACES = 12
+"""Decimal places that computed scores keep, so that taking the complement twice gives the same number back."""
+
+NOT = "not: "
+"""What the text of a check begins with when it was inverted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of evidence inside a grade."""
+
+    text: str
+    passed: bool
+    evidence: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """A score from 0 to 1, a verdict, and the checks behind it.
+
+    An errored grade has `error` set; its score and verdict mean nothing and are never averaged.
+
+    Attributes:
+        own_mark: the type judged by a threshold of its own, so `passed`, not `score`, is what counts.
+        by_mark: how many of the checks, the last ones, say no more than whether the score reached the mark.
+        cost_usd: what the judge or script spent on this grade, in US dollars.
+        undecided: it fails because nothing could be made of a judge's words, so that its complement fails too.
+    """
+
+    score: float
+    passed: bool
+    checks: tuple[Check, ...] = ()
+    reason: str | None = None
+    details: JsonObject = field(default=EMPTY)
+    error: Failure | None = None
+    own_mark: bool = False
+    cost_usd: float | None = None
+    token_usage: TokenUsage | None = None
+    undecided: bool = False
+    by_mark: int = 0
+
+    @classmethod
+    def of(cls, passed: bool, text: str, evidence: str | None = None) -> Grade:
+        """The grade of a type that knows only yes and no."""
+        return cls(1.0 if passed else 0.0, passed, (Check(text, passed, evidence),))
+
+    @classmethod
+    def errored(cls, code: str, message: str, *, details: JsonObject = EMPTY) -> Grade:
+        """The grade of an assertion that could not judge."""
+        return cls(0.0, False, (), message, details, Failure(code, message))
+
+    def negated(self) -> Grade:
+        """The exact complement: score, verdict and every check inverted. What was not judged stays as it is."""
+        if self.error is not None or self.undecided:
+            return self
+        checks = tuple(Check(_negated(check.text), not check.passed, check.evidence) for check in self.checks)
+        # written out: `replace` looks the fields up again, and this runs for every negated assertion of every case
+        return Grade(
+            round(1.0 - self.score, PLACES),
+            not self.passed,
+            checks,
+            self.reason,
+            self.details,
+            None,
+            self.own_mark,
+            self.cost_usd,
+            self.token_usage,
+            by_mark=self.by_mark,
+        )
+
+    def passing_at(self, mark: float) -> Grade:
+        """The same grade judged by another pass mark, unless nothing was judged."""
+        if self.error is not None or self.undecided:
+            return self
+        passed = reaches(self.score, mark)
+        if not self.by_mark:
+            return replace(self, passed=passed, own_mark=False)
+        first = len(self.checks) - self.by_mark
+        judged = (replace(check, passed=passed) for check in self.checks[first:])
+        return replace(self, passed=passed, own_mark=False, checks=(*self.checks[:first], *judged))
+
+    @property
+    def counted(self) -> float:
+        """What goes into a weighted mean (SPEC section 10)."""
+        if self.own_mark:
+            return 1.0 if self.passed else 0.0
+        return self.score
+
+
+def _negated(text: str) -> str:
+    return text.removeprefix(NOT) if text.startswith(NOT) else NOT + text
+
+
+def reaches(score: float, mark: float) -> bool:
+    """Whether a score passes a mark, rounding forgiven."""
+    return score >= mark - TOLERANCE
+
+
+def weighted_mean(pairs: Iterable[tuple[float, float]]) -> float:
+    """Σ weight × score / Σ weight over (weight, score) pairs; 1.0 where nothing weighs anything.
+
+    Source: SPEC section 10.
+    """
+    weights = total = 0.0
+    for weight, score in pairs:
+        weights += weight
+        total += weight * score
+    return round(total / weights, PLACES) if weights else 1.0

@@ -1,0 +1,169 @@
+"""The question that goes to a judge, and the verdict that comes back (SPEC section 9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from agentv.model.run.grade import Check
+from agentv.model.values.response import Failure, TokenUsage
+from agentv.model.values.values import EMPTY, JsonObject
+
+if TYPE_CHECKING:
+    from agentv.ports import PromptWriter
+
+RubricMode = Literal[
+    "freeform",
+    "checklist",
+    "score-ranges",
+    "scale",
+    "factuality",
+    "closed-qa",
+    "answer-relevance",
+    "context-faithfulness",
+    "context-recall",
+    "context-relevance",
+    "goal-success",
+]
+"""What a judge is asked: the first four are those of `llm-rubric`, the others each the question of one type."""
+
+RUBRIC_MARK = 0.8
+"""The score at which a rubric passes where the entry says nothing."""
+
+MAX_CHARS = 100_000
+"""Characters of an answer that a judge is shown where the entry says nothing."""
+
+PROMPT_VARIABLES: Mapping[str, str] = {
+    "input": "input",
+    "output": "output",
+    "expected_output": "expected_output",
+    "criteria": "criteria",
+    "rubrics": "rubrics",
+    "metadata": "metadata",
+    "tool_calls": "tool_calls",
+    "file_changes": "file_changes",
+    "question": "input",
+    "candidate_answer": "output",
+    "reference_answer": "expected_output",
+    "expected_outcome": "criteria",
+    "sidecar": "metadata",
+}
+"""What a judge prompt may show: each spelling → the canonical one (SPEC section 9). `vars` and `env` come on top."""
+
+MODE_VARIABLES: Mapping[RubricMode, tuple[str, ...]] = {
+    "context-faithfulness": ("context",),
+    "context-recall": ("context",),
+    "context-relevance": ("context",),
+    "goal-success": ("transcript",),
+}
+"""What a judge prompt of a mode may show besides."""
+
+JUDGED_VARIABLES: Mapping[RubricMode, tuple[str, ...]] = {
+    "context-faithfulness": ("output", "context"),
+    "context-recall": ("context",),
+    "context-relevance": ("context",),
+}
+"""What a judge prompt of a mode must show, since it is what is judged; in all others it is `output`."""
+
+WRITER_NAMES: tuple[str, ...] = (*PROMPT_VARIABLES, "context", "transcript", "vars", "config", "case_id", "ctx")
+"""What a Python function that writes a judge prompt may ask for; text that its mode does not have is empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class RubricItem:
+    """One line of a checklist, or of score ranges.
+
+    Attributes:
+        operator: `correctness`: the answer must do it; `contradiction`: the answer must not contradict it.
+        outcome: what the answer must do; may be empty where score ranges say it all.
+        required: checklist: whether the grade falls with this item.
+        score_ranges: (lowest points, highest points, what earns them), of 0..10, ascending; empty in a checklist.
+        min_score: points, 0..10, that the item must reach lest the grade fall; None: it need not reach any.
+    """
+
+    id: str
+    outcome: str
+    weight: float = 1.0
+    required: bool = True
+    operator: Literal["correctness", "contradiction"] = "correctness"
+    score_ranges: tuple[tuple[int, int, str], ...] = ()
+    min_score: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """What a judge is asked to look at.
+
+    Attributes:
+        text: the rubric or criteria as prose; empty in checklist mode, and where the prompt alone says it all.
+        items: of a checklist, or with score ranges; empty in the other modes.
+        prompt: the text of a prompt template that replaces the built-in one.
+        prompt_path: the file that template came from, for messages.
+        writer: code of the user's that writes the prompt, in place of a template.
+        scale: lowest and highest points, in scale mode.
+        pass_threshold: points of the scale at which an answer passes.
+        votes: number of verdicts to request, odd; the median counts.
+        max_chars: characters of the answer, and of its tool calls, that the judge is shown.
+        context: the pieces of text that were retrieved for the answer, in the modes that look at them.
+        category_scores: (category, score), of `factuality`.
+    """
+
+    mode: RubricMode
+    text: str = ""
+    items: tuple[RubricItem, ...] = ()
+    prompt: str | None = None
+    prompt_path: str | None = None
+    temperature: float = 0.0
+    scale: tuple[int, int] | None = None
+    pass_threshold: int | None = None
+    votes: int = 1
+    max_chars: int = MAX_CHARS
+    writer: PromptWriter | None = None
+    context: tuple[str, ...] = ()
+    category_scores: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a judge said, parsed.
+
+    Attributes:
+        score: 0..1. Freeform: as the judge gave it. Checklist: Σ satisfied weights / Σ weights. Score ranges:
+            Σ weight × points/10 / Σ weights. Scale: (points - low) / (high - low).
+        satisfied: whether every required item is satisfied, and every `min_score` of an item reached; None in the
+            modes without items.
+        reply: the judge's own words (cut), kept as evidence.
+        passed: scale: whether the points reach the threshold; None where the score decides.
+        undecided: scale: there was no verdict in the reply, which fails the answer and is no judgement of it.
+        votes: what each vote counted for, in their order; empty where there was one.
+        shared: the same question had been put in this run, so nothing was asked again.
+        details: what else the grade shall tell: points, what was left out of a long answer.
+    """
+
+    score: float
+    checks: tuple[Check, ...]
+    reason: str | None
+    reply: str
+    satisfied: bool | None = None
+    token_usage: TokenUsage | None = None
+    cost_usd: float | None = None
+    passed: bool | None = None
+    undecided: bool = False
+    votes: tuple[float, ...] = ()
+    shared: bool = False
+    details: JsonObject = field(default=EMPTY)
+
+    @property
+    def counted(self) -> float:
+        """The score of the grade: 0 where a required item failed (SPEC section 9)."""
+        return 0.0 if self.satisfied is False else self.score
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeFailure(Failure):
+    """Why a judge gave no verdict, what it said instead (cut), and what its calls had cost by then."""
+
+    reply: str = ""
+    token_usage: TokenUsage | None = None
+    cost_usd: float | None = None

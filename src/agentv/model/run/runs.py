@@ -1,0 +1,37 @@
+"""Runs that lie on disk, as lists of them show them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agentv.model.run.summary import Summary
+
+RunState = Literal["finished", "interrupted", "being written", "unreadable"]
+"""`interrupted`: it was killed, or stopped before every trial had its row."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """One run of a list.
+
+    Attributes:
+        directory: its absolute path.
+        suites, targets: their names, in the order of the files.
+        done: trials that have a row.
+        planned: trials that there were to do; None where that is not on record.
+        summary: its totals; None of a run that is being written, or cannot be read.
+        duration_ms: None of a run that was killed, which nobody timed.
+        problem: why it is unreadable.
+    """
+
+    run_id: str
+    directory: str
+    state: RunState
+    suites: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    done: int = 0
+    planned: int | None = None
+    summary: Summary | None = None
+    duration_ms: float | None = None
+    problem: str | None = None

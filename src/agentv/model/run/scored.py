@@ -1,0 +1,27 @@
+"""Return value of a custom assertion (SPEC section 8, "AssertionScore")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from agentv.model.run.grade import Check
+from agentv.model.values.values import EMPTY, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class AssertionScore:
+    """A verdict of a user's own assertion; `passed` or `score` must be given.
+
+    Attributes:
+        passed: the verdict; None: `score >= 0.5` decides.
+        score: 0..1, clamped; None: 1 or 0 as it passed.
+        assertions: one check per aspect.
+        details: data of the author's own, kept in the row.
+    """
+
+    passed: bool | None = None
+    score: float | None = None
+    assertions: Sequence[Check] = ()
+    reason: str | None = None
+    details: JsonObject = field(default=EMPTY)

@@ -1,0 +1,152 @@
+"""Totals of a run. Always computed from its rows, so they cannot disagree with them (SPEC section 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Literal
+
+from agentv.model.run.budget import BudgetUse
+from agentv.model.run.samples import Samples
+from agentv.model.run.sampling import EarlyStops
+from agentv.model.run.sequential import SequentialComparison
+from agentv.model.run.trial import SCHEMA_VERSION
+from agentv.model.suite.suite import Aggregate
+from agentv.model.values.response import TokenUsage
+from agentv.model.values.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many of each outcome."""
+
+    total: int = 0
+    passed: int = 0
+    failed: int = 0
+    errored: int = 0
+    skipped: int = 0
+
+
+Interval = tuple[float, float]
+
+Cut = Literal["fail-fast", "max-errors", "decided"]
+"""What ends a run by how its cases ended: the ones that ran are no random part of all."""
+
+_GROUPED = ("by_suite", "by_target", "by_prompt", "by_tag")
+_OF_THE_RULE = ("rule_pass_rate", "rule_pass_rate_interval", "rule_pass_rate_bounds", "rule")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The totals of one suite, target, prompt or tag; its attributes are as those of `Summary`."""
+
+    cases: Counts
+    pass_rate: float | None
+    mean_score: float | None
+    pass_rate_interval: Interval | None = None
+    pass_rate_bounds: Interval | None = None
+    judged: int = 0
+    interval_clusters: int | None = None
+    clustered_by: tuple[str, ...] = ()
+    rule_pass_rate: float | None = None
+    rule_pass_rate_interval: Interval | None = None
+    rule_pass_rate_bounds: Interval | None = None
+    mean_score_interval: Interval | None = None
+
+    def cut_short(self) -> Group:
+        """Without intervals: none holds for a run that ended by how its cases ended."""
+        return replace(self, pass_rate_interval=None, rule_pass_rate_interval=None, mean_score_interval=None)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRule:
+    """How the samples of a case become its verdict, where all cases have the same rule."""
+
+    repeat: int
+    aggregate: Aggregate
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The totals of a run.
+
+    Attributes:
+        pass_rate: judged samples that passed / judged samples; where samples of a case could end early, the mean of the
+            unbiased estimates of the rates of judged cases (`stats.stopped`). None where none was judged.
+        judged: how many samples, or cases, that is the rate of.
+        pass_rate_interval: its 95 % interval (`stats.design_effect`), by the clusters that `interval_clusters` counts;
+            None where none was judged, and where several samples are one cluster, of which nothing can be told.
+        pass_rate_bounds: what the rate would be if all errored samples had failed, and if all had passed.
+        interval_clusters: how many clusters the judged samples form; None where none was judged.
+        clustered_by: what forms them: `case`, `conversation_id`, or the key of `cluster`; several where suites differ.
+        rule_pass_rate: passed cases / judged cases, by the rule for several samples; None where no case has several.
+        rule_pass_rate_interval, rule_pass_rate_bounds: as those of `pass_rate`.
+        rule: the rule, where all cases with several samples have one and the same.
+        mean_score: mean over judged samples; None where none was judged, and where samples of a case could end early.
+            So it is in each group.
+        mean_score_interval: its 95 % interval, by the same clusters.
+        cost_usd, judge_cost_usd: US dollars; None where no call said its price.
+        token_usage, judge_token_usage: of the targets, and apart from them of the judges.
+        budget: what became of it; None: there was none.
+        against: what the run shows against an earlier one, where it was to end when that is decided; None: it was not.
+        cut: what ended the run by how its cases ended, before all of them ran; no interval of its rates holds then.
+        early_stops: how cases ended whose samples may end early; None: there are none.
+        duration_ms: of all processes of the run together, without the time between them.
+        processes: how many there were: 1, and one more each time that it was resumed.
+        unpriced_trials, judge_unpriced_trials: those whose calls told tokens and no price; no cost here counts them.
+        samples: what the cases with several samples came to, without those whose samples may end early; None where
+            there are none.
+    """
+
+    run_id: str
+    cases: Counts
+    trials: Counts
+    pass_rate: float | None
+    pass_rate_interval: Interval | None
+    mean_score: float | None
+    cost_usd: float | None
+    judge_cost_usd: float | None
+    token_usage: TokenUsage | None
+    duration_ms: float
+    judge_token_usage: TokenUsage | None = None
+    unpriced_trials: int = 0
+    judge_unpriced_trials: int = 0
+    processes: int = 1
+    pass_rate_bounds: Interval | None = None
+    judged: int = 0
+    interval_clusters: int | None = None
+    clustered_by: tuple[str, ...] = ()
+    rule_pass_rate: float | None = None
+    rule_pass_rate_interval: Interval | None = None
+    rule_pass_rate_bounds: Interval | None = None
+    rule: CaseRule | None = None
+    mean_score_interval: Interval | None = None
+    by_suite: Mapping[str, Group] = field(default_factory=dict)
+    by_target: Mapping[str, Group] = field(default_factory=dict)
+    by_prompt: Mapping[str, Group] = field(default_factory=dict)
+    by_tag: Mapping[str, Group] = field(default_factory=dict)
+    samples: Samples | None = None
+    budget: BudgetUse | None = None
+    early_stops: EarlyStops | None = None
+    against: SequentialComparison | None = None
+    cut: Cut | None = None
+
+    def cut_short(self, cut: Cut) -> Summary:
+        """The totals of a run that ended by how its cases ended: no ordinary interval holds for it."""
+        groups = {name: {key: group.cut_short() for key, group in getattr(self, name).items()} for name in _GROUPED}
+        without = {"pass_rate_interval": None, "rule_pass_rate_interval": None, "mean_score_interval": None}
+        return replace(self, cut=cut, **without, **groups)  # type: ignore[arg-type]  # as the fields are
+
+    def as_json(self) -> dict[str, Json]:
+        """The object of `summary.json`, its keys in the order of SPEC section 13; some only where they are."""
+        found = asdict(self)
+        for name in ("samples", "budget", "early_stops", "against", "cut"):
+            if found[name] is None:
+                del found[name]
+        groups = (group for name in _GROUPED for group in found[name].values())
+        for one in (found, *groups):
+            for name in _OF_THE_RULE:
+                if one.get(name, 0) is None:
+                    del one[name]
+        return {"schema_version": SCHEMA_VERSION, **found}

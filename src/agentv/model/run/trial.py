@@ -1,0 +1,105 @@
+"""Trials, and what became of them (SPEC sections 1, 10 and 13)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agentv.model.run.grade import Grade
+from agentv.model.run.sampling import Stopped
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.suite import Aggregate, Case, Suite, TargetSpec
+from agentv.model.values.message import Message
+from agentv.model.values.response import Attempt, Failure, TargetResponse, TokenUsage
+from agentv.model.values.values import EMPTY, JsonObject
+
+Status = Literal["passed", "failed", "errored", "skipped"]
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One execution of one case on one target, yet to come.
+
+    Attributes:
+        judge: the judge in force where an assertion names none; `forced` when it wins over those too.
+        sample: 1..repeat.
+        key: content hash of all that determines the outcome.
+        repeat: how many samples its case gets on this target.
+        aggregate: how the verdicts of those samples become the case's.
+        alpha: samples of its case end where they show on which side of the threshold the pass rate lies, wrongly with
+            this chance at most; None: all `repeat` samples are run.
+        history: the transcript of the earlier cases of its conversation.
+        rivals: the keys of all trials, its own among them, whose answers are compared with its own; they follow each
+            other in a plan.
+    """
+
+    suite: Suite
+    case: Case
+    target: TargetSpec
+    threshold: float
+    timeout_s: float
+    sample: int = 1
+    judge: TargetSpec | None = None
+    key: str = ""
+    repeat: int = 1
+    aggregate: Aggregate = "mean"
+    alpha: float | None = None
+    history: tuple[Message, ...] = ()
+    rivals: tuple[str, ...] = ()
+
+    def judge_called(self, name: str | None) -> TargetSpec | None:
+        """The judge of that name, or the trial's own; the command line's wins over both. None: there is none."""
+        suite = self.suite
+        named = suite.judges.get(name) if isinstance(name, str) and suite.forced_judge is None else None
+        return named or self.judge
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The grade of one assertion inside a finished trial."""
+
+    entry: AssertionEntry
+    grade: Grade
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    """One finished trial.
+
+    Attributes:
+        score: 0..1; None when errored or skipped: errors never count as quality.
+        error: why there is no verdict; None otherwise.
+        input: what the target got, at its last call where there were several.
+        turns: the answer to each turn, of a case with `turns` or `conversation_id`.
+        attempts: how many times the target was called.
+        retries: the calls that gave no answer and were made again.
+        timestamp: when it finished, ISO 8601 in UTC.
+        stopped: why its case gets no more samples, where they may end early and it is the last of them.
+        reused: the answers were there before: another run, a cassette or the cache gave them, or an older row of this
+            run has them; nobody was paid.
+        judge_cost_usd, judge_token_usage: what its judges took, apart from the target's `cost_usd` and `token_usage`.
+    """
+
+    trial: Trial
+    status: Status
+    score: float | None
+    output: str | None
+    input: tuple[Message, ...]
+    scores: tuple[Score, ...]
+    error: Failure | None
+    duration_ms: float
+    timestamp: str
+    attempts: int = 1
+    messages: tuple[Message, ...] = ()
+    token_usage: TokenUsage | None = None
+    cost_usd: float | None = None
+    judge_cost_usd: float | None = None
+    metadata: JsonObject = field(default=EMPTY)
+    turns: tuple[TargetResponse, ...] = ()
+    retries: tuple[Attempt, ...] = ()
+    judge_token_usage: TokenUsage | None = None
+    reused: bool = False
+    stopped: Stopped | None = None

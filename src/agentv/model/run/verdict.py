@@ -1,0 +1,100 @@
+"""Verdict from graded assertions, for a trial and for an assert-set (SPEC section 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from agentv.model.run.grade import reaches, weighted_mean
+from agentv.model.run.trial import Score
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.values.response import Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """What a list of graded assertions comes to.
+
+    Attributes:
+        score: Σ weight × counted / Σ weight, 0..1; meaningless where there is an error.
+        passed: the score reaches the threshold and every gate holds.
+        error: why no judgement was possible; None otherwise.
+    """
+
+    score: float
+    passed: bool
+    error: Failure | None = None
+
+
+ZERO_HINT = "give a higher one, or mark an assertion 'required: true'"
+"""What mends a threshold of 0."""
+
+NOTHING_COUNTS = Failure("nothing-counts", "nothing was judged: no assertion has a weight, and none is required")
+
+
+def combined(scores: Sequence[Score], threshold: float) -> Combined:
+    """The verdict over a list of graded assertions.
+
+        score  = Σ weight × counted / Σ weight
+        passed = score ≥ threshold − 1e-9 and every required grade passed its gate
+
+    An assertion of weight 0 is shown and not counted; an error there counts only if it is required. Where nothing
+    has a weight, the gates alone are the verdict; without a gate either, nothing was judged, which is an error and
+    never a pass.
+
+    Source: SPEC section 10.
+    """
+    pairs: list[tuple[float, float]] = []
+    required = errored = False
+    gated = True
+    for score in scores:  # one pass: this runs for every trial
+        settings, grade = score.entry.settings, score.grade
+        if settings.weight:
+            pairs.append((settings.weight, grade.counted))
+        if settings.required is not False:
+            required = True
+            gated = gated and passes_gate(score)
+        errored = errored or grade.error is not None
+    error = _first_error(scores) if errored else None
+    if error is not None:
+        return Combined(0.0, False, error)
+    if pairs:
+        mean = weighted_mean(pairs)
+        return Combined(mean, gated and reaches(mean, threshold))
+    if required:
+        return Combined(1.0 if gated else 0.0, gated)
+    return Combined(0.0, False, NOTHING_COUNTS)
+
+
+def excludes_nothing(threshold: float | None, entries: Iterable[AssertionEntry]) -> bool:
+    """Whether every answer passes: a score of 0 reaches the threshold, and it falls at no gate."""
+    if threshold is None or not reaches(0.0, threshold):
+        return False
+    return all(reaches(0.0, entry.settings.required) for entry in entries)  # False is a gate of 0, True one of 1
+
+
+def passes_gate(score: Score) -> bool:
+    """Whether a required grade is good enough; True for one that is not required.
+
+    `required: true`: the grade must pass. `required: N`: it must score N.
+    """
+    required = score.entry.settings.required
+    if required is False:
+        return True
+    if score.grade.error is not None:
+        return False
+    return score.grade.passed if required is True else reaches(score.grade.score, required)
+
+
+def counts(score: Score) -> bool:
+    """Whether an assertion has a say in the verdict: by its weight, or as a gate."""
+    return score.entry.settings.weight > 0 or score.entry.settings.required is not False
+
+
+def _first_error(scores: Iterable[Score]) -> Failure | None:
+    errored = [score for score in scores if score.grade.error is not None and counts(score)]
+    if not errored or errored[0].grade.error is None:
+        return None
+    failure = errored[0].grade.error
+    more = f" (and {len(errored) - 1} more errored)" if len(errored) > 1 else ""
+    return replace(failure, message=f"{errored[0].entry.name}: {failure.message}{more}")

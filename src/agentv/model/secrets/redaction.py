@@ -1,0 +1,189 @@
+"""Secrets never reach a file, a log or a report (SPEC section 6): their values are taken out of every text.
+
+Texts are cut in many places, by this program and by others, and what is left of a secret that was cut is no less
+secret. So pieces of a secret are found as whole values are, and it does not matter which came first, the cut or this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from agentv.model.run.grade import Grade
+from agentv.model.run.trial import Score, Trial, TrialResult
+from agentv.model.secrets.secret_forms import is_searched
+from agentv.model.secrets.secret_pieces import SecretPieces
+from agentv.model.suite.conversation import Turn
+from agentv.model.values.message import (
+    Block,
+    Content,
+    DocumentBlock,
+    FileBlock,
+    ImageBlock,
+    Message,
+    TextBlock,
+    ToolCall,
+)
+from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.model.values.values import Json, JsonObject
+
+if TYPE_CHECKING:
+    from agentv.errors import Diagnostic
+
+REDACTED = "[redacted]"
+
+
+class Redactor:
+    """Takes the values of secrets out of text; free of cost where there are none.
+
+    Args:
+        secrets: the values. One that cannot be told from ordinary text is left alone (`secret_forms.is_searched`). A
+            value is found in every form of `secret_forms`, and so is a piece of it of eight characters or more.
+    """
+
+    __slots__ = ("_pieces", "_values")
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._values = tuple(sorted({secret for secret in secrets if is_searched(secret)}))
+        self._pieces: SecretPieces | None = None
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to look for."""
+        return bool(self._values)
+
+    def _known(self) -> SecretPieces:
+        """Made when the first text comes: most commands look at none."""
+        if self._pieces is None:
+            self._pieces = SecretPieces(self._values)
+        return self._pieces
+
+    def redact(self, text: str) -> str:
+        """The text with `[redacted]` in the place of every secret, and of every piece of one."""
+        return self._known().replaced(text, REDACTED) if self._values else text
+
+    def found_in(self, line: bytes) -> bool:
+        """Whether a secret stands in this JSON text; at times true where it spans a border of two values."""
+        return bool(self._values) and self._known().stand_in(line)
+
+    def redact_diagnostic(self, found: Diagnostic) -> Diagnostic:
+        """What is wrong in a file, without the secrets that it may quote. The file's own path stays."""
+        notes = tuple(map(self.redact, found.notes))
+        return replace(found, message=self.redact(found.message), hint=self._maybe(found.hint), notes=notes)
+
+    def redact_answer(self, answer: TargetResponse) -> TargetResponse:
+        """The answer of a target without secrets."""
+        return replace(
+            answer,
+            output=self._maybe(answer.output),
+            messages=tuple(self._message(message) for message in answer.messages),
+            finish_reason=self._maybe(answer.finish_reason),
+            attempts=self._attempts(answer.attempts),
+            metadata=self._object(answer.metadata),
+        )
+
+    def redact_result(self, result: TrialResult) -> TrialResult:
+        """A finished trial without secrets in anything that is written or shown of it."""
+        return replace(
+            result,
+            trial=self._trial(result.trial),
+            output=self._maybe(result.output),
+            input=tuple(self._message(message) for message in result.input),
+            scores=tuple(self._score(score) for score in result.scores),
+            error=self._failure(result.error),
+            messages=tuple(self._message(message) for message in result.messages),
+            metadata=self._object(result.metadata),
+            turns=tuple(self.redact_answer(answer) for answer in result.turns),
+            retries=self._attempts(result.retries),
+        )
+
+    def redact_json(self, value: Json) -> Json:
+        """Plain data with every text in it redacted, keys included; a number that is a secret becomes text."""
+        if not self._values or value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            return self.redact(value)
+        if isinstance(value, Mapping):
+            return {self.redact(str(key)): self.redact_json(inner) for key, inner in value.items()}
+        if isinstance(value, Sequence):
+            return [self.redact_json(inner) for inner in value]
+        return REDACTED if self.redact(str(value)) == REDACTED else value
+
+    def _maybe(self, text: str | None) -> str | None:
+        return None if text is None else self.redact(text)
+
+    def _object(self, value: JsonObject) -> JsonObject:
+        return cast("JsonObject", self.redact_json(value))
+
+    def _trial(self, trial: Trial) -> Trial:
+        case = trial.case
+        return replace(
+            trial,
+            suite=replace(trial.suite, name=self.redact(trial.suite.name), path=self.redact(trial.suite.path)),
+            case=replace(
+                case,
+                id=self.redact(case.id),
+                metadata=self._object(case.metadata),
+                tags=tuple(self.redact(tag) for tag in case.tags),
+                conversation_id=self._maybe(case.conversation_id),
+                expected_output=tuple(self._message(message) for message in case.expected_output),
+                turns=tuple(self._turn(turn) for turn in case.turns),
+            ),
+            target=replace(trial.target, name=self.redact(trial.target.name)),
+        )
+
+    def _turn(self, turn: Turn) -> Turn:
+        return replace(turn, expected_output=tuple(self._message(message) for message in turn.expected_output))
+
+    def _score(self, score: Score) -> Score:
+        entry = score.entry
+        settings = replace(entry.settings, name=self.redact(entry.name))
+        span = entry.span and entry.span._replace(file=self.redact(entry.span.file))
+        return replace(score, entry=replace(entry, settings=settings, span=span), grade=self.redact_grade(score.grade))
+
+    def redact_grade(self, grade: Grade) -> Grade:
+        """What an assertion says of an answer, without secrets."""
+        return replace(
+            grade,
+            checks=tuple(
+                replace(check, text=self.redact(check.text), evidence=self._maybe(check.evidence))
+                for check in grade.checks
+            ),
+            reason=self._maybe(grade.reason),
+            details=self._object(grade.details),
+            error=self._failure(grade.error),
+        )
+
+    def _failure(self, failure: Failure | None) -> Failure | None:
+        clean = failure and replace(failure, message=self.redact(failure.message))
+        return replace(clean, attempts=self._attempts(clean.attempts)) if isinstance(clean, CallFailure) else clean
+
+    def _attempts(self, attempts: tuple[Attempt, ...]) -> tuple[Attempt, ...]:
+        return tuple(replace(one, message=self.redact(one.message)) for one in attempts)
+
+    def _message(self, message: Message) -> Message:
+        return replace(
+            message,
+            content=self._content(message.content),
+            name=self._maybe(message.name),
+            tool_calls=tuple(self._call(call) for call in message.tool_calls),
+        )
+
+    def _content(self, content: Content) -> Content:
+        if isinstance(content, str):
+            return self.redact(content)
+        return tuple(self._block(block) for block in content) if isinstance(content, tuple) else self._object(content)
+
+    def _block(self, block: Block) -> Block:
+        if isinstance(block, TextBlock):
+            return TextBlock(self.redact(block.value))
+        value, path = self.redact(block.value), self._maybe(block.path)
+        if isinstance(block, ImageBlock):
+            return replace(block, value=value, path=path)
+        if isinstance(block, DocumentBlock):
+            return replace(block, value=value, path=path or "")
+        return FileBlock(value, path or "", self.redact(block.text))
+
+    def _call(self, call: ToolCall) -> ToolCall:
+        name, arguments = self.redact(call.name), self._object(call.arguments)
+        return replace(call, name=name, arguments=arguments, id=self._maybe(call.id))

@@ -1,0 +1,1 @@
+"""Suites, cases, assertions, and the files they come from."""

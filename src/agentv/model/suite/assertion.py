@@ -1,0 +1,74 @@
+"""An entry of an `assert:` list, ready to grade (SPEC section 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from agentv.model.values.span import Span
+
+if TYPE_CHECKING:
+    from agentv.ports import Assertion
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """How the output is reshaped for one assertion.
+
+    `expression` is a Jinja expression over `output`, a path such as `$.a.b`, or the name of a function in `file`.
+    """
+
+    kind: Literal["jinja", "path", "function"]
+    expression: str
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssertionSettings:
+    """The keys that every assertion takes (SPEC section 7.1).
+
+    Attributes:
+        required: False: no gate. True: the grade must pass. A number: it must score that much.
+        min_score: pass mark of the grade, 0..1; None: the type's own rule.
+        timeout_s: seconds; None: the type's default.
+    """
+
+    name: str | None = None
+    weight: float = 1.0
+    required: bool | float = False
+    min_score: float | None = None
+    negate: bool = False
+    timeout_s: float | None = None
+    transform: Transform | None = None
+
+
+DEFAULTS = AssertionSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class AssertionEntry:
+    """One assertion of one case: its canonical type, its frozen options, and the settings common to all types."""
+
+    type: str
+    assertion: Assertion
+    settings: AssertionSettings
+    span: Span | None = None
+
+    @property
+    def inner(self) -> tuple[AssertionEntry, ...]:
+        """The entries inside it: those of an assert-set."""
+        found = getattr(self.assertion, "assert_", ())
+        return found if isinstance(found, tuple) else ()
+
+    @property
+    def shown_type(self) -> str:
+        """The type as a row shows it, `not-` in front when negated."""
+        return f"not-{self.type}" if self.settings.negate else self.type
+
+    @property
+    def name(self) -> str:
+        """The name given, else one made from the type and what it looks for."""
+        if self.settings.name is not None:
+            return self.settings.name
+        label = self.assertion.label()
+        return f"{self.shown_type}: {label}" if label else self.shown_type

@@ -1,0 +1,72 @@
+"""Conversation settings of a case: `turns`, `conversation_id`, `depends_on` (SPEC section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.values.message import Message
+from agentv.model.values.response import TargetResponse
+from agentv.model.values.span import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One question of a case, and what grades its answer.
+
+    Attributes:
+        input: what this turn adds to the transcript before the target is asked.
+        assertions: named after the turn: `turn 2: contains: 'x'`.
+        expected_output: the reference for this turn's answer.
+    """
+
+    input: tuple[Message, ...]
+    assertions: tuple[AssertionEntry, ...] = ()
+    criteria: str | None = None
+    expected_output: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """A case that must pass before another one runs, and where the file says so."""
+
+    id: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """How one case hangs on others of its suite.
+
+    Attributes:
+        depends_on: ids of the cases that must pass first.
+        follows: id of the case before it in its conversation.
+        story: hash of all that was authored for the cases before it; they determine what it comes to.
+    """
+
+    depends_on: tuple[str, ...] = ()
+    follows: str | None = None
+    story: str = ""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Every case that must run before this one."""
+        return self.depends_on if self.follows is None else (self.follows, *self.depends_on)
+
+
+def said(answer: TargetResponse, asked: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages that an answer adds to a transcript, tool calls included.
+
+    A target may report the whole conversation rather than its own part. Where what it reports begins with what it was
+    asked, that much is left out: nothing stands in a transcript twice.
+    """
+    reported = answer.messages
+    if not reported:
+        return (Message("assistant", answer.output or ""),)
+    begins = len(reported) > len(asked) and all(_same(one, two) for one, two in zip(reported, asked, strict=False))
+    return reported[len(asked) :] if begins else reported
+
+
+def _same(reported: Message, asked: Message) -> bool:
+    return reported.role == asked.role and (not isinstance(asked.content, str) or reported.text == asked.content)

@@ -1,0 +1,101 @@
+"""A prompt's exam, its sittings, and what the library knows of a prompt (SPEC section 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from agentv.model.values.span import Span
+from agentv.model.values.values import EMPTY, JsonObject
+
+PromptStatus = Literal["draft", "tested", "ready"]
+STATUSES: tuple[PromptStatus, ...] = get_args(PromptStatus)
+"""In the order of a prompt's life."""
+
+DESCRIPTION = "meta.yaml#description"
+"""What stands for the description among the files of an exam: the rest of `meta.yaml` is not part of what sat."""
+
+LONGEST_DESCRIPTION = 1024
+"""Characters of a description; more no system that loads prompts by it would show."""
+
+
+def normalised(data: bytes) -> bytes:
+    """A file's bytes as `Exam.texts` holds them: without a byte order mark, every line ended by a line feed alone.
+
+    What holds a NUL is no text, and stays as it is.
+    """
+    if b"\0" in data:
+        return data
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
+
+
+@dataclass(frozen=True, slots=True)
+class Exam:
+    """That a suite is the exam of a prompt, and what its sitting is recorded with.
+
+    Attributes:
+        prompt: the prompt's id.
+        directory: the prompt's, absolute: where its log is.
+        texts: what the exam rests on: path from the prompt's directory, parts joined by `/` → the bytes, `normalised`.
+            The description stands under `DESCRIPTION`, in UTF-8; there is none where the prompt has none.
+        other_model: it sits on another model than the one that it names.
+        queries: id of the case that asks about a query → whether the query should trigger the prompt.
+    """
+
+    prompt: str
+    directory: str
+    texts: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    other_model: bool = False
+    queries: Mapping[str, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMeta:
+    """What `meta.yaml` says of a prompt.
+
+    Attributes:
+        id: its directory's name, unless the file says another.
+        path: of the file, absolute; None where there is none.
+        others: every other key of the file.
+        places: key → where it stands.
+    """
+
+    id: str
+    path: str | None = None
+    description: str | None = None
+    status: PromptStatus = "draft"
+    owner: str | None = None
+    tags: tuple[str, ...] = ()
+    others: JsonObject = field(default=EMPTY)
+    places: Mapping[str, Span] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """One row of `.eval.jsonl`: an exam that was sat, to its end or not.
+
+    Attributes:
+        ts: when it ended, ISO 8601 in UTC; rows of eva may hold other text.
+        total: cases and queries, each on every target.
+        failed_cases: ids of those that failed, errored or were not run, in the exam's order.
+        prompt_sha256, files: what sat: the hash over `files`, and path → sha256; None and empty in eva's rows.
+        errored: how many were not judged, since the target, the judge or the network broke.
+        partial: a part of the exam, or another model than the exam names.
+        line: of the log, from 1; 0: not written yet.
+    """
+
+    ts: str
+    all_passed: bool
+    total: int
+    passed: int
+    failed_cases: tuple[str, ...] = ()
+    run_id: str | None = None
+    prompt_sha256: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    model: str | None = None
+    judge: str | None = None
+    errored: int = 0
+    partial: bool = False
+    line: int = 0

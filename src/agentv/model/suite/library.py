@@ -1,0 +1,176 @@
+"""A library of prompts, as `agentv prompt` tells of it (SPEC section 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from agentv.model.suite.exam import DESCRIPTION, PromptStatus, Sitting
+from agentv.model.values.message import Message
+from agentv.model.values.values import EMPTY, JsonObject
+
+ChangeKind = Literal["edited", "added", "removed"]
+
+
+def called(path: str) -> str:
+    """What people call a text of an exam: a file by its path, the description so."""
+    return "description" if path == DESCRIPTION else path
+
+
+@dataclass(frozen=True, slots=True)
+class TextChange:
+    """A text of an exam that is not as it was when the exam was sat.
+
+    Attributes:
+        path: from the prompt's directory; the description is called so.
+    """
+
+    path: str
+    kind: ChangeKind
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPrompt:
+    """One prompt of a library.
+
+    Attributes:
+        directory: absolute.
+        edited: its status rests on a text that has been changed since.
+        last: the most recent row of its log; None: the exam was never sat.
+        changes: what is not as it was at the last sitting; empty too where that one tells of no text.
+        compared: the last sitting says which texts it rests on.
+        wrong: meta.yaml or the log cannot be read as it should; doctor says how.
+    """
+
+    id: str
+    directory: str
+    status: PromptStatus
+    edited: bool = False
+    last: Sitting | None = None
+    changes: tuple[TextChange, ...] = ()
+    compared: bool = False
+    wrong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Whether a prompt may be promoted.
+
+    Attributes:
+        to: the status that it would get; None: there is none above its own.
+        reasons: what is in the way, each with the notes that belong to it; empty: the gate is open.
+    """
+
+    to: PromptStatus | None
+    reasons: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def open(self) -> bool:
+        """Whether nothing is in the way."""
+        return self.to is not None and not self.reasons
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPrompt:
+    """Everything that is known of one prompt.
+
+    Attributes:
+        listed: what the list tells of it.
+        others: the keys of meta.yaml that only people read.
+        texts: what its exam rests on, by path, with how many bytes each has; empty where the exam cannot be read.
+        cases: the ids of the exam's cases, in its order.
+        queries: query → whether it should trigger the prompt.
+        sittings: the rows of its log, oldest first.
+        findings: how many things doctor finds wrong.
+    """
+
+    listed: ListedPrompt
+    description: str | None = None
+    owner: str | None = None
+    tags: tuple[str, ...] = ()
+    others: JsonObject = field(default=EMPTY)
+    texts: Mapping[str, int] = field(default_factory=dict)
+    cases: tuple[str, ...] = ()
+    queries: Mapping[str, bool] = field(default_factory=dict)
+    sittings: tuple[Sitting, ...] = ()
+    findings: int = 0
+    gate: Gate = field(default_factory=lambda: Gate(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What a model would see of one case of an exam."""
+
+    prompt: str
+    case: str
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TextDifference:
+    """One text of an exam, as it sat and as it is.
+
+    Attributes:
+        before, after: the texts; None: there was, or is, none.
+        lost: its text at the sitting is not kept here, so that only its hash tells that it changed.
+    """
+
+    path: str
+    kind: ChangeKind
+    before: bytes | None = None
+    after: bytes | None = None
+    lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A prompt beside what sat last; `sitting` is None where there is nothing to compare with."""
+
+    prompt: str
+    sitting: Sitting | None
+    differences: tuple[TextDifference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """What became of a wish to change a prompt's status.
+
+    Attributes:
+        written: the file holds the new status.
+        gate: what was in the way; of a step back nothing is. Its `to` is None where there was nothing to do.
+    """
+
+    prompt: str
+    path: str | None
+    before: PromptStatus
+    gate: Gate
+    written: bool = False
+
+    @property
+    def refused(self) -> bool:
+        """Whether something was in the way. Nothing is where the prompt had the status, or a later one, already."""
+        return self.gate.to is not None and not self.gate.open
+
+
+@dataclass(frozen=True, slots=True)
+class ExamReport:
+    """One exam that a run was, and what it means for its prompt.
+
+    Attributes:
+        log: absolute path of the log.
+        notes: what people should know of the log, such as a torn line that was set aside.
+        fault: why the row could not be appended; None: it was.
+        status: of the prompt now.
+        gate: None where nobody asked.
+        partial: why the sitting is no evidence.
+    """
+
+    prompt: str
+    sitting: Sitting
+    log: str
+    notes: tuple[str, ...] = ()
+    fault: str | None = None
+    status: PromptStatus = "draft"
+    gate: Gate | None = None
+    partial: tuple[str, ...] = ()

@@ -1,0 +1,263 @@
+"""A suite and its cases, as loaded: everything resolved, rendered and checked (SPEC sections 3 and 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.conversation import Dependency, Link, Turn
+from agentv.model.suite.exam import Exam
+from agentv.model.suite.grader_files import GraderFiles
+from agentv.model.suite.search_paths import SearchPaths
+from agentv.model.values.message import Message
+from agentv.model.values.span import Span
+from agentv.model.values.values import EMPTY, JsonObject
+
+if TYPE_CHECKING:
+    from agentv.errors import Diagnostic
+    from agentv.ports import Connectable
+
+DEFAULT_THRESHOLD = 0.8
+DEFAULT_WORKERS = 10
+DEFAULT_TIMEOUT_S = 300.0
+JUDGE_TIMEOUT_S = 120.0
+CODE_TIMEOUT_S = 60.0
+
+Aggregate = Literal["mean", "pass_any", "pass_all", "majority"]
+Until = Literal["decided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often and how patiently a failed call is tried again; the defaults are AgentV's.
+
+    Attributes:
+        max_retries: attempts beyond the first; those for which the server had no room are not counted. 0: one attempt.
+        initial_delay_ms, max_delay_ms, backoff_factor: of the longest wait after each attempt.
+        status_codes: of HTTP, that another attempt may turn into an answer; empty: what the statuses mean.
+    """
+
+    max_retries: int = 3
+    initial_delay_ms: float = 1000.0
+    max_delay_ms: float = 60_000.0
+    backoff_factor: float = 2.0
+    status_codes: tuple[int, ...] = ()
+
+
+DEFAULT_RETRY = Retry()
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How much a target is asked at most; None: no limit of its own."""
+
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A setting of a target that an environment variable may give (`registry.fields.FromEnvironment`).
+
+    Attributes:
+        setting: its key, such as `api_key`.
+        names: the variables that are looked for, in their order.
+        found: the one that gave the setting; None where the author gives it, or none is set.
+        missing: nobody gives it, and without it the target cannot be asked.
+        secret: its value must never be written.
+    """
+
+    setting: str
+    names: tuple[str, ...]
+    found: str | None = None
+    missing: bool = False
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSpec:
+    """A system under test, or a judge, as configured: the provider's frozen settings and what all targets share.
+
+    Attributes:
+        settings: the provider's own options, an instance of its settings dataclass.
+        secrets: values that must never reach a file, a log or a report.
+        fingerprint: sha256 of the settings without secrets, and of the target's own file where it has one.
+        span: where it is named; None on a command line, and for one made in Python.
+        variables: the settings that the environment may give.
+        unset: what its placeholders name and the environment lacks, where it may never be asked.
+        files: its own files and their sha256 when it was loaded.
+        unfollowed: it starts programs of which no file is known, so that a change of theirs is not seen.
+        search: where what it starts is looked for; None: as this process has it.
+    """
+
+    name: str
+    provider: str
+    settings: Connectable
+    env: Mapping[str, str] = field(default_factory=dict)
+    judge: str | None = None
+    retry: Retry = Retry()
+    rate: Rate | None = None
+    workers: int | None = None
+    timeout_s: float | None = None
+    allow_empty: bool = False
+    secrets: frozenset[str] = frozenset()
+    public: JsonObject = field(default=EMPTY)
+    fingerprint: str = ""
+    span: Span | None = None
+    variables: tuple[Variable, ...] = ()
+    unset: tuple[Diagnostic, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    unfollowed: bool = False
+    search: SearchPaths | None = field(default=None, compare=False)
+
+    @property
+    def missing(self) -> tuple[Variable, ...]:
+        """What must be set before it can be asked."""
+        return tuple(one for one in self.variables if one.missing)
+
+
+def embeds(spec: TargetSpec) -> bool:
+    """Whether a target's API turns texts into vectors."""
+    return bool(getattr(spec.settings, "embeds", False))
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """The suite's `run:` block. None: not said, so the next level decides.
+
+    Attributes:
+        until: `decided`: samples of a case end where its pass rate is decided, and `repeat` is the most that it gets.
+        alpha: the largest chance of a wrong decision then.
+        trust_data: rows that `tests:` pulls in, and CSV files, may name code and read the environment.
+        cluster: a key of `metadata` or `vars`, or a template, whose equal values make cases dependent.
+    """
+
+    workers: int | None = None
+    repeat: int | None = None
+    aggregate: Aggregate | None = None
+    timeout_s: float | None = None
+    max_errors: int | None = None
+    retry: Retry | None = None
+    cache: bool | None = None
+    budget_usd: float | None = None
+    budget_tokens: int | None = None
+    until: Until | None = None
+    alpha: float | None = None
+    trust_data: bool | None = None
+    cluster: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test of a suite.
+
+    Attributes:
+        expected_output: the reference answer as messages; passive, it grades nothing by itself.
+        assertions: in merge order (SPEC section 7.4), includes expanded.
+        target, judge: this case's own; None: the suite's.
+        turns: questions that are asked one after the other; `input` is then what comes before the first.
+        preamble: how many messages of `input` are the suite's; a conversation holds them once.
+        conversation_id: cases that share one continue each other.
+        depends_on: cases that must pass first.
+        asks_judge: the judge in force is asked, whatever targets there are: a question about a prompt's description.
+        prompt_id: of the prompt that gave its input; None: the case gave it itself.
+        variant: the end of its id, such as `[locale=de]`, where it is one of the combinations of list values that
+            one entry stands for.
+        sha256: hash of all that was authored for this case, its assertions included.
+        cluster_key, cluster: the `cluster:` in force, and this case's value for it; None: there is none.
+    """
+
+    id: str
+    input: tuple[Message, ...]
+    assertions: tuple[AssertionEntry, ...]
+    criteria: str | None = None
+    description: str | None = None
+    expected_output: tuple[Message, ...] = ()
+    vars: JsonObject = field(default=EMPTY)
+    metadata: JsonObject = field(default=EMPTY)
+    tags: tuple[str, ...] = ()
+    threshold: float | None = None
+    repeat: int | None = None
+    timeout_s: float | None = None
+    target: TargetSpec | None = None
+    judge: TargetSpec | None = None
+    prompt_id: str | None = None
+    variant: str = ""
+    sha256: str = ""
+    span: Span | None = None
+    turns: tuple[Turn, ...] = ()
+    preamble: int = 0
+    conversation_id: str | None = None
+    depends_on: tuple[Dependency, ...] = ()
+    asks_judge: bool = False
+    cluster_key: str | None = None
+    cluster: str | None = None
+
+
+class Cases(Protocol):
+    """The cases of a suite: a tuple, or a file that is read again at each pass so that memory stays flat."""
+
+    def __iter__(self) -> Iterator[Case]:
+        """A fresh pass over all cases, in the order of the file."""
+        ...
+
+    def __len__(self) -> int:
+        """How many there are."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """One eval file, loaded.
+
+    Attributes:
+        path: the file, absolute; empty for a suite built in Python.
+        targets: the systems under test, after flags and defaults.
+        generators: functions of the user's that were called to know the cases, as `file.py:name`.
+        prompts: id → label, of the prompts that every case runs with; empty where cases give their input.
+        judge: the suite's own judge.
+        forced_judge: the one of the command line, which wins over all.
+        default_judge: the project's, where nothing else names one.
+        judges: those that assertions name, and those that targets name, by their names; what embeds for them, too.
+        secrets: values out of its targets, judges and environment that must never be written.
+        unsearched: names of keys and variables whose values cannot be told from ordinary text.
+        tally: (own repeat, whether it has a target of its own) → how many cases; None: count them.
+        files: path → sha256 of every file that was read for this suite.
+        links: the cases that hang on others, by id; empty for most suites, which then run in any order.
+        compares: an assertion compares the answers that a case gets from its prompts and targets.
+        exam: what makes it the exam of a prompt; None: it is none.
+        root: the repository that it stands in, absolute.
+        graders: the files that its grades hang on, as they were when it was loaded; None: nobody looked.
+        env: what `{{ env.NAME }}`, targets and scripts of this suite see over the process environment.
+        env_sha256: a hash of what its own `env:` block sets; empty where there is none.
+    """
+
+    name: str
+    cases: Cases
+    path: str = ""
+    description: str | None = None
+    targets: tuple[TargetSpec, ...] = ()
+    generators: tuple[str, ...] = ()
+    prompts: Mapping[str, str | None] = field(default_factory=dict)
+    judge: TargetSpec | None = None
+    forced_judge: TargetSpec | None = None
+    default_judge: TargetSpec | None = None
+    judges: Mapping[str, TargetSpec] = field(default_factory=dict)
+    threshold: float | None = None
+    tags: tuple[str, ...] = ()
+    run: RunSettings = RunSettings()
+    env: Mapping[str, str] = field(default_factory=dict)
+    env_sha256: str = ""
+    metadata: JsonObject = field(default=EMPTY)
+    secrets: frozenset[str] = frozenset()
+    unsearched: frozenset[str] = frozenset()
+    tally: Mapping[tuple[int | None, bool], int] | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    span: Span | None = None
+    links: Mapping[str, Link] = field(default_factory=dict)
+    compares: bool = False
+    exam: Exam | None = None
+    graders: GraderFiles | None = None
+    root: str = ""

@@ -1,0 +1,1 @@
+"""Plain data, messages and answers."""

@@ -1,0 +1,94 @@
+"""Paths into JSON data, such as `$.choices[0].message.content`: the part of RFC 9535 that leads to one value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import Json
+
+_NAME = r"[^.\[\]\s*'\"$]+"
+_STEP = lazy_pattern(
+    rf"""\.(?P<name>{_NAME}) | \[(?P<index>-?\d{{1,9}})\] | \[(?P<quote>['"])(?P<key>.*?)(?P=quote)\]""", re.VERBOSE
+)
+_SHOWN_KEYS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class JsonPath:
+    """A path, parsed. A name finds a key; `[0]`, and a name of digits alone, the item of a list."""
+
+    text: str
+    steps: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Nothing stands where a path leads. `message` says where it ended and what is there instead."""
+
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def parse(path: str) -> JsonPath:
+    """The path behind a text: `$.a.b[0]`, `$['a b']`, or without the dollar, `a.b.0`. `$` alone is all of it.
+
+    Raises:
+        ValueError: it is no path, or one that may lead to several values.
+    """
+    text = path.strip()
+    rest = text.removeprefix("$")
+    if not text.startswith(("$", "[", ".")):
+        rest = f".{rest}"
+    steps: list[str | int] = []
+    at = 0
+    while at < len(rest):
+        step = _STEP.match(rest, at)
+        if step is None:
+            raise ValueError(
+                f"not a path to one value: {text!r} at {rest[at:]!r}; such as $.choices[0].message.content"
+            )
+        index = step["index"]
+        steps.append(int(index) if index is not None else step["name"] or step["key"] or "")
+        at = step.end()
+    return JsonPath(text, tuple(steps))
+
+
+def read(path: JsonPath, value: Json) -> Json | Missing:
+    """The value that a path leads to."""
+    for depth, step in enumerate(path.steps):
+        found = _entered(value, step)
+        if isinstance(found, Missing):
+            return Missing(f"{_shown(path.steps[: depth + 1])} leads nowhere: {found}")
+        value = found
+    return value
+
+
+def _entered(value: Json, step: str | int) -> Json | Missing:
+    if isinstance(value, Mapping):
+        if isinstance(step, str):
+            return value[step] if step in value else Missing(f"the object has {_keys(value)}")
+        return Missing(f"an object stands there, no list; it has {_keys(value)}")
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        index = step if isinstance(step, int) else int(step) if step.isdecimal() and len(step) < 10 else None
+        if index is None:
+            return Missing(f"a list stands there, of {len(value)}")
+        return value[index] if -len(value) <= index < len(value) else Missing(f"the list has {len(value)}")
+    return Missing(f"{'null' if value is None else type(value).__name__} stands there")
+
+
+def _keys(value: Mapping[str, Json]) -> str:
+    names = ", ".join(repr(key[:40]) for key in islice(value, _SHOWN_KEYS))
+    return f"{names}, …" if len(value) > _SHOWN_KEYS else names or "no keys"
+
+
+def _shown(steps: Iterable[str | int]) -> str:
+    return "$" + "".join(
+        f"[{step}]" if isinstance(step, int) else f".{step}" if re.fullmatch(_NAME, step) else f"[{step!r}]"
+        for step in steps
+    )

@@ -1,0 +1,272 @@
+"""Messages, their content, and the prompt that they make (SPEC section 5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
+
+from agentv.model.values.values import Json, JsonObject
+
+Role = Literal["system", "user", "assistant", "tool"]
+ROLES: tuple[str, ...] = get_args(Role)
+
+
+@dataclass(frozen=True, slots=True)
+class TextBlock:
+    """A piece of text inside a message."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileBlock:
+    """A text file attached to a message: `value` as written, `path` as found, `text` as read."""
+
+    value: str
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImageBlock:
+    """A picture attached to a message: `value` as written, `path` where it lies on disk, else it is a URL.
+
+    `digest` is the sha256 of a file's bytes; with it another picture under the same path makes another question.
+    """
+
+    value: str
+    path: str | None = None
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentBlock:
+    """A PDF attached to a message: `value` as written, `path` as found, and the digest of its bytes."""
+
+    value: str
+    path: str
+    sha256: str
+
+
+Block: TypeAlias = TextBlock | FileBlock | ImageBlock | DocumentBlock
+Content: TypeAlias = "str | JsonObject | tuple[Block, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool that an assistant's message asks for.
+
+    Attributes:
+        duration_ms: how long the tool took, where known.
+        output: what it gave back, where that stands at the call; else a message of the role `tool` says it.
+    """
+
+    name: str
+    arguments: JsonObject
+    id: str | None = None
+    duration_ms: float | None = None
+    output: str | None = None
+
+    def as_json(self) -> dict[str, Json]:
+        """The call as it goes over the wire."""
+        plain: dict[str, Json] = {"id": self.id, "name": self.name, "arguments": self.arguments}
+        if self.duration_ms is not None:
+            plain["duration_ms"] = self.duration_ms
+        if self.output is not None:
+            plain["output"] = self.output
+        return plain
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Role
+    content: Content
+    name: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The content as text: files inlined under their paths, objects as JSON, images and PDFs by name."""
+        content = self.content
+        if isinstance(content, str):
+            return content
+        if isinstance(content, tuple):
+            return "\n\n".join(_block_text(block) for block in content)
+        return json.dumps(content, ensure_ascii=False, indent=2)
+
+    def as_json(self) -> dict[str, Json]:
+        """The message as it goes over the wire to scripts and into rows, snake_case."""
+        plain: dict[str, Json] = {"role": self.role, "content": _content_json(self.content)}
+        if self.name is not None:
+            plain["name"] = self.name
+        if self.tool_calls:
+            plain["tool_calls"] = [call.as_json() for call in self.tool_calls]
+        return plain
+
+
+def _block_text(block: Block) -> str:
+    if isinstance(block, TextBlock):
+        return block.value
+    if isinstance(block, FileBlock):
+        return f'<file path="{block.value}">\n{block.text}\n</file>'
+    return f"[{'image' if isinstance(block, ImageBlock) else 'file'}: {block.value}]"
+
+
+def _content_json(content: Content) -> Json:
+    if not isinstance(content, tuple):
+        return content
+    return [_block_json(block) for block in content]
+
+
+def _block_json(block: Block) -> Json:
+    if isinstance(block, TextBlock):
+        return {"type": "text", "value": block.value}
+    if isinstance(block, FileBlock):
+        return {"type": "file", "value": block.value, "path": block.path, "text": block.text}
+    if isinstance(block, DocumentBlock):
+        return {"type": "file", "value": block.value, "path": block.path}
+    return {"type": "image", "value": block.value}
+
+
+def portable(messages: tuple[Message, ...], root: str) -> tuple[Message, ...]:
+    """The messages with the paths of attached files counted from a directory; what lies elsewhere has none."""
+    if tuple not in {type(message.content) for message in messages}:
+        return messages
+    return tuple(
+        replace(message, content=tuple(_portable(block, root) for block in message.content))
+        if isinstance(message.content, tuple)
+        else message
+        for message in messages
+    )
+
+
+def _portable(block: Block, root: str) -> Block:
+    if isinstance(block, TextBlock) or block.path is None:
+        return block
+    inside = f"{root.rstrip('/')}/"
+    path = block.path.removeprefix(inside) if root and block.path.startswith(inside) else ""
+    return replace(block, value=block.value.removeprefix(inside) if root else block.value, path=path)
+
+
+def prompt_text(messages: Sequence[Message]) -> str:
+    """The messages as one text: a lone user message is its text, several become role-labelled blocks."""
+    if len(messages) == 1 and messages[0].role == "user":
+        return messages[0].text
+    return "\n\n".join(f"{_label(message)}:\n{message.text}" for message in messages)
+
+
+def reference_text(messages: Sequence[Message]) -> str:
+    """The messages of a reference answer as one text, which is compared with an answer's."""
+    return "\n\n".join(message.text for message in messages)
+
+
+def _label(message: Message) -> str:
+    return f"{message.role} ({message.name})" if message.name else message.role
+
+
+def attached_files(messages: Iterable[Message]) -> Iterator[str]:
+    """The paths of all files and local images in the messages, in their order."""
+    for message in messages:
+        if isinstance(message.content, tuple):
+            for block in message.content:
+                if not isinstance(block, TextBlock) and block.path is not None:
+                    yield block.path
+
+
+def messages_from_json(rows: Iterable[Mapping[str, Json]]) -> tuple[Message, ...]:
+    """Messages out of wire objects, as targets and recordings give them.
+
+    Raises:
+        ValueError: a row is no message; the text names what is wrong.
+    """
+    return tuple(_message_from_json(row) for row in rows)
+
+
+def _message_from_json(row: Mapping[str, Json]) -> Message:
+    role = row.get("role")
+    for known in ROLES:
+        if role == known:
+            name = row.get("name")
+            return Message(
+                role=known,  # type: ignore[arg-type]  # ROLES holds just the literals of Role
+                content=_content_from_json(row.get("content")),
+                name=name if isinstance(name, str) else None,
+                tool_calls=tuple(_call_from_json(call) for call in _calls_of(row)),
+            )
+    raise ValueError(f"a message needs a role out of {', '.join(ROLES)}, found {role!r}")
+
+
+def _content_from_json(content: Json) -> Content:
+    if content is None:
+        return ""
+    if isinstance(content, str | Mapping):
+        return content
+    if isinstance(content, Sequence):
+        return "\n\n".join(_piece_text(piece) for piece in content if not _is_call(piece))
+    return json.dumps(content)
+
+
+def _piece_text(piece: Json) -> str:
+    if isinstance(piece, Mapping):
+        found = piece.get("value", piece.get("text", piece.get("content")))
+        if isinstance(found, str):
+            return found
+    return piece if isinstance(piece, str) else json.dumps(piece, ensure_ascii=False)
+
+
+def _is_call(piece: Json) -> bool:
+    """Whether a block of content is a call of a tool, as Anthropic writes it."""
+    return isinstance(piece, Mapping) and piece.get("type") == "tool_use"
+
+
+def _calls_of(row: Mapping[str, Json]) -> Iterator[Json]:
+    """The calls of a message, wherever it has them: a call that is passed over would be proof of innocence."""
+    for key, value in row.items():
+        spelled = key.replace("_", "").lower()
+        if spelled not in _CALLS or value is None:
+            continue
+        if spelled == "functioncall":  # OpenAI's, before there were several
+            yield value
+        elif isinstance(value, Sequence) and not isinstance(value, str):
+            yield from value
+        else:
+            raise ValueError(f"'{key}' of a message must be a list of calls, found {json.dumps(value)[:60]}")
+    content = row.get("content")
+    if isinstance(content, Sequence) and not isinstance(content, str):
+        yield from (piece for piece in content if _is_call(piece))
+
+
+_CALLS = frozenset({"toolcalls", "toolcall", "functioncall", "functioncalls"})
+"""How keys with calls are spelled, without their underscores and capitals."""
+
+
+def _call_from_json(call: Json) -> ToolCall:
+    inner = call.get("function", call) if isinstance(call, Mapping) else call  # OpenAI nests them one level down
+    source = inner if isinstance(inner, Mapping) else call
+    named = source if isinstance(call, Mapping) and isinstance(source, Mapping) else {}
+    name = named.get("name", named.get("tool", named.get("tool_name", named.get("toolName"))))
+    if not (isinstance(call, Mapping) and isinstance(source, Mapping) and isinstance(name, str) and name):
+        raise ValueError(f"a call of a tool must be an object with a 'name', found {json.dumps(call)[:60]}")
+    arguments = source.get("arguments", source.get("input", source.get("args")))
+    if isinstance(arguments, str):
+        arguments = _parsed(arguments)
+    identity, took, gave = call.get("id"), call.get("duration_ms"), call.get("output", call.get("result"))
+    return ToolCall(
+        name=name,
+        arguments=arguments if isinstance(arguments, Mapping) else {},
+        id=identity if isinstance(identity, str) else None,
+        duration_ms=float(took) if isinstance(took, int | float) and not isinstance(took, bool) else None,
+        output=gave if isinstance(gave, str) or gave is None else json.dumps(gave, ensure_ascii=False),
+    )
+
+
+def _parsed(text: str) -> Json:
+    try:
+        parsed: Json = json.loads(text)
+    except (ValueError, RecursionError):  # a call is one whatever its arguments are
+        return {"text": text}
+    return parsed

@@ -1,0 +1,152 @@
+"""Response of a target: an answer, or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from agentv.model.values.message import Message
+from agentv.model.values.values import EMPTY, Json, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class TokenUsage:
+    """Tokens of one call; None where the provider does not say."""
+
+    input: int | None = None
+    output: int | None = None
+    total: int | None = None
+    cached: int | None = None
+    reasoning: int | None = None
+
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        return TokenUsage(
+            input=_sum(self.input, other.input),
+            output=_sum(self.output, other.output),
+            total=_sum(self.total, other.total),
+            cached=_sum(self.cached, other.cached),
+            reasoning=_sum(self.reasoning, other.reasoning),
+        )
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Json]) -> TokenUsage:
+        """Counts out of a wire object; a missing total is input + output.
+
+        Raises:
+            ValueError: a count is not a whole number ≥ 0.
+        """
+        counts = {name: _count(name, row.get(name)) for name in ("input", "output", "total", "cached", "reasoning")}
+        if counts["total"] is None and (counts["input"] is not None or counts["output"] is not None):
+            counts["total"] = (counts["input"] or 0) + (counts["output"] or 0)
+        return cls(**counts)
+
+
+def _count(name: str, value: Json) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"token_usage.{name} must be a whole number, found {value!r}")
+    return value
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    if one is None:
+        return other
+    return one if other is None else one + other
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why no judgement was possible. `code` is a stable slug, such as `timeout` or `empty-output`."""
+
+    code: str
+    message: str
+    retryable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimits:
+    """What a provider says is left of its rate limits after a call; None where it does not say.
+
+    Attributes:
+        requests, tokens: that may still be sent before the limit is full again.
+        requests_reset_s, tokens_reset_s: seconds until then.
+    """
+
+    requests: int | None = None
+    requests_reset_s: float | None = None
+    tokens: int | None = None
+    tokens_reset_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try of a call that gave no answer and was followed by another, or by giving up.
+
+    Attributes:
+        code, message: why there was no answer.
+        duration_ms: how long the try took.
+        waited_ms: how long was waited after it.
+    """
+
+    code: str
+    message: str
+    duration_ms: float
+    waited_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailure(Failure):
+    """Why a call over a network gave no answer, with what decides on the next one.
+
+    Attributes:
+        status: of HTTP; None where there was no reply.
+        retry_after_s: seconds that the server asks to wait.
+        stops: no call of this target can do better, as with a refused key or an unknown model.
+        limits: what its rate limits still allow.
+        attempts: the tries before this one.
+    """
+
+    status: int | None = None
+    retry_after_s: float | None = None
+    stops: bool = False
+    limits: RateLimits | None = None
+    attempts: tuple[Attempt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    """Texts as vectors, one for each text, in their order and all of one length."""
+
+    vectors: tuple[tuple[float, ...], ...]
+    token_usage: TokenUsage | None = None
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetResponse:
+    """What a target answered.
+
+    Attributes:
+        output: the final answer as text.
+        messages: the transcript that the target reports; empty when the answer is all there is.
+        token_usage: tokens of the call, when known.
+        cost_usd: US dollars, when known; unknown is None, never 0.
+        duration_ms: milliseconds that the target itself reports, else the engine measures.
+        finish_reason: why the model stopped, in the provider's word.
+        metadata: whatever else the target wants kept in the row.
+        limits: what the provider's rate limits still allow.
+        attempts: the tries that failed before this answer came.
+        earlier: it was paid for before, by another run or in an older row of this one: nobody was asked.
+    """
+
+    output: str | None
+    messages: tuple[Message, ...] = ()
+    token_usage: TokenUsage | None = None
+    cost_usd: float | None = None
+    duration_ms: float | None = None
+    finish_reason: str | None = None
+    metadata: JsonObject = field(default=EMPTY)
+    limits: RateLimits | None = None
+    attempts: tuple[Attempt, ...] = ()
+    earlier: bool = False

@@ -1,0 +1,1 @@
+"""The output of commands other than `eval`."""

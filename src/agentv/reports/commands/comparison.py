@@ -1,0 +1,417 @@
+"""`agentv compare`: a verdict that a person can act on, the cases that moved, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+from agentv.model.run.comparison import (
+    CaseKey,
+    CheckChange,
+    Comparison,
+    Evidence,
+    Group,
+    Judgement,
+    Measured,
+    MovedCase,
+    Pair,
+    Question,
+    RunLabel,
+    Verdict,
+    Withheld,
+)
+from agentv.reports.run.totals import plural
+from agentv.reports.text.escaping import cells, one_line, percent
+from agentv.stats.intervals.zero_variance import cases_for_share
+
+LISTED = 10
+"""Names in one line; `--json` holds all."""
+
+_LONGEST = 200
+"""Characters of an answer, or of a check's evidence, that are shown."""
+
+_STYLES: dict[str, str] = {
+    "better": "32",
+    "worse": "31",
+    "equivalent": "36",
+    "non-inferior": "36",
+    "cannot tell": "33",
+    "no difference": "36",
+}
+_LEAST = 0.001
+
+
+def render_comparison(found: Comparison, *, color: bool = False) -> str:
+    """The runs, the verdict and what it is based on; then its parts, the cases that moved, and those in no number."""
+    blocks = (
+        runs_lines((found.base, found.candidate), ("base", "candidate")),
+        [_painted(verdict_line(found), color=color), *_numbers(found)],
+        _groups(found, color=color),
+        _moved(found),
+        left_out_lines(found),
+    )
+    return "\n\n".join("\n".join(lines) for block in blocks if (lines := list(block)))
+
+
+def runs_lines(runs: Sequence[RunLabel], names: Sequence[str]) -> Iterator[str]:
+    """A line for each run: what it is called here, its id, its targets, and how many cases it holds."""
+    rows = [
+        [name, one_line(run.run_id), listed(run.targets), plural(run.cases, "case")]
+        for name, run in zip(names, runs, strict=True)
+    ]
+    return aligned(rows)
+
+
+def verdict_line(found: Comparison) -> str:
+    """One sentence: what is shown, how sure that is, and, where nothing is, what it would take."""
+    if found.same:
+        return f"no difference: both are the same run{_own_targets(found.base)}"
+    if found.whole is None:
+        return "nothing to compare: every case in both runs errored or did not run in one of them"
+    return f"{found.whole.verdict}: {_finding(found.whole, found)}"
+
+
+def certainty(one: Measured) -> str:
+    """`95% CI -0.190 to -0.050, p 0.002`."""
+    return "no interval" if one.interval is None else f"{interval_text(one)}, {p_value(one.p)}"
+
+
+def interval_text(one: Measured) -> str:
+    """`95% CI -0.190 to -0.050`."""
+    if one.interval is None:
+        return "no interval"
+    low, high = one.interval
+    return f"{percentage(one.level)} CI {signed(low)} to {signed(high)}"
+
+
+def signed(number: float) -> str:
+    """`-0.190`; of what three digits would show as nothing, two that count."""
+    return f"{number:+.3f}" if number == 0 or abs(number) >= _LEAST / 2 else f"{number:+.1e}"
+
+
+def percentage(level: float) -> str:
+    """`95%`, `97.5%`."""
+    return f"{100 * level:.4g}%"
+
+
+def p_value(p: float | None) -> str:
+    """`p 0.041`, `p < 0.001`; nothing where no test was made."""
+    if p is None:
+        return ""
+    return f"p {p:.3f}" if p >= _LEAST else f"p < {_LEAST}"
+
+
+def warnings(found: Comparison) -> Iterator[str]:
+    """What a person should know before trusting the verdict."""
+    for name, run in (("base", found.base), ("candidate", found.candidate)):
+        if run.missing:
+            yield f"the {name} {one_line(run.run_id)} is incomplete: {plural(run.missing, 'planned case')} did not run"
+    left = found.left_out
+    if left.errored:
+        yield f"{plural(len(left.errored), 'case')} errored in one of the runs: {_keys(left.errored)}"
+    if left.unfinished:
+        verb = "was" if len(left.unfinished) == 1 else "were"
+        yield f"{plural(len(left.unfinished), 'case')} {verb} not finished in one of the runs: {_keys(left.unfinished)}"
+
+
+def lost_line(found: Comparison) -> str:
+    """`2 cases passed in the base and do not in the candidate 2026…: shop: late (errored), shop: old (missing)`."""
+    named = listed([f"{case_label(key)} ({what})" for key, what in found.lost.items()])
+    verb = "does" if len(found.lost) == 1 else "do"
+    candidate = one_line(found.candidate.run_id)
+    return f"{plural(len(found.lost), 'case')} passed in the base and {verb} not in the candidate {candidate}: {named}"
+
+
+def listed(names: Collection[str]) -> str:
+    """Names in one line, the first of them where they are many."""
+    shown = ", ".join(one_line(name) for name in list(names)[:LISTED])
+    more = len(names) - LISTED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def case_label(key: CaseKey) -> str:
+    """`refunds: return-late with plain`."""
+    prompt = f" with {one_line(key.prompt)}" if key.prompt is not None else ""
+    return f"{one_line(key.suite)}: {one_line(key.case_id)}{prompt}"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows of cells as lines, columns two blanks apart."""
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        line = "  ".join(text + " " * (width - cells(text)) for text, width in zip(row, widths, strict=True))
+        yield line.rstrip()
+
+
+def _painted(line: str, *, color: bool) -> str:
+    verdict, colon, rest = line.partition(":")
+    style = _STYLES.get(verdict)
+    return f"\x1b[1;{style}m{verdict}\x1b[0m{colon}{rest}" if color and style is not None else line
+
+
+def _own_targets(run: RunLabel) -> str:
+    if len(run.targets) < 2:
+        return ""
+    first, second = map(one_line, run.targets[:2])
+    return f"; to compare two of its targets, name them: --target {first} --target {second}"
+
+
+def _finding(one: Judgement, found: Comparison) -> str:
+    """What the deciding measure shows, and why; the reason where nothing is shown."""
+    margin = found.question.margin
+    said = f"{_difference(one.deciding)} ({certainty(one.deciding)})"
+    beyond = f", by more than {margin:g}" if margin else ""
+    endings: dict[Verdict, str] = {
+        "better": f"{said}{beyond}{_other(one)}",
+        "worse": f"{said}{beyond}{_other(one)}",
+        "equivalent": f"{said}; any difference is at most {margin:g}",
+        "non-inferior": f"{said}; not worse by more than {margin:g}{_lower_bound(one)}",
+        "cannot tell": f"{said}; {_inconclusive(one, found)}",
+    }
+    return endings[one.verdict]
+
+
+def _lower_bound(one: Judgement) -> str:
+    bounds = [(each.interval[0], each.measure) for each in one.measures if each.interval is not None]
+    if not bounds or one.withheld is not None:
+        return ""
+    low, measure = min(bounds)
+    of = "" if measure == one.deciding.measure else f" of the {measure}"
+    return f" (lower bound{of} {signed(low)})"
+
+
+def _other(one: Judgement) -> str:
+    """The other measure, where it does not show the same: the pass rate decided alone, or the two point apart."""
+    if one.rate is None:
+        return ""
+    if one.deciding is one.rate:
+        return f", while {_difference(one.score)} ({certainty(one.score)})"
+    apart = one.rate.delta * one.score.delta < 0
+    return f", while {_difference(one.rate)} ({certainty(one.rate)})" if apart else ""
+
+
+def _difference(one: Measured) -> str:
+    if one.delta == 0:
+        return f"the {one.measure} is the same"
+    return f"the {one.measure} is {signed(abs(one.delta))[1:]} {'higher' if one.delta > 0 else 'lower'}"
+
+
+def _inconclusive(one: Judgement, found: Comparison) -> str:
+    """Why nothing is shown, and what would show it."""
+    if one.withheld is not None:
+        return _WITHHELD[one.withheld](one)
+    units = plural(one.clusters, _unit(one))
+    if one.score.interval is None:
+        verb = "is" if one.clusters == 1 else "are"
+        return f"{units} {verb} too few to compare; at least {one.needed} are needed"
+    if one.detectable >= 1:
+        least = f"; at least {one.needed} are needed" if one.needed else ""
+        return f"{units} cannot show a difference, whatever the results{least}"
+    if found.question.margin:
+        return (
+            f"with {units}, the difference may be within the margin of {found.question.margin:g} or beyond it"
+            f"{_more(one)}{_enough(one, found.question)}"
+        )
+    if abs(one.score.delta) >= one.detectable:
+        return f"too few {_unit(one)}s moved to rule out chance{_more(one)}"
+    return f"with {units}, a difference below {_size(one.detectable)} is likely to be missed{_more(one)}"
+
+
+def _errors_decide(one: Judgement) -> str:
+    worst, best = one.score.bounds or (0.0, 0.0)
+    return (
+        f"{plural(one.errored, 'case')} errored, which decides it: if all had failed or passed, the difference of the"
+        f" {one.score.measure} would be between {signed(worst)} and {signed(best)}"
+    )
+
+
+def _rate_fell(one: Judgement) -> str:
+    return f"the pass rate fell ({signed(one.rate.delta)})" if one.rate else "the pass rate fell"
+
+
+_WITHHELD: dict[Withheld, Callable[[Judgement], str]] = {
+    "errors": _errors_decide,
+    "pass rate": _rate_fell,
+    "settings": lambda _: "the two runs decided cases by different rules",
+}
+
+
+def _size(difference: float) -> str:
+    if difference >= 0.1:
+        return f"{difference:.2f}"
+    return f"{difference:.3f}" if difference >= _LEAST else f"{difference:.1e}"  # two digits that count
+
+
+def _more(one: Judgement) -> str:
+    if one.needed is None or one.score.delta == 0:
+        return ""
+    return f"; if this difference is real, about {one.needed:,} {_unit(one)}s would show it with 80% power"
+
+
+def _unit(one: Judgement) -> str:
+    return "case" if one.clusters == one.pairs else "cluster"
+
+
+def _enough(one: Judgement, question: Question) -> str:
+    """How many cases `equivalent` takes at least, whatever the results: so many must be seen to rule out others."""
+    least = cases_for_share(question.margin, 1 - question.alpha)
+    within = abs(one.score.delta) <= question.margin
+    return f"; 'equivalent' takes at least {least:,} {_unit(one)}s" if within and one.clusters < least else ""
+
+
+def _numbers(found: Comparison) -> Iterator[str]:
+    one = found.whole
+    if one is None:
+        return
+    scores = f"mean score {one.before.score:.3f} → {one.after.score:.3f}" if one.score.measure == "mean score" else ""
+    if parts := [part for part in (scores, _rates(one)) if part]:
+        yield ", ".join(parts)
+    if one.tested > 1:
+        yield f"p-values and intervals are corrected for {one.tested} tests (Holm)"
+    yield f"based on {plural(one.pairs, 'case')}: {_moves(one, found.question.alpha)}"
+    flips = one.moves
+    if flips.same_rule and (flips.fixed or flips.broken):
+        told = "" if flips.flips_p is None else f" (McNemar's exact {p_value(flips.flips_p)})"
+        yield f"{flips.fixed} now pass, {flips.broken} now fail{told}"
+    if one.clusters < one.pairs:
+        yield f"the cases form {plural(one.clusters, 'cluster')}; cases of one cluster are not independent"
+    if one.errored:
+        yield _errors(one, found.question)
+    yield from map(one_line, found.notes)
+
+
+def _rates(one: Judgement) -> str:
+    """`pass rate 92.1% → 78.9% (95% CI …)`; nothing where the two runs passed cases by different rules."""
+    if not one.rates_compare:
+        return ""
+    rates = f"{percent(one.before.rate)} → {percent(one.after.rate)}"
+    sure = f" ({certainty(one.rate)})" if one.rate is not None and one.deciding is not one.rate else ""
+    name = "pass rate" if one.score.measure == "mean score" else one.score.measure
+    return f"{name} {rates}{sure}"
+
+
+def _errors(one: Judgement, question: Question) -> str:
+    cases = plural(one.errored, "case")
+    if question.errored == "fail" or one.score.bounds is None:
+        return f"{cases} errored"
+    worst, best = one.score.bounds
+    measure = one.score.measure
+    return f"{cases} errored: the difference of the {measure} is {signed(worst)} at worst, {signed(best)} at best"
+
+
+def _moves(one: Judgement, alpha: float) -> str:
+    moves = one.moves
+    losses = "1 loss" if moves.losses == 1 else f"{moves.losses} losses"
+    said = f"{plural(moves.wins, 'win')}, {losses}, {plural(moves.ties, 'tie')}"
+    if moves.win_interval is None:
+        return said
+    low, high = moves.win_interval
+    share = percent(moves.wins / (moves.wins + moves.losses))
+    interval = f"{percentage(1 - alpha)} CI {percent(low)} to {percent(high)}"
+    return f"{said}; {share} of those that differ are wins ({interval})"
+
+
+def _groups(found: Comparison, *, color: bool) -> Iterator[str]:
+    if not found.groups:
+        return
+    tested = max(group.judgement.tested for group in found.groups)
+    yield f"By {found.question.by}" + (f"; corrected for {tested} tests (Holm)" if tested > 1 else "")
+    for line in aligned([_group_row(group, found.question) for group in found.groups]):
+        yield f"  {_paint_word(line, color=color)}"
+
+
+def _group_row(group: Group, question: Question) -> list[str]:
+    one, margin = group.judgement, question.margin
+    shown = one.deciding
+    return [
+        one_line(group.name),
+        one.verdict,
+        f"{signed(shown.delta)} {shown.measure}",
+        interval_text(shown),
+        "" if one.verdict == "cannot tell" and margin else p_value(one.p_of_claim),
+        plural(one.pairs, "case"),
+    ]
+
+
+def _paint_word(line: str, *, color: bool) -> str:
+    for word, style in _STYLES.items():
+        if color and f"  {word}  " in line:
+            return line.replace(f"  {word}  ", f"  \x1b[{style}m{word}\x1b[0m  ", 1)
+    return line
+
+
+def _moved(found: Comparison) -> Iterator[str]:
+    if not found.moved:
+        return
+    total = sum(pair.moved for pair in found.pairs)
+    several = len(found.candidate.targets) > 1
+    yield f"Moved ({total}), worst first"
+    for one in found.moved:
+        yield from _moved_case(one, several=several)
+    if total > len(found.moved):
+        yield f"  and {total - len(found.moved)} more; --limit shows more of them"
+
+
+def _moved_case(one: MovedCase, *, several: bool) -> Iterator[str]:
+    pair = one.pair
+    target = f" on {one_line(pair.after_key.target)}" if several else ""
+    yield f"  {_pair_label(pair)}{target}: {_status(pair)}{pair.before.score or 0:.2f} → {pair.after.score or 0:.2f}"
+    for change in one.changes:
+        yield f"    {_change(change, one.after)}"
+    for name, evidence in (("before", one.before), ("after", one.after)):
+        yield f"    {name}{_sample(evidence)}: {_answer(evidence.output)}"
+
+
+def _pair_label(pair: Pair) -> str:
+    before, after = pair.before_key.prompt, pair.after_key.prompt
+    if before is None or after is None or before == after:
+        return case_label(pair.after_key)
+    return f"{case_label(pair.before_key)} → {one_line(after)}"
+
+
+def _status(pair: Pair) -> str:
+    before, after = pair.before.status, pair.after.status
+    return f"{before}, " if before == after else f"{before} → {after}, "
+
+
+def _sample(evidence: Evidence) -> str:
+    return f" (sample {evidence.sample} of {evidence.repeat})" if evidence.repeat > 1 else ""
+
+
+def _answer(output: str | None) -> str:
+    return "no answer" if output is None else one_line(output, _LONGEST)
+
+
+def _change(change: CheckChange, shown: Evidence) -> str:
+    """An assertion, and what it says, unless that is the answer which is shown anyway."""
+    evidence = None if change.evidence == shown.output else change.evidence
+    said = f" | {one_line(evidence, _LONGEST)}" if evidence else ""
+    before, after = _passed(change.passed_before), _passed(change.passed_after)
+    if before == after:
+        before, after = _score(change.before), _score(change.after)
+    return f"{one_line(change.name, _LONGEST)}: {before} → {after}{said}"
+
+
+def _passed(passed: bool | None) -> str:
+    return "not judged" if passed is None else "passed" if passed else "failed"
+
+
+def _score(score: float | None) -> str:
+    return "not judged" if score is None else f"{score:.2f}"
+
+
+def left_out_lines(found: Comparison) -> Iterator[str]:
+    """The cases that are in no number, and those that were taken in although they were edited."""
+    left = found.left_out
+    for keys, where in ((left.only_base, "base"), (left.only_candidate, "candidate")):
+        if keys:
+            yield f"{plural(len(keys), 'case')} only in the {where}: {_keys(keys)}"
+    if left.edited:
+        changes = dict.fromkeys(what for one in left.edited.values() for what in one)
+        edits = f"{plural(len(left.edited), 'case')} edited in between ({', '.join(changes)}), and left out"
+        yield f"{edits}; --edited includes them: {_keys(left.edited)}"
+    if found.edited:
+        yield f"{plural(found.edited, 'case')} compared though edited in between: their inputs may differ"
+
+
+def _keys(keys: Iterable[CaseKey]) -> str:
+    return listed([case_label(key) for key in keys])

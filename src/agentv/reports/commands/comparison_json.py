@@ -1,0 +1,143 @@
+"""`agentv compare --json`: a comparison, or a matrix of them, as one JSON object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from agentv.model.run.comparison import CaseKey, Comparison, Interval, Judgement, Matrix, MovedCase, Pair, RunLabel
+from agentv.model.values.values import Json
+from agentv.reports.text.json_pieces import Piecewise, indented
+from agentv.reports.text.paths import shown_from
+
+
+def comparison_json(found: Comparison | Matrix, *, here: str) -> Iterator[str]:
+    """One object, piece by piece; `docs/how-to/compare-runs.md` says what its keys mean.
+
+    Args:
+        found: what is shown.
+        here: absolute path of the directory that paths are shown from.
+    """
+    shown = _matrix(found, here) if isinstance(found, Matrix) else _comparison(found, here)
+    return indented(shown)  # ASCII, so that nothing in it steers a terminal
+
+
+def _comparison(found: Comparison, here: str) -> dict[str, Piecewise]:
+    return {
+        "base": _run(found.base, here),
+        "candidate": _run(found.candidate, here),
+        "same_run": found.same,
+        "margin": found.question.margin,
+        "alpha": found.question.alpha,
+        **_judgement(found.whole),
+        "notes": list(found.notes),
+        **(
+            {f"by_{found.question.by}": {one.name: _judgement(one.judgement) for one in found.groups}}
+            if found.groups
+            else {}
+        ),
+        "moved": [_moved(one) for one in found.moved],
+        "moved_omitted": sum(pair.moved for pair in found.pairs) - len(found.moved),
+        "matched": map(_pair, found.pairs),
+        "edited_compared": found.edited,
+        "lost": ({**_key(key), "status": what} for key, what in found.lost.items()),
+        "left_out": {
+            "only_base": map(_key, found.left_out.only_base),
+            "only_candidate": map(_key, found.left_out.only_candidate),
+            "edited": ({**_key(key), "changed": list(what)} for key, what in found.left_out.edited.items()),
+            "errored": map(_key, found.left_out.errored),
+            "unfinished": map(_key, found.left_out.unfinished),
+        },
+    }
+
+
+def _matrix(found: Matrix, here: str) -> dict[str, Piecewise]:
+    """Comparisons refer to the runs by their place in the list, from 0."""
+    return {
+        "runs": [_run(run, here) for run in found.runs],
+        "comparisons": [
+            {"base": base, "candidate": candidate, "same_run": one.same, **_judgement(one.whole)}
+            for (base, candidate), one in found.comparisons.items()
+        ],
+        "cases": [{**_key(key), "scores": list(scores)} for key, scores in found.scores.items()],
+        "cases_omitted": found.omitted,
+    }
+
+
+def _run(run: RunLabel, here: str) -> Json:
+    return {
+        "run_id": run.run_id,
+        "results": shown_from(run.path, here),
+        "targets": list(run.targets),
+        "cases": run.cases,
+        "missing": run.missing,
+    }
+
+
+def _judgement(one: Judgement | None) -> dict[str, Json]:
+    if one is None:
+        return {"verdict": None, "cases": 0}
+    # where the two moved alike, they are one measure; where the settings differ, the rate is not tested
+    rate = one.rate or (one.score if one.rates_compare else None)
+    return {
+        "verdict": one.verdict,
+        "withheld": one.withheld,
+        "cases": one.pairs,
+        "clusters": one.clusters,
+        "errored": one.errored,
+        "mean_score": [one.before.score, one.after.score],
+        "pass_rate": [one.before.rate, one.after.rate] if one.rates_compare else None,
+        "passed": [one.before.passed, one.after.passed],
+        "mean_delta": one.score.delta,
+        "delta_interval": _interval(one.score.interval),
+        "delta_bounds": _interval(one.score.bounds),
+        "confidence": one.score.level,
+        "p_value": one.score.p,
+        "p_value_of_verdict": one.p_of_claim,
+        "pass_rate_delta": rate.delta if rate else None,
+        "pass_rate_interval": _interval(rate.interval) if rate else None,
+        "pass_rate_bounds": _interval(rate.bounds) if rate else None,
+        "pass_rate_confidence": rate.level if rate else None,
+        "pass_rate_p_value": rate.p if rate else None,
+        "shown_by": list(one.shown_by),
+        "tests": one.tested,
+        "wins": one.moves.wins,
+        "losses": one.moves.losses,
+        "ties": one.moves.ties,
+        "win_share_interval": list(one.moves.win_interval) if one.moves.win_interval else None,
+        "now_pass": one.moves.fixed if one.moves.same_rule else None,
+        "now_fail": one.moves.broken if one.moves.same_rule else None,
+        "mcnemar_p_value": one.moves.flips_p if one.moves.same_rule else None,
+        "detectable_difference": one.detectable,
+        "cases_needed": one.needed,
+    }
+
+
+def _interval(interval: Interval | None) -> Json:
+    return None if interval is None else list(interval)
+
+
+def _moved(one: MovedCase) -> Json:
+    return {
+        **_pair(one.pair),
+        "base": asdict(one.before),
+        "candidate": asdict(one.after),
+        "changed_checks": [asdict(change) for change in one.changes],
+    }
+
+
+def _pair(pair: Pair) -> dict[str, Json]:
+    base = pair.before_key
+    return {
+        **_key(pair.after_key),
+        "base_target": base.target,
+        "base_prompt_id": base.prompt,
+        "status": [pair.before.status, pair.after.status],
+        "score": [pair.before.score, pair.after.score],
+        "delta": pair.delta,
+        "outcome": pair.outcome,
+    }
+
+
+def _key(key: CaseKey) -> dict[str, Json]:
+    return {"suite": key.suite, "test_id": key.case_id, "prompt_id": key.prompt, "target": key.target}

@@ -1,0 +1,67 @@
+"""Output of `--list`, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+
+from agentv.model.run.listing import ListedCase, ListedTotals
+from agentv.model.values.values import Json
+from agentv.reports.run.totals import money, plural
+from agentv.reports.text.escaping import one_line
+from agentv.reports.text.paths import shown_from
+
+
+def listed_line(case: ListedCase) -> str:
+    """`support: refund with brief on gpt, 3 trials`."""
+    prompt = "" if case.prompt_id is None else f" with {one_line(case.prompt_id)}"
+    trials = "" if case.trials == case.repeat == 1 else f", {plural(case.trials, 'trial')}"
+    if case.trials < case.repeat:
+        trials += f" of {case.repeat}"
+    return f"{one_line(case.suite)}: {one_line(case.test_id)}{prompt} on {one_line(case.target)}{trials}"
+
+
+def listed_totals(totals: ListedTotals) -> list[str]:
+    """What all of it comes to, in words."""
+    calls = [plural(totals.target_calls, "call") + " of targets", plural(totals.judge_calls, "call") + " of judges"]
+    if totals.script_calls:
+        calls.append(f"up to {totals.script_calls} more by scripts")
+    return [
+        f"{plural(totals.cases, 'case')}, {_most(totals)}{plural(totals.trials, 'trial')}: {', '.join(calls)}",
+        _cost(totals),
+        *(f"{one_line(name)} ran to list its cases" for name in totals.generators),
+        "no target and no judge was called, and nothing was written",
+    ]
+
+
+def _most(totals: ListedTotals) -> str:
+    return "up to " if totals.at_most else ""
+
+
+def _cost(totals: ListedTotals) -> str:
+    if totals.cost_usd is None:
+        return "cost unknown: no earlier run has costs for these trials"
+    known = f"about {money(totals.cost_usd)}, from the cost of earlier runs"
+    return f"{known}; unknown for {plural(totals.unpriced, 'trial')}" if totals.unpriced else known
+
+
+def listed_json(cases: Iterable[ListedCase], totals: ListedTotals, here: str) -> Iterator[str]:
+    """The lines of one JSON object: `cases`, one a line, with the names that rows use, then `totals`."""
+    yield '{"cases": ['
+    last: str | None = None
+    for case in cases:
+        if last is not None:
+            yield f"{last},"
+        last = json.dumps(_case_json(case, here))
+    if last is not None:
+        yield last
+    yield f'], "totals": {json.dumps(asdict(totals))}}}'
+
+
+def _case_json(case: ListedCase, here: str) -> dict[str, Json]:
+    found: dict[str, Json] = asdict(case)
+    del found["place"]
+    found["eval_path"] = shown_from(case.eval_path, here) if case.eval_path else None
+    found["source"] = f"{shown_from(case.place[0], here)}:{case.place[1]}" if case.place else None
+    return found

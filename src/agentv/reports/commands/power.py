@@ -1,0 +1,263 @@
+"""A planned comparison in words, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Literal
+
+from agentv.model.values.values import Json
+from agentv.reports.run.totals import plural
+from agentv.reports.text.escaping import one_line, percent
+from agentv.stats.intervals.classification import Measured
+from agentv.stats.intervals.clustered import MeanInterval
+from agentv.stats.intervals.variance import NOTHING, Noise
+from agentv.stats.power.planning import Plan
+
+Source = Literal["given", "run", "assumed"]
+NONE_SEEN = "none"
+"""Where not even the largest drop is seen."""
+LEAST_SHOWN = 0.0001
+"""A variance below it has no digit among the first four."""
+ABOUT = 0.02
+"""How far a simulated chance may lie below the power that was asked for."""
+SURE = 0.9999
+"""More often nothing is promised: what is assumed is never known so well."""
+
+
+@dataclass(frozen=True, slots=True)
+class PilotShown:
+    """What an earlier run told, of so many cases and so many samples of each.
+
+    Attributes:
+        trials: how many passed, and how many were judged.
+    """
+
+    run_id: str
+    cases: int
+    repeat: int
+    trials: tuple[int, int]
+    mean: MeanInterval
+    disagreement: Measured | None
+    scores: Noise
+
+
+@dataclass(frozen=True, slots=True)
+class PlanShown:
+    """A plan, and what it is based on.
+
+    Attributes:
+        plan: the two runs.
+        detect: the drop that matters; None: a table of the least that is seen.
+        pilot: the run that it is planned from.
+        rate_from, alike_from: where these two come from.
+    """
+
+    plan: Plan
+    detect: float | None = None
+    pilot: PilotShown | None = None
+    rate_from: Source = "assumed"
+    alike_from: Source = "assumed"
+
+
+def render_power(shown: PlanShown, *, sized: bool) -> str:
+    """What the plan can show.
+
+    Args:
+        shown: the plan.
+        sized: somebody said how many cases there are; else only the number needed is reported.
+    """
+    plan, detect, pilot = shown.plan, shown.detect, shown.pilot
+    if detect is None and plan.assumed.margin:
+        detect = 0.0
+    told = _table(plan) if detect is None else _detecting(plan, detect, sized=sized)
+    return "\n".join([*told, "", *_assumed(shown), *(_noise(pilot) if pilot else ())])
+
+
+def power_json(shown: PlanShown) -> str:
+    """The plan as one object: what was assumed, the least drop seen, the table, and of `detect` the chance.
+
+    A least drop that is null: none is seen.
+    """
+    plan, pilot, assumed = shown.plan, shown.pilot, shown.plan.assumed
+    told: dict[str, Json] = {
+        "cases": plan.cases,
+        "repeat": plan.repeat,
+        "rate": assumed.rate,
+        "rate_from": shown.rate_from,
+        "alike": assumed.alike,
+        "alike_from": shown.alike_from,
+        "shared": assumed.shared,
+        "alpha": assumed.alpha,
+        "power": assumed.power,
+        "margin": assumed.margin,
+        "cluster_size": assumed.cluster_size,
+        "intra_cluster_correlation": assumed.correlation,
+        "score_deviation": assumed.deviation,
+        "fewest_cases": assumed.fewest,
+        "least_difference": _possible(plan.least),
+        "table": [_line_json(cases, line) for cases, line in plan.table().items()],
+    }
+    if assumed.margin:
+        told["non_inferior"] = {"chance": plan.chance(0.0), "cases_needed": plan.needed(0.0)}
+    if (detect := shown.detect) is not None:
+        told["detect"] = {"difference": detect, "chance": plan.chance(detect), "cases_needed": plan.needed(detect)}
+    if pilot is not None:
+        passed, judged = pilot.trials
+        counted: Json = {"passed": passed, "judged": judged}
+        told["from"] = {"run_id": pilot.run_id, "cases": pilot.cases, "repeat": pilot.repeat, "trials": counted}
+        told["mean_score"] = pilot.mean.mean
+        told["mean_score_interval"] = [pilot.mean.low, pilot.mean.high] if isfinite(pilot.mean.low) else None
+        told["disagreement"] = None if pilot.disagreement is None else asdict(pilot.disagreement)
+        told["noise"] = _noise_json(pilot.scores)
+    return json.dumps(told, indent=2)
+
+
+def _line_json(cases: int, line: Mapping[int, float]) -> Json:
+    return {"cases": cases, "least_difference": {str(repeat): _possible(least) for repeat, least in line.items()}}
+
+
+def _possible(least: float) -> float | None:
+    return least if isfinite(least) else None
+
+
+def _noise_json(noise: Noise) -> Json:
+    cases, answers, votes = noise.counts
+    counts: Json = {"cases": cases, "answers": answers, "votes": votes}
+    return {
+        "cases": noise.cases,
+        "target": noise.target,
+        "judge": noise.judge,
+        "counts": counts,
+        "advice": noise.advice(),
+    }
+
+
+def _detecting(plan: Plan, detect: float, *, sized: bool) -> Iterator[str]:
+    """Of a drop, or with a margin and no drop that no larger loss is there."""
+    needed, power = plan.needed(detect), percent(plan.assumed.power)
+    what = f"a drop of {detect:g}" if detect else f"that the loss is at most {plan.assumed.margin:g}"
+    if sized and plan.cases < plan.assumed.fewest:
+        yield f"Not enough: {_runs(plan)} cannot show a difference, whatever the results."
+    elif sized:
+        chance = plan.chance(detect)
+        enough = "Enough" if chance >= plan.assumed.power - ABOUT else "Not enough"
+        yield f"{enough}: {_runs(plan)} show {what} {_often(chance)} of the time."
+    if needed is None:
+        yield f"No practical number of cases shows {what}."
+    else:
+        yield f"About {plural(needed, 'case')}{_each(plan.repeat)} would show {what} with {power} power."
+
+
+def _often(chance: float) -> str:
+    """How often something comes out: never always."""
+    if chance > SURE:
+        return f"more than {SURE:.2%}"
+    return percent(chance) if chance >= 1 - SURE else f"less than {1 - SURE:.2%}"
+
+
+def _table(plan: Plan) -> Iterator[str]:
+    table = plan.table()
+    repeats = list(next(iter(table.values())))
+    what = "pass rate" if plan.assumed.deviation is None else "mean score"
+    yield f"Smallest drop of the {what} that two runs detect with {percent(plan.assumed.power)} power, about:"
+    yield ""
+    yield f"{'cases':>9}" + "".join(f"{f'repeat {repeat}':>11}" for repeat in repeats)
+    for cases, line in table.items():
+        yield f"{cases:>9,}" + "".join(f"{_shown(line[repeat]):>11}" for repeat in repeats)
+    yield ""
+    yield f"{_runs(plan)}: {_shown(plan.least)}"
+    if min(table) < plan.assumed.fewest:
+        yield f"Fewer than {plan.assumed.fewest} cases cannot show a difference, whatever the results."
+
+
+def _shown(least: float) -> str:
+    return f"{least:.3f}" if isfinite(least) else NONE_SEEN
+
+
+def _runs(plan: Plan) -> str:
+    return f"two runs of {plural(plan.cases, 'case')}{_each(plan.repeat)}"
+
+
+def _each(repeat: int) -> str:
+    return f" with {repeat} samples of each" if repeat > 1 else ""
+
+
+def _assumed(shown: PlanShown) -> Iterator[str]:
+    """One short line: what is assumed, and where it comes from."""
+    one = shown.plan.assumed
+    mean = f"mean score {one.rate:.3g} (SD {one.deviation:.2g})" if one.deviation else f"pass rate {percent(one.rate)}"
+    parts = [
+        f"{mean} {_rate_from(shown)}",
+        f"{percent(one.alike)} of the variance between cases {_alike_from(shown)}",
+        f"{percent(one.shared)} of that shared (--shared)",
+        f"alpha {one.alpha:g}",
+    ]
+    if one.cluster_size > 1:
+        parts.append(f"clusters of {one.cluster_size} with correlation {one.correlation:.2g}")
+    yield f"Assumed: {'; '.join(parts)}."
+
+
+def _rate_from(shown: PlanShown) -> str:
+    if shown.rate_from == "given":
+        return "(--rate)"
+    if shown.pilot is None:
+        return "(--rate)"
+    passed, judged = shown.pilot.trials
+    counted = f"{one_line(shown.pilot.run_id)}: {passed} of {plural(judged, 'trial')} passed"
+    return f"({counted})" if shown.rate_from == "run" else f"(a guess; {counted})"
+
+
+def _alike_from(shown: PlanShown) -> str:
+    if shown.alike_from == "given" or shown.pilot is None:
+        return "(--alike)"
+    if shown.alike_from == "run":
+        return f"({one_line(shown.pilot.run_id)})"
+    if shown.pilot.disagreement is None:
+        return "(a guess, since no case has two samples; --alike)"
+    return "(a guess, since all verdicts are the same; --alike)"
+
+
+def _noise(pilot: PilotShown) -> Iterator[str]:
+    yield ""
+    yield f"{one_line(pilot.run_id)} had a mean score of {_mean(pilot)}"
+    if (found := pilot.disagreement) is not None:
+        interval = f"95% CI {percent(found.low)} to {percent(found.high)}"
+        yield f"two samples of one case disagreed {percent(found.value)} of the time ({interval})"
+    noise = pilot.scores
+    cases, answers, votes = noise.counts
+    of = [plural(cases, "case"), plural(answers, "answer"), *([plural(votes, "vote")] if votes > answers else [])]
+    yield ""
+    yield f"Sources of the noise of its scores, in {', '.join(of)}:"
+    whole = sum(part or 0.0 for part in (noise.cases, noise.target, noise.judge))
+    judged = "" if noise.judge is not None else ", judge included"
+    yield f"  between cases: {_part(noise.cases, whole, 'there is one case')}"
+    unsampled = "no case was sampled twice (repeat)"
+    yield f"  between answers to one case{judged}: {_part(noise.target, whole, unsampled)}"
+    yield f"  between votes on one answer: {_part(noise.judge, whole, 'no answer was judged twice (votes)')}"
+    advice = noise.advice()
+    yield f"What narrows the interval of its mean most: {advice}" if advice else _without_noise(noise)
+
+
+def _without_noise(noise: Noise) -> str:
+    cases = plural(noise.counts[0], "case")
+    return f"Every score was the same: {cases} showed no noise, which does not mean that there is none."
+
+
+def _mean(pilot: PilotShown) -> str:
+    found = pilot.mean
+    if not isfinite(found.low):
+        return f"{found.mean:.3f} (no confidence interval: {plural(found.clusters, 'cluster')} only)"
+    counted = plural(found.clusters, "case" if found.clusters == pilot.scores.counts[0] else "cluster")
+    return f"{found.mean:.3f} (95% CI {found.low:.3f} to {found.high:.3f}, {counted})"
+
+
+def _part(part: float | None, whole: float, unknown: str) -> str:
+    if part is None:
+        return f"not known: {unknown}"
+    if part <= NOTHING:
+        return "no variance was seen"
+    shown = f"{part:.4f}" if part >= LEAST_SHOWN else f"{part:.1e}"
+    return f"variance {shown} ({percent(part / whole)})"

@@ -1,0 +1,200 @@
+"""`agentv prompt list` and `show`, for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
+
+from agentv.model.suite.exam import Sitting
+from agentv.model.suite.library import ListedPrompt, ShownPrompt, called
+from agentv.model.values.values import Json
+from agentv.reports.commands.columns import GAP, Cell, aligned, paint
+from agentv.reports.run.exam_attempts import gate_json, gate_lines, result, sitting_json, sittings_heading, when
+from agentv.reports.run.totals import plural
+from agentv.reports.text.escaping import cells, one_line
+from agentv.reports.text.paths import shown_from
+
+SITTINGS = 10
+"""The last ones, which people are shown."""
+
+NAMED = 3
+"""Changed texts that the list names; `diff` shows all."""
+
+_HEADINGS = ("ID", "STATUS", "LAST EXAM", "WHEN (UTC)", "CHANGED")
+
+
+def render_list(prompts: Sequence[ListedPrompt], *, width: int, color: bool = False) -> str:
+    """A table, and below it what all of it comes to.
+
+    Args:
+        prompts: in the order in which they are shown.
+        width: columns of the terminal; only the last column is cut to fit.
+        color: paint with escape sequences.
+    """
+    if not prompts:
+        return "no prompt"
+    headings: list[Cell] = [(name, "bold") for name in _HEADINGS]
+    rows = [headings, *map(_row, prompts)]
+    if not any(row[-1][0] for row in rows[1:]):
+        rows = [row[:-1] for row in rows]
+    lines = aligned(rows, width, color=color)
+    return "\n".join([*lines, "", _totals(prompts)])
+
+
+def _row(prompt: ListedPrompt) -> list[Cell]:
+    last = prompt.last
+    return [
+        (one_line(prompt.id), None),
+        (status_of(prompt), _style(prompt)),
+        (result(last), None if last is None or last.all_passed else "wrong"),
+        (when(last), "dim"),
+        _changed(prompt),
+    ]
+
+
+def status_of(prompt: ListedPrompt) -> str:
+    """`ready`, `ready (edited)`."""
+    return f"{prompt.status} (edited)" if prompt.edited else prompt.status
+
+
+def _style(prompt: ListedPrompt) -> str | None:
+    if prompt.edited:
+        return "edited"
+    return prompt.status if prompt.status != "draft" else None
+
+
+def _changed(prompt: ListedPrompt) -> Cell:
+    """What changed since the last exam."""
+    if prompt.wrong:
+        return ("unreadable in part: see doctor", "wrong")
+    if prompt.last is not None and not prompt.compared:
+        return ("unknown", "dim")
+    names = [called(change.path) for change in prompt.changes]
+    if len(names) <= NAMED:
+        return (", ".join(map(one_line, names)), None)
+    return (f"{', '.join(map(one_line, names[:NAMED]))} and {len(names) - NAMED} more", None)
+
+
+def _totals(prompts: Sequence[ListedPrompt]) -> str:
+    """`12 prompts: 7 ready (1 edited), 3 tested, 2 draft`."""
+    parts = []
+    for status in ("ready", "tested", "draft"):
+        own = [one for one in prompts if one.status == status]
+        edited = sum(one.edited for one in own)
+        if own:
+            parts.append(f"{len(own)} {status}" + (f" ({edited} edited)" if edited else ""))
+    return f"{plural(len(prompts), 'prompt')}: {', '.join(parts)}"
+
+
+def list_json(prompts: Iterable[ListedPrompt], *, here: str) -> str:
+    """A JSON array of objects: what the table says, and where each prompt is."""
+    return json.dumps([_listed_json(one, here) for one in prompts], indent=2)
+
+
+def _listed_json(prompt: ListedPrompt, here: str) -> dict[str, Json]:
+    return {
+        "id": prompt.id,
+        "path": shown_from(prompt.directory, here),
+        "status": prompt.status,
+        "edited": prompt.edited,
+        "last": sitting_json(prompt.last),
+        "changes": [{"path": called(one.path), "kind": one.kind} for one in prompt.changes]
+        if prompt.compared
+        else None,
+        "unreadable": prompt.wrong,
+    }
+
+
+def render_prompt(shown: ShownPrompt, *, here: str, width: int = 80, color: bool = False) -> str:
+    """All that is known of a prompt, in paragraphs.
+
+    Args:
+        shown: what to tell.
+        here: absolute path of the directory that paths are shown from.
+        width: columns of the terminal.
+        color: paint with escape sequences.
+    """
+    listed = shown.listed
+    head = f"{paint(one_line(listed.id), 'bold', color=color)}: "
+    head += paint(status_of(listed), _style(listed), color=color)
+    parts = [[head], _description(shown, width), list(_facts(shown, here, width)), list(_sittings(shown, color=color))]
+    end = list(gate_lines(listed.id, shown.gate))
+    if shown.findings:
+        number = plural(shown.findings, "thing")
+        end.append(f"doctor finds {number} to mend: agentv prompt doctor {one_line(listed.id)}")
+    return "\n\n".join("\n".join(part) for part in (*parts, end) if part)
+
+
+def _description(shown: ShownPrompt, width: int) -> list[str]:
+    if shown.description is None:
+        return ["(no description)"]
+    return wrap(one_line(shown.description), max(width, 20)) or [""]
+
+
+def _facts(shown: ShownPrompt, here: str, width: int) -> Iterator[str]:
+    rest = {key: text for key, text in shown.others.items() if isinstance(text, str | int | float)}
+    facts: dict[str, str] = {
+        "owner": shown.owner or "",
+        "tags": ", ".join(shown.tags),
+        **{key: str(text) for key, text in rest.items()},
+        "place": shown_from(shown.listed.directory, here),
+        "rests on": ", ".join(map(called, shown.texts)),
+        "cases": ", ".join(shown.cases),
+        "queries": _queries(shown),
+        "changed": ", ".join(f"{called(one.path)} ({one.kind})" for one in shown.listed.changes),
+    }
+    names = {name: one_line(name, 20) for name, text in facts.items() if text}
+    column = max(map(cells, names.values()))
+    for name, label in names.items():
+        lines = wrap(one_line(facts[name]), max(width - column - 2, 20), break_on_hyphens=False) or [""]
+        yield f"{label}{' ' * (column - cells(label))}{GAP}{lines[0]}"
+        yield from (f"{' ' * column}{GAP}{line}" for line in lines[1:])
+
+
+def _queries(shown: ShownPrompt) -> str:
+    if not shown.queries:
+        return ""
+    should = sum(shown.queries.values())
+    return f"{should} that should trigger it, {len(shown.queries) - should} that should not"
+
+
+def _sittings(shown: ShownPrompt, *, color: bool) -> Iterator[str]:
+    if not shown.sittings:
+        yield f"never examined: agentv prompt eval {one_line(shown.listed.id)}"
+        return
+    last = shown.sittings[-SITTINGS:]
+    yield f"{sittings_heading(len(shown.sittings), len(last))}:"
+    wide = max(len(result(one)) for one in last)
+    for one in reversed(last):
+        style = None if one.all_passed else "wrong"
+        padded = paint(result(one), style, color=color) + " " * (wide - len(result(one)))
+        yield f"  {when(one)}  {padded}  {_of(one)}".rstrip()
+        if one.failed_cases:
+            yield f"    not passed: {one_line(', '.join(one.failed_cases), 300)}"
+
+
+def _of(sitting: Sitting) -> str:
+    judge = f", judged by {one_line(sitting.judge)}" if sitting.judge else ""
+    return f"{one_line(sitting.model)}{judge}" if sitting.model else judge.removeprefix(", ")
+
+
+def prompt_json(shown: ShownPrompt, *, here: str) -> str:
+    """One JSON object: what the list tells, and all else."""
+    return json.dumps(
+        {
+            **_listed_json(shown.listed, here),
+            "description": shown.description,
+            "owner": shown.owner,
+            "tags": list(shown.tags),
+            "others": dict(shown.others),
+            "files": dict(shown.texts),
+            "cases": list(shown.cases),
+            "queries": [{"query": query, "should_trigger": should} for query, should in shown.queries.items()],
+            "sittings": [sitting_json(one) for one in shown.sittings],
+            "findings": shown.findings,
+            "promotion": gate_json(shown.gate),
+        },
+        indent=2,
+        default=str,
+    )

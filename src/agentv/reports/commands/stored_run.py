@@ -1,0 +1,245 @@
+"""`agentv results show`: a run that was, and its trials one by one with all that is known of each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from agentv.model.run.grade import Grade
+from agentv.model.run.runs import ListedRun
+from agentv.model.run.summary import Counts
+from agentv.model.run.trial import Score, TrialResult
+from agentv.model.values.message import Message, ToolCall, reference_text
+from agentv.model.values.response import TokenUsage
+from agentv.reports.commands.columns import paint
+from agentv.reports.commands.runs import what_of
+from agentv.reports.run.totals import duration, money, outcomes, plural, totals
+from agentv.reports.text.escaping import TAB, apart, one_line, safe
+from agentv.reports.text.paths import shown_from
+from agentv.reports.text.text_diff import compared
+
+LONGEST = 2000
+"""Characters of one text that are shown where not all is asked for."""
+
+LINES = 40
+"""Lines of one text that are shown where not all is asked for."""
+
+NAME = 200
+"""Characters of a name."""
+
+_WORDS = {"passed": "PASSED", "failed": "FAILED", "errored": "ERRORED", "skipped": "NOT RUN"}
+_STYLES = {"passed": "passed", "failed": "failed", "errored": "errored", "skipped": "tested"}
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """How it is shown.
+
+    Attributes:
+        here: absolute path of the directory that paths are shown from.
+        color: paint with escape sequences.
+        full: show every text to its end.
+    """
+
+    here: str
+    color: bool = False
+    full: bool = False
+
+
+def render_head(run: ListedRun, looks: Looks) -> str:
+    """Which run it is, how it ended, and its totals."""
+    head = f"run {one_line(run.run_id, NAME)}, {run.state}: {what_of(run)}"
+    lines = [paint(head, "bold", color=looks.color)]
+    where = shown_from(run.directory, looks.here)
+    if run.summary is None:
+        of = "" if run.planned is None else f" of {run.planned}"
+        return "\n".join([*lines, f"{run.done}{of} trials are done", f"results: {one_line(where)}"])
+    return "\n".join([*lines, *totals(run.summary, 0, where)])
+
+
+def render_rest(counts: Counts, shown: int) -> str:
+    """What was chosen, and how much of it is not shown; empty where all of a choice is."""
+    if not counts.total:
+        return "no matching trials in this run"
+    if shown == counts.total:
+        return ""
+    return f"{shown} of {plural(counts.total, 'trial')} shown ({outcomes(counts)}); --limit N shows more"
+
+
+def render_trial(result: TrialResult, looks: Looks) -> str:
+    """One trial in paragraphs: its verdict, what it got, what it answered, every check, the reference."""
+    return "\n".join(_trial(result, looks))
+
+
+def _trial(result: TrialResult, looks: Looks) -> Iterator[str]:
+    word = paint(_WORDS[result.status], _STYLES[result.status], color=looks.color)
+    yield f"{word} {paint(_label(result), 'bold', color=looks.color)}: {_verdict(result)}"
+    yield from _titled("", [", ".join(_facts(result, looks))])
+    yield from _titled("input", _transcript(result.input, looks))
+    if result.output is not None:
+        yield from _titled("answer", _text(result.output, looks))
+    if result.error is not None:
+        yield from _titled("error", [f"{one_line(result.error.code)}:", *_text(result.error.message, looks)])
+    yield from _titled("checks", _scores(result.scores, looks))
+    yield from _titled("reference", _reference(result, looks))
+
+
+def _label(result: TrialResult) -> str:
+    trial = result.trial
+    prompt = f" with {one_line(trial.case.prompt_id, NAME)}" if trial.case.prompt_id is not None else ""
+    sample = f" (sample {trial.sample} of {trial.repeat})" if trial.repeat > 1 else ""
+    return f"{one_line(trial.case.id, NAME)}{prompt} on {one_line(trial.target.name, NAME)}{sample}"
+
+
+def _verdict(result: TrialResult) -> str:
+    if result.error is not None:
+        return one_line(result.error.code)
+    if result.score is None:
+        return "no score"
+    score, needed = apart(result.score, result.trial.threshold)
+    return f"score {score}, needs {needed}"
+
+
+def _facts(result: TrialResult, looks: Looks) -> Iterator[str]:
+    """Where it comes from and what it took, as far as that is known."""
+    trial = result.trial
+    suite = f"suite {one_line(trial.suite.name, NAME)}"
+    yield f"{suite} ({one_line(shown_from(trial.suite.path, looks.here))})" if trial.suite.path else suite
+    if trial.case.tags:
+        yield f"tags {' '.join(one_line(tag, NAME) for tag in trial.case.tags)}"
+    yield duration(result.duration_ms)
+    if result.cost_usd is not None:
+        yield money(result.cost_usd)
+    if result.judge_cost_usd is not None:
+        yield f"judges {money(result.judge_cost_usd)}"
+    if result.token_usage is not None:
+        yield _tokens(result.token_usage)
+    if result.attempts > 1:
+        yield plural(result.attempts, "attempt")
+    if result.reused:
+        yield "answer of an earlier run"
+    if result.timestamp:
+        yield one_line(result.timestamp, NAME)
+
+
+def _tokens(usage: TokenUsage) -> str:
+    if usage.input is None and usage.output is None:
+        return f"{usage.total:,} tokens" if usage.total is not None else "tokens not counted"
+    return f"{usage.input or 0:,} tokens in, {usage.output or 0:,} out"
+
+
+def _titled(title: str, lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
+    """Lines below their title, two columns further in; nothing where there are none."""
+    first = True
+    for line in lines:
+        if first and title:
+            yield f"  {title}"
+        first = False
+        yield (f"{TAB}{line}" if title else f"  {line}").rstrip()
+
+
+def _text(text: str, looks: Looks) -> list[str]:
+    """The lines of a text, all of them or its beginning, and then how much is left out."""
+    if looks.full:
+        return safe(text).split("\n")
+    kept = "\n".join(text[:LONGEST].split("\n")[:LINES])
+    lines = safe(kept).split("\n")
+    left = len(text) - len(kept)
+    return [*lines, f"… and {plural(left, 'more character')}; --full shows all"] if left else lines
+
+
+def _transcript(messages: Sequence[Message], looks: Looks) -> Iterator[str]:
+    """What was sent: a lone question as its text, several messages each below its role."""
+    if len(messages) == 1 and messages[0].role == "user":
+        yield from _text(messages[0].text, looks)
+        return
+    for message in messages:
+        name = f" ({one_line(message.name, NAME)})" if message.name else ""
+        yield f"{message.role}{name}:"
+        if message.text:
+            yield from (f"  {line}" for line in _text(message.text, looks))
+        yield from (f"  calls {_call(call)}" for call in message.tool_calls)
+
+
+def _call(call: ToolCall) -> str:
+    return f"{one_line(call.name, NAME)}({one_line(_json(call.arguments), 2 * NAME)})"
+
+
+def _json(value: Mapping[str, object]) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _scores(scores: Sequence[Score], looks: Looks) -> Iterator[str]:
+    for score in scores:
+        yield from _score(score, looks)
+
+
+def _score(score: Score, looks: Looks) -> Iterator[str]:
+    """One assertion: how it ended and what it is called, then its checks, then what it says beyond them."""
+    grade, entry = score.grade, score.entry
+    state = "errored" if grade.error is not None else "passed" if grade.passed else "failed"
+    place = f"  {one_line(shown_from(entry.span.file, looks.here))}:{entry.span.line}" if entry.span else ""
+    said = paint(state, _STYLES[state], color=looks.color)
+    yield f"{said} {one_line(entry.name, NAME)}{_weighed(score)}{paint(place, 'dim', color=looks.color)}"
+    if grade.error is not None:
+        lines = _text(f"{grade.error.code}: {grade.error.message}", looks)
+        yield from (f"  {line}" for line in lines)
+    for check in grade.checks:
+        if not (len(grade.checks) == 1 and _same(check.text, entry.name)):
+            mark = paint("+", "passed", color=looks.color) if check.passed else paint("-", "failed", color=looks.color)
+            first, *rest = _text(check.text, looks)
+            yield f"  {mark} {first}"
+            yield from (f"    {line}" for line in rest)
+        if check.evidence:
+            yield from _after("evidence: ", check.evidence, looks)
+    if grade.reason and grade.error is None:
+        yield from _after("reason: ", grade.reason, looks)
+    if grade.details and looks.full:
+        yield from _after("details: ", _json(grade.details), looks)
+
+
+def _same(text: str, name: str) -> bool:
+    """Whether a check says no more than its assertion's name: `contains: 'x'` and `contains 'x'`."""
+    return name.replace(": ", " ", 1) == text or text == name
+
+
+def _after(word: str, text: str, looks: Looks) -> Iterator[str]:
+    first, *rest = _text(text, looks)
+    yield f"    {word}{first}"
+    yield from (f"    {' ' * len(word)}{line}" for line in rest)
+
+
+def _weighed(score: Score) -> str:
+    """What the score is where it is neither nothing nor all, and what is out of the ordinary about its weight."""
+    grade, settings = score.grade, score.entry.settings
+    parts = [] if _plain(grade) else [f"score {grade.score:.2f}"]
+    if settings.required is not False:
+        parts.append("required" if settings.required is True else f"required {settings.required:g}")
+    if settings.weight != 1:
+        parts.append(f"weight {settings.weight:g}")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _plain(grade: Grade) -> bool:
+    return grade.error is not None or grade.score == (1.0 if grade.passed else 0.0)
+
+
+def _reference(result: TrialResult, looks: Looks) -> Iterator[str]:
+    """The difference between the reference answer and the answer; the reference alone where there is no answer."""
+    expected = reference_text(result.trial.case.expected_output)
+    if not expected:
+        return
+    if result.output is None:
+        yield from _text(expected, looks)
+        return
+    lines = compared(expected, result.output)
+    if lines is None:
+        yield "the answer is the same"
+        return
+    yield "- reference, + answer"
+    shown = lines if looks.full else lines[:LINES]
+    for line in shown:
+        yield paint(line, {"-": "failed", "+": "passed", "@": "dim"}.get(line[:1]), color=looks.color)
+    if len(lines) > len(shown):
+        yield f"… and {plural(len(lines) - len(shown), 'more line')}; --full shows all"

@@ -1,0 +1,189 @@
+"""A suite's runs as a drawing and in words, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from math import isfinite
+
+from agentv.model.values.values import Json
+from agentv.reports.run.totals import plural
+from agentv.reports.text.escaping import one_line, percent
+from agentv.stats.series.serial import Effect
+from agentv.stats.series.series import Change, Context, Point, Trend
+
+HEIGHT = 12
+MARGIN = 9
+"""Columns of the axis."""
+WIDEST_STEP = 8
+FEW = 10
+"""Runs below which only steep trends can be shown."""
+CHANGES = 5
+"""Told one by one; the others are counted."""
+FLAT = 0.05
+"""How far the axis reaches around runs that are all alike."""
+
+
+def render_trend(trend: Trend, *, width: int) -> str:
+    """The runs, the Theil–Sen line through them, and what their slope or step shows.
+
+    Args:
+        trend: of a suite.
+        width: columns to use; where there are more runs than fit, the newest are drawn.
+    """
+    head = f"{one_line(trend.suite)}: {trend.measure} over {plural(len(trend.points), 'run')}"
+    drawn = [*_drawing(trend, width), ""] if len(trend.points) > 1 else []
+    return "\n".join([head, "", *drawn, _last(trend.points[-1]), *_slopes(trend), *_notes(trend)])
+
+
+def _last(point: Point) -> str:
+    run_id, cases = one_line(point.run_id), plural(point.judged, "case")
+    if point.interval is None:
+        return f"last: {point.value:.3f} of {cases} ({run_id})"
+    low, high = point.interval
+    return f"last: {percent(point.value)} of {cases}, 95% CI {percent(low)} to {percent(high)} ({run_id})"
+
+
+def trend_json(trend: Trend) -> str:
+    """The runs, the line and the step with their intervals, and what they show; null is an interval not known."""
+    since = None if trend.since is None else trend.points[trend.since].run_id
+    shown: dict[str, Json] = {
+        "suite": trend.suite,
+        "measure": trend.measure.replace(" ", "_"),
+        "direction": trend.direction,
+        "least_squares": _effect_json(trend.line, "slope"),
+        "theil_sen": {"slope": trend.theil_sen.slope, "start": trend.theil_sen.start} if trend.theil_sen else None,
+        "step": None if since is None else {**(_effect_json(trend.step, "size") or {}), "since": since},
+        "shared_cases": trend.cases,
+        "runs_left_out": trend.first,
+        "passed_over": trend.context.passed_over,
+        "not_new": trend.context.not_new,
+        "ended_early": trend.context.ended_early,
+        "changes": [asdict(change) for change in trend.context.changes],
+        "runs": [asdict(point) for point in trend.points],
+    }
+    return json.dumps(shown, indent=2)
+
+
+def _effect_json(effect: Effect | None, name: str) -> dict[str, Json] | None:
+    if effect is None:
+        return None
+    return {name: effect.effect, f"{name}_interval": [effect.low, effect.high] if isfinite(effect.low) else None}
+
+
+def _slopes(trend: Trend) -> Iterator[str]:
+    if trend.line is None:
+        return
+    yield f"slope: {_points(trend.line)} a run{_interval(trend.line)}"
+    since = None if trend.since is None else one_line(trend.points[trend.since].run_id)
+    if trend.step is not None:
+        better = "; a step fits better than a line" if trend.direction in ("rises", "falls") else " (best-fitting step)"
+        yield f"since {since}: {_points(trend.step)}{_interval(trend.step)}{better}"
+    at = "" if trend.step is None else f" since {since}"
+    if trend.direction in ("rises", "falls"):
+        verb = trend.direction if trend.step is None else {"rises": "is higher", "falls": "is lower"}[trend.direction]
+        yield f"The {trend.measure} {verb}{at}."
+    elif trend.direction == "no trend is shown":
+        yield "No trend is shown: the confidence interval contains 0."
+
+
+def _points(effect: Effect) -> str:
+    """Points in a hundred, which is how people speak of rates."""
+    return f"{100 * effect.effect:+.2f} points"
+
+
+def _interval(effect: Effect) -> str:
+    return f" (95% CI {100 * effect.low:+.2f} to {100 * effect.high:+.2f})" if isfinite(effect.low) else ""
+
+
+def _notes(trend: Trend) -> Iterator[str]:
+    runs = len(trend.points) - trend.first
+    if trend.first:
+        before = plural(trend.first, "earlier run")
+        yield f"note: {before} share no case with the later ones in the same words and by the same threshold: left out"
+    if trend.direction == "too few runs":
+        yield f"{plural(runs, 'run')}: a trend needs at least 3 runs."
+    elif runs < FEW:
+        yield f"note: {runs} runs are few; only a steep trend can be shown"
+    sizes = sorted({point.total for point in trend.points})
+    if len(sizes) > 1:
+        yield f"note: the runs had from {sizes[0]} to {sizes[-1]} cases; part of the change may come from the cases"
+    if unjudged := sum(point.judged < point.total for point in trend.points):
+        yield f"note: in {plural(unjudged, 'run')} cases errored or were not run; they are not counted"
+    yield from _changes(trend.context.changes)
+    yield from _left_out(trend.context)
+
+
+def _changes(changes: Sequence[Change]) -> Iterator[str]:
+    """The newest, for they weigh most; the others are counted."""
+    for change in changes[-CHANGES:]:
+        parts = [
+            f"{plural(change.edited, 'case')} edited" if change.edited else "",
+            f"{change.added} new" if change.added else "",
+            f"{change.gone} gone" if change.gone else "",
+            "another target" if change.targets else "",
+            *change.rules,
+        ]
+        told = ", ".join(part for part in parts if part)
+        run = one_line(change.run_id)
+        yield f"note: {run} differs from the run before it: {told}; part of the change may come from that"
+    if len(changes) > CHANGES:
+        yield f"note: {plural(len(changes) - CHANGES, 'more change')} before these"
+
+
+def _left_out(context: Context) -> Iterator[str]:
+    for count, why in (
+        (context.passed_over, "still being written, cut short or without a verdict"),
+        (context.not_new, "graded answers that were there before (--regrade, --replay, --cache): no call was made"),
+        (
+            context.ended_early,
+            "samples ended as soon as a case was decided, so their mean scores are biased",
+        ),
+    ):
+        if count:
+            yield f"note: {plural(count, 'run')} left out: {why}"
+
+
+def _drawing(trend: Trend, width: int) -> Iterator[str]:
+    """Runs as points over the line; an axis that holds both."""
+    room = max(width - MARGIN - 1, 2)
+    first = max(0, len(trend.points) - room)
+    places = range(first, len(trend.points))
+    step = max(1, min(WIDEST_STEP, room // len(places)))
+    canvas = _Canvas(*_reach(trend, first), columns=step * (len(places) - 1) + 1)
+    if trend.theil_sen is not None:
+        for column in range(canvas.columns):
+            if (place := first + column / step - trend.first) >= 0:
+                canvas.put(column, trend.theil_sen.at(place), "·")
+    for place in places:
+        canvas.put(step * (place - first), trend.points[place].value, "●")
+    yield from canvas.lines()
+
+
+def _reach(trend: Trend, first: int) -> tuple[float, float]:
+    values = [point.value for point in trend.points[first:]]
+    if trend.theil_sen is not None:
+        values += [trend.theil_sen.at(max(0, place - trend.first)) for place in (first, len(trend.points) - 1)]
+    low, high = min(values), max(values)
+    return (low, high) if high - low > 1e-9 else (low - FLAT, high + FLAT)
+
+
+class _Canvas:
+    """A grid of characters with an axis of shares at its left."""
+
+    def __init__(self, low: float, high: float, *, columns: int) -> None:
+        self.columns = columns
+        self._low, self._high = low, high
+        self._rows = [[" "] * columns for _ in range(HEIGHT)]
+
+    def put(self, column: int, value: float, mark: str) -> None:
+        row = round((self._high - value) / (self._high - self._low) * (HEIGHT - 1))
+        self._rows[row][column] = mark
+
+    def lines(self) -> Iterator[str]:
+        for number, row in enumerate(self._rows):
+            share = self._high - number / (HEIGHT - 1) * (self._high - self._low)
+            axis = f"{100 * share:6.1f}% " if number % 3 == 0 or number == HEIGHT - 1 else " " * (MARGIN - 1)
+            yield f"{axis}│{''.join(row)}".rstrip()
+        yield " " * (MARGIN - 1) + "└" + "─" * self.columns

@@ -1,0 +1,1 @@
+"""Diagnostics, and explanations of their codes."""

@@ -1,0 +1,162 @@
+"""Diagnostics of authored files, for people and for programs (SPEC section 14)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from agentv.errors import Diagnostic
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.span import Span
+from agentv.reports.text.escaping import CUT, TAB, cells, one_line, safe
+from agentv.reports.text.paths import shown_from
+
+Source: TypeAlias = Callable[[str], str | None]
+"""Absolute path → the text of the file; None where it cannot be had."""
+
+WIDEST = 100
+"""Columns of a line of source that are shown; a longer one is cut around its caret."""
+
+UNSHOWN = frozenset({"secret-in-file"})
+"""Codes whose line of source is not shown: it holds what nobody should read in a log."""
+
+_GUTTER = 5
+_INDENT = "   "
+_LINES = lazy_pattern(r"\r\n|\r|\n")
+_STYLES = {"error": "1;31", "warning": "1;33", "hint": "1;36", "place": "1", "gutter": "2"}
+
+
+def render_diagnostics(
+    found: Sequence[Diagnostic], source: Source, *, here: str | None = None, color: bool = False, counted: bool = True
+) -> str:
+    """All diagnostics by file and line, each with its line of source, and at the end how many there are.
+
+    Args:
+        found: in any order.
+        source: gives the text of a file; asked once for each file.
+        here: the directory that paths are shown from; the working directory if None.
+        color: paint with escape sequences, for a terminal.
+        counted: say at the end how many there are.
+    """
+    page = _Page(source, here or os.getcwd(), color=color)  # noqa: PTH109  # text, as all paths of spans are
+    blocks = ["\n".join(page.block(one)) for one in sorted(found, key=lambda one: one.order)]
+    return "\n\n".join([*blocks, *([count_of(found)] if counted else [])]) if blocks else ""
+
+
+def diagnostics_json(found: Sequence[Diagnostic], *, here: str | None = None) -> str:
+    """All diagnostics by file and line, as one JSON array of objects."""
+    directory = here or os.getcwd()  # noqa: PTH109  # as in render_diagnostics
+    rows = [_json_row(one, directory) for one in sorted(found, key=lambda one: one.order)]
+    return json.dumps(rows, indent=2)
+
+
+def _is_unshown(found: Diagnostic) -> bool:
+    """Whether nothing of the file may be shown."""
+    return found.private or found.code in UNSHOWN
+
+
+def _json_row(found: Diagnostic, here: str) -> dict[str, str | int | None]:
+    span = found.span
+    return {
+        "code": found.code,
+        "severity": found.severity,
+        "file": shown_from(span.file, here) if span else None,
+        "line": span.line if span else None,
+        "column": span.column if span else None,
+        "end_line": span.end_line if span else None,
+        "end_column": span.end_column if span else None,
+        "message": found.message,
+        "hint": found.hint,
+    }
+
+
+def said(found: Diagnostic) -> str:
+    """Everything that a diagnostic says, in lines: the message, the hint, the notes."""
+    return "\n".join([found.message, *([found.hint] if found.hint else []), *found.notes])
+
+
+def count_of(found: Iterable[Diagnostic]) -> str:
+    """How many there are of each severity: `3 errors, 1 warning`; empty where there is none."""
+    severities = [one.severity for one in found]
+    numbers = [(severities.count(name), name) for name in ("error", "warning", "hint")]
+    return ", ".join(f"{number} {name}{'' if number == 1 else 's'}" for number, name in numbers if number)
+
+
+class _Page:
+    """Renders one diagnostic after the other, and remembers the lines of the last file."""
+
+    def __init__(self, source: Source, here: str, *, color: bool) -> None:
+        self._source = source
+        self._here = here
+        self._color = color
+        self._file: str | None = None
+        self._lines: list[str] = []
+
+    def block(self, found: Diagnostic) -> Iterator[str]:
+        yield self._headline(found)
+        line = self._line(found.span) if found.span and not _is_unshown(found) else None
+        behind_caret = line is not None and "\n" not in (found.hint or "")
+        if line is not None and found.span:
+            yield from self._excerpt(line, found.span, found, found.hint if behind_caret else None)
+        if found.hint and not behind_caret:
+            yield from _indented(found.hint)
+        for note in found.notes:
+            yield from _indented(note)
+
+    def _headline(self, found: Diagnostic) -> str:
+        label = self._paint(found.severity, f"{found.severity}[{found.code}]")
+        if found.span is None:
+            return f"{label}: {one_line(found.message)}"
+        place = f"{one_line(shown_from(found.span.file, self._here))}:{found.span.line}:{found.span.column}:"
+        return f"{self._paint('place', place)} {label}: {one_line(found.message)}"
+
+    def _line(self, span: Span) -> str | None:
+        if span.file != self._file:
+            text = self._source(span.file)
+            self._file, self._lines = span.file, [] if text is None else _LINES.split(text)
+        return self._lines[span.line - 1] if 0 < span.line <= len(self._lines) else None
+
+    def _excerpt(self, line: str, span: Span, found: Diagnostic, hint: str | None) -> Iterator[str]:
+        end = span.end_column if span.end_line == span.line else len(line) + 1
+        before, marked, after = _cut(*_split(line, span.column, end))
+        carets = self._paint(found.severity, "^" * max(cells(marked), 1))
+        behind = f" {one_line(hint)}" if hint else ""
+        yield f"{self._paint('gutter', f'{span.line:>{_GUTTER}} |')} {before}{marked}{after}".rstrip()
+        width = max(_GUTTER, len(str(span.line)))
+        yield f"{self._paint('gutter', ' ' * width + ' |')} {' ' * cells(before)}{carets}{behind}"
+
+    def _paint(self, style: str, text: str) -> str:
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._color else text
+
+
+def _split(line: str, column: int, end: int) -> tuple[str, str, str]:
+    """What stands before, in and behind a span of the line, fit to be shown."""
+    start = max(column, 1) - 1
+    stop = max(end - 1, start)
+    seen = WIDEST + 1  # of each piece, which is cut to less: a line may be megabytes long, with mistakes all over it
+    pieces = (line[max(0, start - seen) : start], line[start : min(stop, start + seen)], line[stop : stop + seen])
+    before, marked, after = (safe(piece).replace("\t", TAB) for piece in pieces)
+    return before + " " * max(0, start - len(line)), marked, after
+
+
+def _cut(before: str, marked: str, after: str) -> tuple[str, str, str]:
+    """The three pieces of a line, shortened to `WIDEST` columns with the caret among them."""
+    if len(before) + len(marked) + len(after) <= WIDEST:
+        return before, marked, after
+    if len(marked) > WIDEST // 2:
+        marked, after = marked[: WIDEST // 2 - 1] + CUT, ""
+    left = WIDEST - len(marked)
+    kept = max(left - len(after), left // 2)
+    if len(before) > kept:
+        before = CUT + before[len(before) - kept + 1 :]
+    room = left - len(before)
+    if len(after) > room:
+        after = after[: max(room - 1, 0)] + CUT
+    return before, marked, after
+
+
+def _indented(text: str) -> Iterator[str]:
+    for line in safe(text).split("\n"):
+        yield f"{_INDENT}{line}".rstrip()

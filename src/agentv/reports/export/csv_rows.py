@@ -1,0 +1,145 @@
+"""A run as a table for spreadsheets: one line a trial, in the CSV of RFC 4180."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from agentv.model.run.trial import Score, TrialResult
+from agentv.model.values.message import prompt_text, reference_text
+from agentv.model.values.response import TokenUsage
+from agentv.model.values.values import Json
+from agentv.reports.run.formatting import check
+from agentv.reports.run.view import Kind, trial_view
+from agentv.reports.text.paths import shown_from
+
+Cell = str | float | None
+
+_FORMULA = re.compile(r"[\s\x00-\x20\x7f-\xa0\u200b-\u200f\u2060\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+"""How a text begins that a spreadsheet may run, in full width too; a tab or an end of line may hide what comes first.
+
+Source: OWASP, "CSV Injection".
+"""
+
+_INSIDE = re.compile(r"[;|\t\r\n][ \xa0\"']*(?=[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?!\s))")
+"""Where a cell may begin for a program that takes another separator: it minds neither our commas nor our quotes."""
+
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""Control characters but tabs and ends of lines: a reader of CSV may stop at one, a terminal obey one."""
+
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+
+
+def render_csv(results: Iterable[TrialResult], *, root: str) -> Iterator[str]:
+    """A line with the names of the columns, then a line for every trial. Nothing is held.
+
+    Every cell is quoted. Text that a spreadsheet would run gets a `'` in front, which says that it is text, also where
+    only one that splits lines at another separator would see a cell. Numbers are plain, durations milliseconds, costs
+    US dollars; what is not known is empty.
+
+    Args:
+        results: in the order of the lines.
+        root: absolute path of the repository, from which paths are shown.
+    """
+    line = _Line()
+    writer = csv.writer(line, quoting=csv.QUOTE_ALL)
+    writer.writerow(COLUMNS)
+    yield line.text
+    for result in results:
+        writer.writerow([_guarded(cell(result, root)) for cell in COLUMNS.values()])
+        yield line.text
+
+
+class _Line:
+    """Takes one line of a `csv.writer`."""
+
+    text = ""
+
+    def write(self, text: str) -> None:
+        self.text = text
+
+
+def _guarded(cell: Cell) -> Cell:
+    if not isinstance(cell, str):
+        return cell
+    text = _NO_TEXT.sub("\ufffd", cell)
+    inside = _INSIDE.sub(r"\g<0>'", text)
+    return f"'{inside}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(text) else inside
+
+
+def _failed_checks(result: TrialResult) -> str:
+    """A line for each check that did not pass, and for each assertion that could not judge."""
+    kind: Kind = "failed" if result.status == "failed" else "noted"
+    return "\n".join(check(finding) for finding in trial_view(kind, result).findings)
+
+
+def _scores(result: TrialResult) -> str:
+    """An object of JSON: the name of each assertion → its score, null where it errored."""
+    found: dict[str, Json] = {}
+    for score in result.scores:
+        found[_name_beside(found, score)] = None if score.grade.error is not None else score.grade.score
+    return _json(found) if found else ""
+
+
+def _name_beside(found: Mapping[str, Json], score: Score) -> str:
+    """The name of an assertion; with a number where another has it already."""
+    name, number = score.entry.name, 2
+    while name in found:
+        name, number = f"{score.entry.name} ({number})", number + 1
+    return name
+
+
+def _reasons(result: TrialResult) -> str:
+    """A line for each assertion that says why, such as a judge."""
+    told = ((score.entry.name, score.grade.reason) for score in result.scores if score.grade.error is None)
+    return "\n".join(f"{name}: {reason}" for name, reason in told if reason)
+
+
+def _usage(result: TrialResult) -> TokenUsage:
+    return result.token_usage or TokenUsage()
+
+
+def _path(result: TrialResult, root: str) -> str:
+    path = result.trial.suite.path
+    return shown_from(path, root) if path else ""
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+COLUMNS: Mapping[str, Callable[[TrialResult, str], Cell]] = {
+    "test_id": lambda result, _: result.trial.case.id,
+    "suite": lambda result, _: result.trial.suite.name,
+    "eval_path": _path,
+    "target": lambda result, _: result.trial.target.name,
+    "prompt_id": lambda result, _: result.trial.case.prompt_id,
+    "sample": lambda result, _: result.trial.sample,
+    "status": lambda result, _: result.status,
+    "score": lambda result, _: result.score,
+    "threshold": lambda result, _: result.trial.threshold,
+    "input": lambda result, _: prompt_text(result.input),
+    "output": lambda result, _: result.output,
+    "expected_output": lambda result, _: reference_text(result.trial.case.expected_output),
+    "scores": lambda result, _: _scores(result),
+    "failed_checks": lambda result, _: _failed_checks(result),
+    "reasons": lambda result, _: _reasons(result),
+    "error_code": lambda result, _: None if result.error is None else result.error.code,
+    "error_message": lambda result, _: None if result.error is None else result.error.message,
+    "duration_ms": lambda result, _: result.duration_ms,
+    "attempts": lambda result, _: result.attempts,
+    "input_tokens": lambda result, _: _usage(result).input,
+    "output_tokens": lambda result, _: _usage(result).output,
+    "cost_usd": lambda result, _: result.cost_usd,
+    "judge_cost_usd": lambda result, _: result.judge_cost_usd,
+    "reused": lambda result, _: "true" if result.reused else "",
+    "tags": lambda result, _: ", ".join(result.trial.case.tags),
+    "metadata": lambda result, _: _json(result.metadata) if result.metadata else "",
+    "timestamp": lambda result, _: result.timestamp,
+}
+"""The columns in their order, and what stands in them; the second argument is the root that paths are shown from.
+
+A key that rows gain is added at the end: whoever counts columns must not miscount.
+"""

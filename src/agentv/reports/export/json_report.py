@@ -1,0 +1,73 @@
+"""A run as one JSON object, for programs (`--json`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import get_args
+
+from agentv.model.run.summary import Summary
+from agentv.model.values.response import Failure
+from agentv.model.values.values import Json
+from agentv.reports.run.view import Finding, Kind, RunView, TrialView
+from agentv.reports.text.paths import shown_from
+
+
+def render_json(
+    view: RunView, summary: Summary, *, here: str, results: str, exams: Sequence[Json] | None = None
+) -> str:
+    """The keys of `summary.json`, then `results` (the run's directory), `not_passed` and `passed_with_failed_checks`.
+
+    The last two list trials with the keys of a row, and in `findings` every check that did not pass; `omitted` says
+    how many more there are in `index.jsonl`, and `stopped`, where there is something to say, why targets were stopped
+    and how many trials were not run for it. `exams`, where prompts were examined, holds an object for each.
+    """
+    shown: dict[str, Json] = {
+        **summary.as_json(),
+        "results": results,
+        "not_passed": [_trial(trial, here) for kind in _NOT_PASSED for trial in view.trials(kind)],
+        "passed_with_failed_checks": [_trial(trial, here) for trial in view.trials("noted")],
+        "omitted": sum(view.omitted(kind) for kind in get_args(Kind)),
+        **({"stopped": dict(view.stopped)} if view.stopped else {}),
+        **({"exams": list(exams)} if exams is not None else {}),
+    }
+    return json.dumps(shown, indent=2)  # ASCII, so that nothing in it steers a terminal
+
+
+_NOT_PASSED: tuple[Kind, ...] = ("failed", "errored", "skipped")
+
+
+def _trial(trial: TrialView, here: str) -> Json:
+    path, line = trial.place
+    return {
+        "test_id": trial.test_id,
+        "suite": trial.suite,
+        "eval_path": shown_from(path, here) if path else None,
+        "line": line or None,
+        "target": trial.target,
+        "prompt_id": trial.prompt_id,
+        "sample": trial.sample,
+        "status": trial.status,
+        "score": trial.score,
+        "threshold": trial.threshold,
+        "output": trial.output,
+        "error": _error(trial.error) if trial.error else None,
+        "findings": [_finding(finding, here) for finding in trial.findings],
+    }
+
+
+def _error(failure: Failure) -> Json:
+    return {"code": failure.code, "message": failure.message, "retryable": failure.retryable}
+
+
+def _finding(finding: Finding, here: str) -> Json:
+    source = f"{shown_from(finding.source[0], here)}:{finding.source[1]}" if finding.source else None
+    return {
+        "state": finding.state,
+        "name": finding.name,
+        "type": finding.type,
+        "required": finding.required,
+        "text": finding.text,
+        "evidence": finding.evidence,
+        "source": source,
+    }

@@ -1,0 +1,1 @@
+"""A run in the terminal, and the words and numbers that every report of it shares."""

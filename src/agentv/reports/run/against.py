@@ -1,0 +1,41 @@
+"""Result of a run with `--against`, compared with the earlier run."""
+
+from __future__ import annotations
+
+from agentv.model.run.sequential import SequentialComparison
+from agentv.reports.run.totals import plural
+from agentv.reports.text.escaping import one_line, percent
+
+
+def against_line(found: SequentialComparison) -> str:
+    """`worse than 20261122T184730Z-a1f8: pass rate -0.120 (95.0% confidence interval -0.215 to -0.012), …`."""
+    low, high = found.interval
+    interval = f"{percent(1 - found.alpha)} confidence interval {low:+.3f} to {high:+.3f}, valid at every look"
+    drawn = f"{found.drawn:,} of {plural(found.cases, 'case')} drawn at random"
+    if found.clusters != found.drawn:
+        drawn += f", in {plural(found.clusters, 'cluster')}"
+    return f"{_claim(found)}: pass rate {_difference(found)} ({interval}) on {drawn}{''.join(_rest(found))}"
+
+
+def _claim(found: SequentialComparison) -> str:
+    base = one_line(found.base)
+    if found.verdict == "non-inferior":
+        return f"not worse than {base} by more than {found.margin:g}"
+    by = f" by more than {found.margin:g}" if found.margin and found.verdict != "inconclusive" else ""
+    return f"inconclusive against {base}" if found.verdict == "inconclusive" else f"{found.verdict} than {base}{by}"
+
+
+def _difference(found: SequentialComparison) -> str:
+    low, high = found.difference
+    return f"{low:+.3f}" if round(high - low, 9) == 0 else f"{low:+.3f} to {high:+.3f}"
+
+
+def _rest(found: SequentialComparison) -> list[str]:
+    told = []
+    if found.errored:
+        told.append(f"; {found.errored:,} of them errored and may have passed or failed")
+    if found.unpaired:
+        told.append(f"; {found.unpaired:,} more are new or edited since, and not counted")
+    if found.verdict == "inconclusive" and found.drawn == found.cases:
+        told.append("; more cases would be needed")
+    return told

@@ -1,0 +1,104 @@
+"""Formatting of trials and findings, shared by all views."""
+
+from __future__ import annotations
+
+import re
+
+from agentv.model.values.response import Failure
+from agentv.reports.run.view import Finding, Kind, TrialView
+from agentv.reports.text.escaping import apart, one_line
+from agentv.reports.text.paths import shown_from
+
+LONGEST = 300
+"""Characters of a check, or of its evidence, that are shown."""
+
+SAID_TWICE = 100
+"""Characters of an error that may stand at its trial and at its assertion both."""
+
+HEADINGS: dict[Kind, str] = {
+    "failed": "Failed: judged, and not good enough",
+    "errored": "Errored: not judged because of an error",
+    "skipped": "Not run: a dependency did not pass",
+    "noted": "Passed, with a check that did not pass",
+}
+
+
+def label(trial: TrialView, *, targets: bool) -> str:
+    """Which trial it is: its id, its prompt, its target where there are several, its sample where it has several."""
+    name = one_line(trial.test_id)
+    if trial.prompt_id is not None:
+        name += f" with {one_line(trial.prompt_id)}"
+    if targets:
+        name += f" on {one_line(trial.target)}"
+    return f"{name} (sample {trial.sample} of {trial.repeat})" if trial.repeat > 1 else name
+
+
+def sample_line(size: int, of: int, seed: int) -> str:
+    """Which sample was drawn, with the flag that draws it again."""
+    return f"sample: {size} of {of} cases; repeat with --seed {seed}"
+
+
+def reason(trial: TrialView) -> str:
+    """Why the trial ended as it did; of a failed sample also that its case passed."""
+    said = _reason(trial)
+    if trial.case is None or trial.kind != "failed":
+        return said
+    case = trial.case
+    of = f"{trial.repeat} samples, {case.aggregate}" if case.early is None else f"{case.early} samples"
+    return f"{said}; the case passed ({case.passed} of {of})"
+
+
+def _reason(trial: TrialView) -> str:
+    if trial.error is not None:
+        return f"{one_line(trial.error.code)}: {one_line(_own(trial, trial.error), LONGEST)}"
+    if trial.score is None:
+        return "no score"
+    if trial.kind == "noted":
+        what = "failed" if any(finding.state == "failed" for finding in trial.findings) else "errored"
+        return f"{_reached(trial.score, trial.threshold)}a check {what}"
+    if trial.gated:
+        return f"{_reached(trial.score, trial.threshold)}a required assertion failed"
+    score, needed = apart(trial.score, trial.threshold)
+    return f"score {score}, needs {needed}"
+
+
+def _own(trial: TrialView, error: Failure) -> str:
+    """The message; of a long one that an assertion below tells too, the name of that assertion."""
+    if len(error.message) <= SAID_TWICE:
+        return error.message
+    for finding in trial.findings:
+        same = finding.text == f"{error.code}: {error.message.removeprefix(f'{finding.name}: ')}"
+        if finding.state == "errored" and same:
+            return finding.name
+    return error.message
+
+
+def _reached(score: float, threshold: float) -> str:
+    """The score that was good enough; nothing where every one is, as in exams, where the assertions alone decide."""
+    return f"score {score:.2f} reaches {threshold:.2f}, but " if threshold > 0 else ""
+
+
+def check(finding: Finding) -> str:
+    """What was looked for, or why an assertion could not judge."""
+    text, name = one_line(finding.text, LONGEST), one_line(finding.name, LONGEST)
+    turn, own = _turn(name)
+    said = f"{name}: {text}"
+    if text == finding.type:  # a verdict without a word: the name says what was asked
+        said = name
+    elif own.replace(": ", " ", 1) == text:
+        said = f"{turn}{text}"
+    return f"{said} (required)" if finding.required else said
+
+
+def _turn(name: str) -> tuple[str, str]:
+    """`turn 2: contains: 'x'` → `turn 2: `, and the name without it."""
+    found = re.match(r"turn \d+: ", name)
+    return (found[0], name[found.end() :]) if found else ("", name)
+
+
+def source(finding: Finding, here: str) -> str | None:
+    """`file:line` of the assertion, from the directory `here`."""
+    if finding.source is None:
+        return None
+    path, line = finding.source
+    return f"{one_line(shown_from(path, here))}:{line}"

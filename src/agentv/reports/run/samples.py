@@ -1,0 +1,104 @@
+"""Cases of several samples in words: how often each passes, how sure that is, and which are flaky."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentv.model.run.samples import SampledCase, Samples
+from agentv.model.run.sampling import EarlyCase
+from agentv.reports.run.rates import interval_words
+from agentv.reports.text.escaping import one_line, percent
+from agentv.stats.intervals.proportion import wilson_interval
+from agentv.stats.samples.passk import tells_at_k
+
+HEADING = "Samples: cases that do not always pass"
+
+SHOWN = 100
+"""Cases that are listed; the summary holds more."""
+
+
+def unsteady(samples: Samples) -> list[SampledCase]:
+    """The cases that are listed: those that passed all their samples are counted in the totals, by `samples_lines`."""
+    return [case for case in samples.by_case if case.passed < case.judged][:SHOWN]
+
+
+def number_unsteady(samples: Samples) -> int:
+    """How many cases do not always pass."""
+    return samples.cases - sum(samples.always_passed.values())
+
+
+def sampled_label(case: SampledCase | EarlyCase, *, targets: bool) -> str:
+    """Which case it is: its id, its prompt, its target where there are several."""
+    name = one_line(case.test_id)
+    if case.prompt_id is not None:
+        name += f" with {one_line(case.prompt_id)}"
+    return f"{name} on {one_line(case.target)}" if targets else name
+
+
+def sampled_words(case: SampledCase) -> str:
+    """`3 of 5 passed, 60.0% (95% CI 23.1% to 88.2%), pass@4 ≥ 65.0%, pass^4 ≤ 60.6% (…), flaky`."""
+    rate = f"{percent(case.pass_rate)} ({interval_words(case.pass_rate_interval)})"
+    chances = [_chances(case, k) for k in _telling(case)]
+    flaky = ["flaky"] if case.flaky else []
+    return ", ".join([f"{case.passed} of {case.judged} passed", rate, *chances, *flaky])
+
+
+def more_words(samples: Samples) -> str | None:
+    """How many cases are not listed; None where all are."""
+    more = number_unsteady(samples) - len(unsteady(samples))
+    cases = "case that does" if more == 1 else "cases that do"
+    return f"and {more:,} more {cases} not always pass, in summary.json" if more > 0 else None
+
+
+def samples_lines(samples: Samples) -> Iterator[str]:
+    """For the totals: how many cases are flaky, and how often one of all samples passes, and all do.
+
+    `always passed: 7 cases with 5 samples (95% CI of the rate of each 56.6% to 100.0%)`,
+    `flaky: 4 of 12 cases (33.3%, 95% CI 13.8% to 60.9%)`,
+    `pass@5 91.7% (95% CI 64.6% to 98.5%), pass^5 58.3% (95% CI 32.0% to 80.7%)`
+    """
+    for judged, cases in samples.always_passed.items():
+        if judged > 1:
+            low, high = wilson_interval(judged, judged)
+            of_each = f"95% CI of the rate of each {percent(low)} to {percent(high)}"
+            yield f"always passed: {'1 case' if cases == 1 else f'{cases:,} cases'} with {judged} samples ({of_each})"
+    if samples.compared:
+        share = f"{percent(samples.flaky / samples.compared)}, {interval_words(samples.flaky_share_interval)}"
+        yield f"flaky: {samples.flaky} of {samples.compared} cases ({share})"
+    most = max(samples.pass_at_k)
+    if most == 1:  # of one sample both are the pass rate, which is reported already
+        return
+    at, hat = (
+        interval_words(samples.pass_at_k_interval.get(most)),
+        interval_words(samples.pass_hat_k_interval.get(most)),
+    )
+    one, every = _chance(samples.pass_at_k[most]), _chance(samples.pass_hat_k[most])
+    yield f"pass@{most} {one} ({at}), pass^{most} {every} ({hat})"
+
+
+def _chances(case: SampledCase, k: int) -> str:
+    """pass@k and pass^k of one case: with their intervals, or only from and up to where its samples tell them.
+
+    `pass@2 90.0% (95% CI 40.8% to 98.6%), pass^2 30.0% (95% CI 5.3% to 77.9%)`,
+    `pass@4 ≥ 65.0%, pass^4 ≤ 60.6% (5 samples are too few to tell more)`
+    """
+    at, hat = case.pass_at_k_interval[k], case.pass_hat_k_interval[k]
+    told, told_all = tells_at_k(case.judged, case.passed, k), tells_at_k(case.judged, case.judged - case.passed, k)
+    one = f"{_chance(case.pass_at_k[k])} ({interval_words(at)})" if told else f"≥ {_chance(at[0])}"
+    every = f"{_chance(case.pass_hat_k[k])} ({interval_words(hat)})" if told_all else f"≤ {_chance(hat[1])}"
+    few = "" if told and told_all else f" ({case.judged} samples are too few to tell more)"
+    return f"pass@{k} {one}, pass^{k} {every}{few}"
+
+
+def _chance(share: float) -> str:
+    """A chance to a tenth of a percent: samples tell it no finer, so one that is next to certain is above 99.9 %."""
+    said = percent(share)
+    if said == f"{share:.1%}":
+        return said
+    return ">99.9%" if share > 0.5 else "<0.1%"
+
+
+def _telling(case: SampledCase) -> list[int]:
+    """The k that says most: of all samples it is known already, of one it is the rate."""
+    found = [k for k in case.pass_at_k if 1 < k < case.judged] or [k for k in case.pass_at_k if k > 1]
+    return found[-1:]

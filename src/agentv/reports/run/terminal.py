@@ -1,0 +1,261 @@
+"""A run in a terminal: a live line while it goes on, then tables of the trials that need a look, then the totals.
+
+rich is imported only here, and only when something is drawn. No text of a model or a file is ever read as markup.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TextIO, get_args
+
+from agentv.model.run.samples import Samples
+from agentv.model.run.sampling import EarlyStops
+from agentv.model.run.summary import Summary
+from agentv.reports.run.formatting import HEADINGS, LONGEST, check, label, reason, source
+from agentv.reports.run.samples import HEADING, more_words, number_unsteady, sampled_label, sampled_words, unsteady
+from agentv.reports.run.totals import duration, money, totals
+from agentv.reports.run.view import Finding, Kind, RunView, TrialView
+from agentv.reports.text.escaping import one_line
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.live import Live
+    from rich.table import Table
+    from rich.text import Text
+
+REFRESHES = 8
+"""Drawings of the live line in a second."""
+
+SHOWN = 100
+"""Trials of one kind that are listed: laying out a thousand takes seconds, and nobody reads them in a terminal."""
+
+_STYLES: dict[str, str] = {
+    "passed": "green",
+    "failed": "red",
+    "errored": "magenta",
+    "skipped": "cyan",
+    "noted": "yellow",
+    "dim": "dim",
+}
+_MARKS = {"failed": "✗", "errored": "!"}
+
+
+class LiveProgress:
+    """Draws a view on a terminal, again and again, until the body ends. A context manager.
+
+    Args:
+        file: the terminal.
+        clock: seconds from some fixed point.
+        width: columns to use; None: as many as the terminal has.
+    """
+
+    def __init__(self, file: TextIO, clock: Callable[[], float] = time.monotonic, *, width: int | None = None) -> None:
+        self._view = RunView(0)
+        self._file = file
+        self._clock = clock
+        self._width = width
+        self._started = 0.0
+        self._live: Live | None = None
+
+    def update(self, view: RunView) -> None:
+        """Draw this one from now on. Drawing happens elsewhere, so this costs nothing."""
+        self._view = view
+
+    def __enter__(self) -> Self:
+        from rich.live import Live
+
+        self._started = self._clock()
+        self._live = Live(
+            get_renderable=self._drawn,
+            console=_console(self._file, width=self._width),
+            refresh_per_second=REFRESHES,
+            transient=True,
+            redirect_stdout=sys.stdout.isatty(),  # what a program reads goes to stdout untouched
+        )
+        self._live.start(refresh=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def _drawn(self) -> RenderableType:
+        return progress(self._view, self._clock() - self._started)
+
+
+def live_progress() -> LiveProgress:
+    """A live line on stderr, over which everything else that is written there scrolls away."""
+    return LiveProgress(sys.stderr)
+
+
+def progress(view: RunView, elapsed_s: float) -> RenderableType:
+    """The live line: a bar, how many trials ended how, what they cost, and how long the rest will take."""
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    line = Table.grid(expand=True, padding=(0, 2, 0, 0))
+    line.add_column(ratio=1)
+    line.add_column(no_wrap=True, overflow="ellipsis")
+    bar = ProgressBar(total=max(view.planned, 1), completed=view.done, complete_style="cyan", finished_style="cyan")
+    line.add_row(bar, Text("  ").join(_counters(view, elapsed_s)))
+    return line
+
+
+def _counters(view: RunView, elapsed_s: float) -> Iterator[Text]:
+    from rich.text import Text
+
+    yield Text(f"{view.done}/{view.planned}")
+    for name, number in (("passed", view.passed), ("failed", view.failed), ("errored", view.errored)):
+        yield Text(f"{number} {name}", _STYLES[name if number else "dim"])
+    if view.cost_usd is not None:
+        yield Text(money(view.cost_usd))
+    here = view.done - view.earlier
+    if here and view.done < view.planned:
+        yield Text(f"{duration(elapsed_s / here * (view.planned - view.done) * 1000)} left")
+
+
+def render_terminal(
+    view: RunView, summary: Summary, *, here: str, results: str, width: int = 80, color: bool = True
+) -> str:
+    """Tables of the trials that need a look, and the totals.
+
+    Args:
+        view: of the run.
+        summary: of the run.
+        here: absolute path of the directory that paths are shown from.
+        results: where the rows are, as a person would type it.
+        width: columns of the terminal.
+        color: paint with escape sequences.
+    """
+    page = io.StringIO()
+    looks = {"width": width, "force_terminal": color, "color_system": "standard" if color else None}
+    _draw(_console(page, **looks), view, summary, here=here, results=results)
+    return page.getvalue().rstrip("\n")
+
+
+def _console(file: TextIO, **looks: Any) -> Console:
+    from rich.console import Console
+
+    return Console(file=file, highlight=False, emoji=False, markup=False, **looks)
+
+
+def _draw(console: Console, view: RunView, summary: Summary, *, here: str, results: str) -> None:
+    for kind in get_args(Kind):
+        _section(console, view, kind, here)
+    _stopped(console, view)
+    if summary.samples is not None:
+        _samples(console, summary.samples, targets=view.several_targets)
+    if summary.early_stops is not None:
+        _early(console, summary.early_stops, targets=view.several_targets)
+    for line in totals(summary, view.noted, results):
+        console.print(_outcomes_painted(line))
+
+
+def _section(console: Console, view: RunView, kind: Kind, here: str) -> None:
+    from rich.text import Text
+
+    trials = view.trials(kind)
+    if not trials:
+        return
+    console.print(Text(f"{HEADINGS[kind]} ({len(trials) + view.omitted(kind)})", f"bold {_STYLES[kind]}"))
+    console.print(Text("─" * console.width, _STYLES["dim"]))
+    console.print(_table(trials[:SHOWN], here, console.width, targets=view.several_targets))
+    more = len(trials[SHOWN:]) + view.omitted(kind)
+    if more:
+        console.print()
+        console.print(Text(f"and {more} more, in the results", _STYLES["dim"]))
+    console.print()
+
+
+def _stopped(console: Console, view: RunView) -> None:
+    from rich.text import Text
+
+    for why, number in view.stopped.items():
+        console.print(Text(f"Not run ({number}): {one_line(why, LONGEST)}", _STYLES["skipped"]))
+    if view.stopped:
+        console.print()
+
+
+def _samples(console: Console, samples: Samples, *, targets: bool) -> None:
+    rows = [
+        (sampled_label(case, targets=targets), "~" if case.flaky else "", sampled_words(case))
+        for case in unsteady(samples)
+    ]
+    _cases(console, f"{HEADING} ({number_unsteady(samples)})", rows, more_words(samples))
+
+
+def _early(console: Console, stops: EarlyStops, *, targets: bool) -> None:
+    from agentv.reports.run import early
+
+    rows = [
+        (sampled_label(case, targets=targets), "~" if case.stopped.why == "undecided" else "", early.early_words(case))
+        for case in early.listed(stops)
+    ]
+    _cases(console, f"{early.HEADING} ({early.number_listed(stops)})", rows, early.more_early(stops))
+
+
+def _cases(console: Console, heading: str, rows: list[tuple[str, str, str]], more: str | None) -> None:
+    """Cases of several samples, each with its name, a mark where it is on neither side for sure, and what is known."""
+    from rich.table import Table
+    from rich.text import Text
+
+    if not rows:
+        return
+    console.print(Text(heading, "bold"))
+    console.print(Text("─" * console.width, _STYLES["dim"]))
+    table = Table.grid(expand=True, padding=(0, 1, 0, 0))
+    table.add_column(max_width=console.width // 3, overflow="fold")
+    table.add_column(width=1)
+    table.add_column(ratio=1, overflow="fold")
+    for name, mark, words in rows:
+        style = _STYLES["noted" if mark else "failed"]
+        table.add_row(Text(name, "bold"), Text(mark, style), Text(words, style))
+    console.print(table)
+    if more:
+        console.print(Text(more, _STYLES["dim"]))
+    console.print()
+
+
+def _table(trials: list[TrialView], here: str, width: int, *, targets: bool) -> Table:
+    """One row a line: laying out tables within a table takes five times as long."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(expand=True, padding=(0, 1, 0, 0))
+    table.add_column(max_width=width // 3, overflow="fold")
+    table.add_column(width=1)
+    table.add_column(ratio=1, overflow="fold")
+    for number, trial in enumerate(trials):
+        if number:
+            table.add_row()
+        table.add_row(Text(label(trial, targets=targets), "bold"), "", Text(reason(trial), _STYLES[trial.kind]))
+        for finding in trial.findings:
+            for mark, line in _finding(finding, here):
+                table.add_row("", mark, line)
+    return table
+
+
+def _finding(finding: Finding, here: str) -> Iterator[tuple[Text, Text]]:
+    from rich.text import Text
+
+    yield Text(_MARKS[finding.state], _STYLES[finding.state]), Text(check(finding))
+    if finding.evidence:
+        yield Text(), Text(one_line(finding.evidence, LONGEST))
+    if place := source(finding, here):
+        yield Text(), Text(place, _STYLES["dim"])
+
+
+def _outcomes_painted(line: str) -> Text:
+    from rich.text import Text
+
+    shown = Text(line, overflow="fold")
+    for name in ("passed", "failed", "errored"):
+        shown.highlight_regex(rf"\b[1-9]\d* {name}", _STYLES[name])
+    return shown

@@ -1,0 +1,167 @@
+"""The totals of a run in words (SPEC section 1: failed and errored are never mixed up)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from agentv.model.run.sampling import EarlyStops
+from agentv.model.run.summary import Counts, Group, Summary
+from agentv.model.values.response import TokenUsage
+from agentv.reports.run.rates import mean_words, rate_words, rule_words
+from agentv.reports.text.escaping import one_line, percent
+
+PROMPTS = 20
+"""Prompts that are compared below the totals; the summary holds all."""
+
+
+def totals(summary: Summary, noted: int, results: str) -> list[str]:
+    """Lines that say what a run came to.
+
+    Args:
+        summary: of the run.
+        noted: trials that passed with a failed check.
+        results: where the rows are, as a person would type it.
+    """
+    return [line for line in _lines(summary, noted, results) if line]
+
+
+def _lines(summary: Summary, noted: int, results: str) -> Iterator[str]:
+    cases, trials = summary.cases, summary.trials
+    yield f"{plural(cases.total, 'case')}: {outcomes(cases)}"
+    if trials.total != cases.total:
+        yield f"{plural(trials.total, 'trial')}: {outcomes(trials)}"
+    if noted:
+        what = "trial" if trials.total != cases.total else "case"
+        yield f"{plural(noted, f'passed {what}')} with a check that did not pass"
+    yield ", ".join(one for one in (rate_words(summary), mean_words(summary)) if one)
+    yield rule_words(summary)
+    if summary.samples is not None:
+        from agentv.reports.run.samples import samples_lines  # most runs have one sample of each case
+
+        yield from samples_lines(summary.samples)
+    if summary.against is not None:
+        from agentv.reports.run.against import against_line  # few runs are compared while they go on
+
+        yield against_line(summary.against)
+    yield _early(summary.early_stops, errored=bool(summary.cases.errored))
+    yield from _prompts(summary)
+    # nobody timed a run that was killed
+    yield f"{_cost(summary)}, {duration(summary.duration_ms)}" if summary.duration_ms else _cost(summary)
+    yield _tokens(summary)
+    yield f"results: {one_line(results)}"
+
+
+def outcomes(counts: Counts) -> str:
+    """`3 passed, 1 failed, 0 errored`, and how many were not run where some were not."""
+    parts = [f"{counts.passed} passed", f"{counts.failed} failed", f"{counts.errored} errored"]
+    return ", ".join([*parts, f"{counts.skipped} not run"] if counts.skipped else parts)
+
+
+def plural(number: int, what: str) -> str:
+    """`1 case`, `2 cases`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _early(stops: EarlyStops | None, *, errored: bool = False) -> str:
+    """`decided 26 of 500 cases with 4,300 of 5,000 samples; of all 500 cases at most 5.0% are expected …`.
+
+    The chance of a wrong decision is one per case that was sampled. Of the decided ones alone it says nothing where
+    most are undecided; for those the number that holds together is reported. Empty if no case ends early or has ended.
+    """
+    if stops is None or not (ended := stops.decided + stops.undecided):
+        return ""
+    said = f"decided {stops.decided:,} of {plural(ended, 'case')}"
+    said += f" with {stops.samples:,} of {plural(stops.samples + stops.spared, 'sample')}"
+    if errored:
+        said += " (those of errored cases included)"
+    if stops.decided > stops.by_gate:
+        said += f"; {_wrongly(stops)}"
+    if not stops.undecided:
+        return said
+    they = "1 is undecided: it uses" if stops.undecided == 1 else f"{stops.undecided:,} are undecided: they use"
+    return f"{said}; {they} the share that passed, which is no proof"
+
+
+def _wrongly(stops: EarlyStops) -> str:
+    """How many decisions are expected to be wrong: of all cases, and of those that hold together."""
+    wrong = percent(stops.alpha)
+    cases = stops.cases or stops.decided + stops.undecided  # a summary of an earlier agentv does not say it
+    if cases == 1:
+        return f"wrongly with a chance of at most {wrong}"
+    said = f"of all {cases:,} cases at most {wrong} are expected to be decided wrongly"
+    by_samples = stops.decided - stops.by_gate
+    if stops.confirmed == by_samples:
+        return f"{said}, and at most {wrong} of the decided ones (false discovery rate)"
+    hold = "holds" if stops.confirmed == 1 else "hold"
+    which = f"{stops.confirmed:,} of the {by_samples:,} decisions {hold} at a false discovery rate of {wrong}"
+    return f"{said}; {which} (a smaller --alpha confirms more)"
+
+
+def _prompts(summary: Summary) -> Iterator[str]:
+    """How the prompts compare, where there are several."""
+    if len(summary.by_prompt) < 2:
+        return
+    for name, group in islice(summary.by_prompt.items(), PROMPTS):
+        yield f"with {one_line(name)}: {_group(group)}"
+    if len(summary.by_prompt) > PROMPTS:
+        yield f"and {len(summary.by_prompt) - PROMPTS} more prompts, in summary.json"
+
+
+def _group(group: Group) -> str:
+    mean = [] if group.mean_score is None else [f"mean score {group.mean_score:.2f}"]
+    return ", ".join([outcomes(group.cases), *mean])
+
+
+def _cost(summary: Summary) -> str:
+    """What all of it cost; where a part of it has no price, that it is at least so much."""
+    unpriced = max(summary.unpriced_trials, summary.judge_unpriced_trials)
+    if summary.cost_usd is None and summary.judge_cost_usd is None:
+        return "cost unknown"
+    judges = summary.judge_cost_usd
+    least = "at least " if unpriced else ""
+    said = f"cost {least}{money((summary.cost_usd or 0.0) + (judges or 0.0))}"
+    of_judges = f" ({money(judges)} of it judges)" if judges else ""
+    return f"{said}{of_judges}" + (f": no price is known for {plural(unpriced, 'trial')}" if unpriced else "")
+
+
+def cost_of(summary: Summary) -> str:
+    """What targets and judges took: `$0.0123`, `≥ $0.0123` where a part of it has no price; empty where nobody said."""
+    if summary.cost_usd is None and summary.judge_cost_usd is None:
+        return ""
+    least = "≥ " if summary.unpriced_trials or summary.judge_unpriced_trials else ""
+    return least + money((summary.cost_usd or 0.0) + (summary.judge_cost_usd or 0.0))
+
+
+def _tokens(summary: Summary) -> str:
+    """`tokens: 1,200 in (800 cached), 300 out; judges 900 in, 120 out`; nothing where nobody counted."""
+    targets, judges = summary.token_usage, summary.judge_token_usage
+    parts = [_counted(targets)] if targets is not None else []
+    parts += [f"judges {_counted(judges)}"] if judges is not None else []
+    return f"tokens: {'; '.join(parts)}" if any(parts) else ""
+
+
+def _counted(usage: TokenUsage) -> str:
+    if usage.input is None and usage.output is None:
+        return "not counted" if usage.total is None else f"{usage.total:,} in all"
+    cached = f" ({usage.cached:,} cached)" if usage.cached else ""
+    reasoning = f" ({usage.reasoning:,} reasoning)" if usage.reasoning else ""
+    return f"{usage.input or 0:,} in{cached}, {usage.output or 0:,} out{reasoning}"
+
+
+def money(usd: float) -> str:
+    """US dollars, to the cent above ten of them and finer below."""
+    if 0 < usd < 0.0001:
+        return "<$0.0001"
+    return f"${usd:.2f}" if usd >= 10 or usd == 0 else f"${usd:.4f}"
+
+
+def duration(milliseconds: float) -> str:
+    """`0.4 s`, `2 min 05 s`, `1 h 02 min`."""
+    seconds = milliseconds / 1000
+    if round(seconds, 1) < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"

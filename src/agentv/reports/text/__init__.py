@@ -1,0 +1,1 @@
+"""Text of models and users, made safe to show."""

@@ -1,1 +1,0 @@
-"""What people write, turned into a Suite, or into all that is wrong with it."""

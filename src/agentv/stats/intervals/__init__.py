@@ -1,0 +1,1 @@
+"""Confidence intervals of rates and means, clustered or not."""

@@ -1,0 +1,70 @@
+"""Precision, recall and F1 of a yes-or-no classification, with confidence intervals.
+
+Precision and recall are shares, and have Wilson's interval. F1 is their harmonic mean, 2·TP / (2·TP + FP + FN), which
+is no share of anything that was drawn; but with J = TP / (TP + FP + FN), the Jaccard index, it is 2·J / (1 + J). J is a
+share, of those that were right among all that were said or should have been, and F1 grows with it, so the ends of J's
+interval become the ends of F1's.
+
+Sources: C. J. van Rijsbergen, Information Retrieval, 2nd ed. (1979), chapter 7, for the measures; K. F. Y. Lam,
+V. Gopal, J. Qian, "Confidence intervals for the F1 score: a comparison of four methods" (arXiv:2309.14621), where the
+interval of F1 is the "Wilson indirect method".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agentv.stats.intervals.proportion import USUAL, wilson_interval
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A share, and the interval that holds it with the confidence asked for: all in 0..1."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Classified:
+    """The four counts of a yes-or-no question with known answers.
+
+    Attributes:
+        true_positives, false_positives: yes was said, rightly and wrongly.
+        false_negatives, true_negatives: no was said, wrongly and rightly.
+    """
+
+    true_positives: int = 0
+    false_positives: int = 0
+    false_negatives: int = 0
+    true_negatives: int = 0
+
+    @property
+    def total(self) -> int:
+        """All that was judged."""
+        return self.true_positives + self.false_positives + self.false_negatives + self.true_negatives
+
+    def precision(self, confidence: float = USUAL) -> Measured | None:
+        """TP / (TP + FP): how often yes was right. None where yes was never said."""
+        return _share(self.true_positives, self.true_positives + self.false_positives, confidence)
+
+    def recall(self, confidence: float = USUAL) -> Measured | None:
+        """TP / (TP + FN): how much of what is yes was found. None where nothing is."""
+        return _share(self.true_positives, self.true_positives + self.false_negatives, confidence)
+
+    def f1(self, confidence: float = USUAL) -> Measured | None:
+        """2·TP / (2·TP + FP + FN). None where yes was never said and nothing is: there is nothing to be found."""
+        union = self.true_positives + self.false_positives + self.false_negatives
+        jaccard = _share(self.true_positives, union, confidence)
+        if jaccard is None:
+            return None
+        return Measured(_f1_of(jaccard.value), _f1_of(jaccard.low), _f1_of(jaccard.high))
+
+
+def _share(part: int, whole: int, confidence: float) -> Measured | None:
+    return Measured(part / whole, *wilson_interval(part, whole, confidence)) if whole else None
+
+
+def _f1_of(jaccard: float) -> float:
+    return 2 * jaccard / (1 + jaccard)

@@ -1,0 +1,209 @@
+"""Uncertainty of a rate or a mean of clustered observations. Every interval of a level comes from here.
+
+Samples of one case, cases of one conversation or of one customer are alike, so that a hundred of them tell less than a
+hundred independent ones. How much less is the design effect: the variance of the mean as the clusters show it, over the
+variance that as many independent observations would have (L. Kish, "Survey Sampling", 1965, section 8.2).
+
+1. The variance of the mean is the cluster-robust CR2, with Satterthwaite's degrees of freedom (`clustered.cr2`).
+2. The effective sample size is n / design effect, times (t[n − 1] / t[degrees of freedom])², since few clusters tell
+   the variance badly. It is never above n: that clusters differ by less than chance is itself chance.
+3. The interval is Wilson's at that size. Source of 2 and 3: E. L. Korn, B. I. Graubard, "Confidence intervals for
+   proportions with small expected number of positive counts estimated from survey data", Survey Methodology 24 (1998),
+   193–201.
+
+Near 0 and 1 clusters cannot show how much they differ: where all passed, the variance is 0 whatever it would be. So the
+design effect is drawn towards the largest that these clusters could have (every cluster ends alike, Σ size² / n), with
+the weight of half a cluster against those that tell: the clusters with a pass or those with a failure, whichever are
+fewer. For scores likewise the variance is drawn towards the largest that a mean in 0..1 can have; where all scores are
+one and the same, the interval is that of `unseen.alike_interval`.
+
+Clusters of one observation each have a design effect of 1, and their rate Wilson's own interval.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from math import fsum
+from typing import NamedTuple
+
+from agentv.stats.intervals.proportion import USUAL, interval_at, quantile
+from agentv.stats.intervals.zero_variance import alike_interval
+
+DRAWN = 0.5
+"""Clusters' worth of weight with which the design effect is drawn towards the largest possible."""
+
+_SAME = 1e-9
+"""How far a sum of zeros and ones may be from that of its squares, by rounding."""
+
+
+class ClusterSum(NamedTuple):
+    """One cluster: how many observations it has, above 0, and the sum of their values, each 0..1."""
+
+    size: int
+    total: float
+
+
+Sums = Iterable[ClusterSum | tuple[int, float]] | Mapping[tuple[int, float], int]
+"""The clusters one by one, or how many there are of each kind: thousands often are of few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A rate or a mean of values in 0..1.
+
+    Attributes:
+        mean: over all observations.
+        interval: (low, high); None where there is one cluster of several observations, of which nothing can be told.
+        observations, clusters: how many there are.
+        effective: the sample size of independent observations that would tell as much; 0 without an interval.
+    """
+
+    mean: float
+    interval: tuple[float, float] | None
+    observations: int
+    clusters: int
+    effective: float
+
+
+def estimated_rate(sums: Sums, level: float = USUAL) -> Estimate:
+    """The share of passes, with its interval.
+
+    Args:
+        sums: of each cluster how many observations, and how many of them passed.
+        level: the confidence, inside 0..1.
+
+    Raises:
+        ValueError: there are none.
+    """
+    found = _Observed(sums)
+    mean, count, clusters = found.mean, found.observations, found.clusters
+    if clusters == count:
+        return Estimate(mean, interval_at(mean, count, level), count, clusters, count)
+    if clusters == 1:
+        return Estimate(mean, None, count, 1, 0.0)
+    variance, freedom = found.variance()
+    alone = mean * (1 - mean) / (count - 1)
+    shown = max(1.0, variance / alone) if alone > 0 else 1.0
+    effect = shown + max(0.0, found.largest_effect - shown) * DRAWN / (DRAWN + found.telling())
+    effective = count / effect * _for_few(freedom, count, level)
+    return Estimate(mean, interval_at(mean, effective, level), count, clusters, effective)
+
+
+def estimated_mean(sums: Sums, squares: float | None = None, level: float = USUAL) -> Estimate:
+    """The mean of scores in 0..1, with its interval.
+
+    The effective sample size is the one at which Wilson's interval is as wide as that of Student's t with CR2, which it
+    equals where there are many clusters; unlike that one it stays inside 0..1 and leans away from the ends, as means of
+    bounded values do.
+
+    Args:
+        sums: of each cluster how many observations, and the sum of their scores.
+        squares: the sum of the squares of all scores; where it equals their sum all are 0 or 1, and this is a rate.
+            None: they are no rate.
+        level: the confidence, inside 0..1.
+
+    Raises:
+        ValueError: there are none.
+    """
+    found = _Observed(sums)
+    mean, count, clusters = found.mean, found.observations, found.clusters
+    total = mean * count
+    if mean in (0.0, 1.0) or (squares is not None and abs(squares - total) <= _SAME * max(1.0, total)):
+        return estimated_rate(found.rounded(), level)
+    if clusters == 1:
+        return Estimate(mean, None, count, 1, 0.0)
+    if squares is not None and _are_alike(count, total, squares):
+        return _of_alike(Estimate(mean, None, count, clusters, 0.0), level)
+    variance, freedom = found.variance()
+    largest = mean * (1 - mean) * found.largest_effect / (count - 1)
+    variance = (variance * clusters + largest * DRAWN) / (clusters + DRAWN)
+    return _at(Estimate(mean, None, count, clusters, 0.0), variance, freedom, level)
+
+
+def estimated_mean_alone(count: int, total: float, squares: float, level: float = USUAL) -> Estimate:
+    """As `estimated_mean` of scores that are clusters of one each, by their number, their sum and their squares' sum.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if not count:
+        raise ValueError("nothing was observed")
+    mean = min(1.0, max(0.0, total / count))
+    if mean in (0.0, 1.0) or abs(squares - total) <= _SAME * max(1.0, total):
+        return estimated_rate({(1, 1): round(total), (1, 0): count - round(total)}, level)
+    if count == 1:
+        return Estimate(mean, None, 1, 1, 0.0)
+    if _are_alike(count, total, squares):
+        return _of_alike(Estimate(mean, None, count, count, 0.0), level)
+    alone = mean * (1 - mean) / (count - 1)
+    variance = max(0.0, squares / count - mean * mean) / (count - 1)
+    variance = (variance * count + alone * DRAWN) / (count + DRAWN)
+    return _at(Estimate(mean, None, count, count, 0.0), variance, count - 1, level)
+
+
+def _are_alike(count: int, total: float, squares: float) -> bool:
+    """Whether all scores are one and the same: their variance is 0."""
+    return abs(squares * count - total * total) <= _SAME * max(1.0, total * total)
+
+
+def _of_alike(found: Estimate, level: float) -> Estimate:
+    """Spread that did not show cannot be estimated: the interval reaches as far as unseen clusters could move it."""
+    low, high = alike_interval(found.mean, found.clusters, level, (0.0, 1.0))
+    return replace(found, interval=(low, high), effective=float(found.clusters))
+
+
+def _at(found: Estimate, variance: float, freedom: float, level: float) -> Estimate:
+    from agentv.stats.intervals.student import t_quantile
+
+    mean = found.mean
+    effective = mean * (1 - mean) / variance * (quantile(level) / t_quantile(freedom, level)) ** 2
+    return replace(found, interval=interval_at(mean, effective, level), effective=effective)
+
+
+class _Observed:
+    """Clusters by their kinds, in an order that does not depend on the one in which they came."""
+
+    def __init__(self, sums: Sums) -> None:
+        counted = sums if isinstance(sums, Mapping) else Counter((size, total) for size, total in sums)
+        self._kinds: list[tuple[int, float, int]] = sorted(
+            (size, total, number) for (size, total), number in counted.items() if size and number
+        )
+        self.observations = sum(size * number for size, _, number in self._kinds)
+        self.clusters = sum(number for _, _, number in self._kinds)
+        if not self.observations:
+            raise ValueError("nothing was observed")
+        summed = fsum(total * number for _, total, number in self._kinds)
+        self.mean = min(1.0, max(0.0, summed / self.observations))
+
+    @property
+    def largest_effect(self) -> float:
+        """The design effect if every cluster ended alike."""
+        return sum(size * size * number for size, _, number in self._kinds) / self.observations
+
+    def variance(self) -> tuple[float, float]:
+        """The variance of the mean, and the degrees of freedom that it is known with."""
+        from agentv.stats.intervals.clustered import cr2  # runs whose cases stand alone do not need it
+
+        return cr2(((size, total - self.mean * size, number) for size, total, number in self._kinds), self.observations)
+
+    def telling(self) -> int:
+        """The clusters with a pass or those with a failure, whichever are fewer."""
+        passed = sum(number for _, total, number in self._kinds if total > 0)
+        failed = sum(number for size, total, number in self._kinds if total < size)
+        return min(passed, failed)
+
+    def rounded(self) -> Sums:
+        """The same, with sums of zeros and ones that are whole again."""
+        kinds: Counter[tuple[int, float]] = Counter()
+        for size, total, number in self._kinds:
+            kinds[size, float(round(total))] += number
+        return kinds
+
+
+def _for_few(freedom: float, count: int, level: float) -> float:
+    """How much smaller a sample is whose variance is known from few clusters; 1 at most."""
+    from agentv.stats.intervals.student import t_quantile
+
+    return min(1.0, (t_quantile(count - 1, level) / t_quantile(freedom, level)) ** 2)

@@ -1,0 +1,1 @@
+"""Several samples of a case, and when to stop sampling."""

@@ -1,0 +1,1 @@
+"""Trends over a series of runs."""

@@ -1,0 +1,1 @@
+"""Cassettes and the cache of answers."""

@@ -1,0 +1,237 @@
+"""Cassettes: one file that holds what a run was told by targets, judges and embedders, so that it can run without them.
+
+JSON Lines for people and for git: a header `{"format":"agentv-cassette","version":1}`, then one line a call, sorted by
+case, target and what was asked, so that a new recording differs only where an answer does. A line holds `key`, `case`,
+`target`, `sample` and `turn` where they say something, `asked` (the messages) and `answer`. Where the header is
+`{"format":"agentv-cassette","version":2,"code":true}`, grades that code of the user's gave stand there too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+from msgspec import UNSET, Struct, UnsetType
+
+from agentv.errors import StoreError
+from agentv.model.run.grade import Grade
+from agentv.model.secrets.redaction import Redactor
+from agentv.model.values.message import Message, portable
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.model.values.values import JsonObject
+from agentv.ports import Call, TargetRequest
+from agentv.store.cassettes.cassette_file import calls_in, header, holds_code, replacing
+from agentv.store.cassettes.recorded import call_in
+from agentv.store.cassettes.recorded_grades import Grading, Place, grading_in, grading_line, is_grading
+from agentv.store.files.encoding import to_json
+from agentv.store.files.private_files import mark
+from agentv.store.journal.answers import AnswerRow, answer_row
+
+
+class _Recording(Struct, gc=False):
+    key: str
+    case: str
+    target: str
+    sample: int | UnsetType
+    turn: int | UnsetType
+    asked: list[JsonObject]
+    answer: AnswerRow
+
+
+class Cassette:
+    """The calls of a cassette, and those that a run adds.
+
+    Attributes:
+        path: of the file.
+        added: how many calls the run has added to those that were there.
+        holds_code: grades that code of the user's gives are recorded, and taken from here.
+        refused: calls that could not be recorded, since they hold a secret: the target and the case of each.
+
+    Args:
+        redactor: knows the secrets that no file may hold.
+    """
+
+    def __init__(self, path: Path, redactor: Redactor) -> None:
+        self.path = path
+        self.added = 0
+        self.holds_code = False
+        self.refused: list[tuple[str, str]] = []
+        self._redactor = redactor
+        self._answers: dict[str, TargetResponse] = {}
+        self._grades: dict[str, Grade] = {}
+        self._lines: dict[str, tuple[Place, bytes]] = {}
+        self._asked: set[tuple[str, str]] = set()
+        self._mark = mark(path)
+        self._loaded = 0
+
+    @classmethod
+    def load(cls, path: Path, redactor: Redactor) -> Cassette:
+        """The cassette in a file.
+
+        Raises:
+            StoreError: there is none, it is no cassette, a call stands in it twice, or a newer agentv wrote it.
+        """
+        if not path.is_file():
+            raise StoreError(f"there is no cassette {path}")
+        made = cls(path, redactor)
+        made.holds_code = holds_code(path)
+        standing: dict[str, int] = {}
+        for number, line in calls_in(path):
+            key = made._take(number, line)
+            first = standing.setdefault(key, number)
+            if first != number:
+                why = "as after a merge that kept both sides: delete the line that is not to count"
+                raise StoreError(f"{path}:{number}: the call of line {first} appears here again, {why}")
+        made._loaded = len(made._lines)
+        return made
+
+    def _take(self, number: int, line: bytes) -> str:
+        """Take up the call of a line; its key."""
+        try:
+            if is_grading(line):
+                key, place, grade = grading_in(line)
+                self._grades[key] = grade
+            else:
+                found, answer = call_in(line)
+                key, place = found.key, found.place
+                self._answers[key] = answer
+                self._asked.add((found.target, found.case))
+        except (ValueError, LookupError, TypeError) as error:
+            raise StoreError(f"{self.path}:{number}: this is no call of a cassette: {error}") from error
+        self._lines[key] = (place, line if line.endswith(b"\n") else line + b"\n")
+        return key
+
+    def restored(self, *, keeps: bool) -> str:
+        """What something else did to the file during the run; empty for nothing.
+
+        Args:
+            keeps: the run writes to it itself, so that it need not be put to right; calls that others added stay then.
+
+        Raises:
+            StoreError: the system refuses.
+        """
+        if mark(self.path) == self._mark:
+            return ""
+        loaded = [line for _, line in islice(self._lines.values(), self._loaded)]
+        try:
+            now = [line if line.endswith(b"\n") else line + b"\n" for _, line in calls_in(self.path)]
+        except StoreError:
+            now = []
+        if now == loaded and self._loaded:
+            return ""
+        if keeps:
+            added = len({*now} - {*loaded})
+            number = "1 call" if added == 1 else f"{added} calls"
+            return f"{self.path.name} was changed: {number} in it that this run did not make"
+        self.write()
+        return f"{self.path.name} was changed: it holds again what it held before"
+
+    @property
+    def empty(self) -> bool:
+        """Whether it holds neither a call nor a grade."""
+        return not self._lines
+
+    def grade(self, grading: Grading) -> Grade | None:
+        """The recorded grade of an answer."""
+        return self._grades.get(grading.key)
+
+    def keep_grade(self, grading: Grading, grade: Grade) -> None:
+        """Record a grade that is not recorded yet; one that holds a secret is refused."""
+        if grading.key in self._lines:
+            return
+        place, line = grading_line(grading, grade)
+        self._keep(grading.key, place, line, (grading.name, grading.case))
+
+    def _keep(self, key: str, place: Place, line: bytes, what: tuple[str, str]) -> None:
+        if self._redactor.found_in(line):
+            self.refused.append(what)
+            return
+        self._lines[key] = (place, line + b"\n")
+        self.added += 1
+
+    def kept(self, call: Call) -> TargetResponse | None:
+        """The recorded answer to a call."""
+        return self._answers.get(call.key)
+
+    def keep(self, call: Call, answer: TargetResponse) -> None:
+        """Record the answer to a call that is not recorded yet; one that holds a secret is refused."""
+        if call.key in self._lines:
+            return
+        request = call.request
+        line = to_json(
+            _Recording(
+                call.key,
+                request.case_id,
+                call.target,
+                request.sample if request.sample > 1 else UNSET,
+                request.turn or UNSET,
+                [_asked(message, request) for message in portable(request.messages, request.root)],
+                answer_row(_as_recorded(answer)),
+            )
+        )
+        place = (request.case_id, call.target, request.turn or 0, request.sample, call.key)
+        self._keep(call.key, place, line, (call.target, request.case_id))
+
+    def ungraded(self, grading: Grading) -> Failure:
+        """Why an answer has no grade here."""
+        whose = f"'{grading.name}' for the case '{grading.case}'"
+        why = "the answer, the code or its options are others now, or it could not judge when this was recorded"
+        return Failure("not-recorded", f"{self.path.name} holds no grade of {whose} to this; {why}")
+
+    def unanswered(self, call: Call) -> Failure:
+        """Why a call has no answer here."""
+        target, case = call.target, call.request.case_id
+        asked = f"'{target}' to the case '{case}'" if case else f"'{target}'"
+        if (target, case) in self._asked:
+            why = "it holds one to something else: the input, a prompt, or the target's settings are others now"
+            return Failure("not-recorded", f"{self.path.name} holds no answer of {asked} to this; {why}")
+        return Failure("not-recorded", f"{self.path.name} holds no answer of {asked}")
+
+    def write(self) -> tuple[int, int]:
+        """Write the file again, whole or not at all; how many calls it holds, and how many it held before.
+
+        Raises:
+            StoreError: the system refuses, or something else than a cassette has come to stand there.
+        """
+        with replacing(self.path) as file:
+            before = sum(1 for _ in calls_in(self.path))
+            self._write(file)
+        return len(self._lines), before
+
+    def add(self) -> int:
+        """Add what is new to the file, and to what others have added since it was read; how many calls it holds then.
+
+        Raises:
+            StoreError: as `write` and `load`.
+        """
+        with replacing(self.path) as file:
+            self.holds_code = holds_code(self.path) or self.holds_code
+            own = dict(self._lines)  # what was there when the run began stands as it was
+            for number, line in calls_in(self.path):
+                self._take(number, line)
+            self._lines.update(own)
+            self._write(file)
+        return len(self._lines)
+
+    def _write(self, file: BinaryIO) -> None:
+        file.write(header(code=self.holds_code))
+        file.writelines(line for _, line in sorted(self._lines.values()))
+
+
+def _as_recorded(answer: TargetResponse) -> TargetResponse:
+    """Whoever gave it first: it is recorded here. How long it took is reported to the microsecond: people read this."""
+    took_ms = answer.duration_ms
+    return replace(answer, earlier=False, duration_ms=None if took_ms is None else round(took_ms, 3))
+
+
+def _asked(message: Message, request: TargetRequest) -> JsonObject:
+    """A message as people read it; what is new for each call is named, so that recordings do not differ by it."""
+    row = dict(message.as_json())
+    if request.nonces and isinstance(row.get("content"), str):
+        text = str(row["content"])
+        for number, nonce in enumerate(request.nonces):
+            text = text.replace(nonce, f"[nonce-{number}]")
+        row["content"] = text
+    return row

@@ -1,0 +1,338 @@
+"""The directory of a run: made once, locked while something writes to it (SPEC section 13)."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from agentv.errors import StoreError
+from agentv.model.run.trial import SCHEMA_VERSION
+from agentv.model.secrets.redaction import Redactor
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.model.values.values import Json, JsonObject
+from agentv.store.files.encoding import to_document
+from agentv.store.files.private_files import DIRECTORY_MODE, make_private, new_private, open_private
+from agentv.user_code.os_errors import store_error
+from agentv.user_code.processes.descriptors import close_private, keep_private
+from agentv.user_code.processes.leftovers import sweep
+
+RUN, INDEX, JOURNAL, SUMMARY = "run.json", "index.jsonl", "journal.jsonl", "summary.json"
+HISTORY = "history.jsonl"
+"""Rows in whose place newer ones stand."""
+
+REJECTED = "rejected.jsonl"
+"""Rows that were changed after they had been written."""
+
+SEARCHED = "index.sqlite"
+"""The index of rows, which is built from them when they are searched."""
+
+_JOURNAL_BEGINS = b'{"format":"agentv-journal",'
+_ID = lazy_pattern(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
+LOCK_S = 2.0
+"""Seconds for which a run directory that is in use is waited for."""
+
+_POLL_S = 0.02
+_IDS_TRIED = 100
+
+
+class DamagedRecordError(StoreError):
+    """A `run.json` or `summary.json` that is not what agentv wrote."""
+
+
+def results_directory(root: Path) -> Path:
+    """Where the runs of a repository lie."""
+    return root / ".agentv" / "results"
+
+
+def new_run_id(now: datetime) -> str:
+    """An id such as `20261121T140322Z-7f3a`: the time, in UTC, and four random digits."""
+    return f"{now:%Y%m%dT%H%M%SZ}-{os.urandom(2).hex()}"
+
+
+def holds_run(path: Path) -> bool:
+    """Whether a run was begun in this directory."""
+    return any((path / name).exists() and (path / name).stat().st_size for name in (RUN, INDEX, JOURNAL))
+
+
+def without_record(run: Path) -> str:
+    """What to say of a run whose `run.json` is not there."""
+    return f"the run {run.name} has no {RUN} any more: it was removed, and with it what was run"
+
+
+def read_document(path: Path) -> dict[str, Json]:
+    """`run.json` or `summary.json`.
+
+    Raises:
+        StoreError: there is none, or it is no JSON object.
+    """
+    try:
+        found = msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        raise store_error("read", path, error) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DamagedRecordError(f"cannot read {path}: {error}") from error
+    if not isinstance(found, dict):
+        raise DamagedRecordError(f"cannot read {path}: it holds no JSON object")
+    return found
+
+
+def is_being_written(path: Path) -> bool:
+    """Whether a process holds the lock of a run directory.
+
+    Raises:
+        StoreError: the system refuses.
+    """
+    if not (path / JOURNAL).exists():
+        return False
+    try:
+        with (path / JOURNAL).open("rb") as file:
+            fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        raise store_error("lock", path / JOURNAL, error) from error
+    return False
+
+
+class RunDirectory:
+    """The directory of one run, locked until `close`. A context manager.
+
+    Attributes:
+        path: absolute.
+        redactor: takes secrets out of all that is written here.
+        mended: what was found damaged in it when it was opened.
+    """
+
+    def __init__(self, path: Path, run_id: str, lock: int, redactor: Redactor) -> None:
+        self.path = path
+        self.run_id = run_id
+        self.redactor = redactor
+        self.mended: tuple[str, ...] = ()
+        self._lock = lock
+
+    @classmethod
+    def create(
+        cls, root: Path, now: datetime, *, out: Path | None = None, redactor: Redactor | None = None
+    ) -> RunDirectory:
+        """A new run's directory: `out`, else one named by the new run's id under `root`'s results.
+
+        Its `run.json` holds `schema_version` and `run_id` from the start.
+
+        Raises:
+            StoreError: it cannot be made, or already holds a run.
+        """
+        path = _make_in(results_directory(root), now) if out is None else _make(out.absolute())
+        run_id = path.name if out is None else new_run_id(now)
+        with _closing_on_error(_locked(path)) as lock:
+            _refuse_a_run(path)
+            made = cls(path, run_id, lock, redactor or Redactor())
+            made.write(RUN, {"schema_version": SCHEMA_VERSION, "run_id": run_id})
+            return made
+
+    @classmethod
+    def open(cls, path: Path, *, redactor: Redactor | None = None) -> RunDirectory:
+        """The directory of a run that was begun, to go on with it.
+
+        Raises:
+            StoreError: it is not a run, something else writes to it, or a newer agentv wrote it.
+        """
+        path = path.absolute()
+        if not (path / RUN).is_file():
+            what = f"{path} is not a run: it has no {RUN}"
+            raise StoreError(without_record(path) if holds_run(path) else what)
+        with _closing_on_error(_locked(path)) as lock:
+            _sweep(path)
+            try:
+                return cls(path, _run_id(read_document(path / RUN), path), lock, redactor or Redactor())
+            except DamagedRecordError as error:
+                if not _has_answers(path):
+                    raise
+                return cls._without_record(path, lock, redactor or Redactor(), error)
+
+    @classmethod
+    def _without_record(cls, path: Path, lock: int, redactor: Redactor, error: StoreError) -> RunDirectory:
+        """The directory of a run whose `run.json` is damaged: its answers are worth more than what that said."""
+        aside = path / f"{RUN}.damaged"
+        with _refusals("mend", path / RUN):
+            (path / RUN).replace(aside)
+        run_id = path.name if _ID.fullmatch(path.name) else new_run_id(datetime.now(UTC))
+        made = cls(path, run_id, lock, redactor)
+        made.write(RUN, {"schema_version": SCHEMA_VERSION, "run_id": run_id})
+        made.mended = (
+            f"{error}: set aside as {aside.name}; the flags of this command decide what is run, and the answers stay",
+        )
+        return made
+
+    def write(self, name: str, content: JsonObject) -> None:
+        """Write `run.json` or `summary.json`, whole or not at all. Keys of the old file that `content` lacks stay.
+
+        Raises:
+            StoreError: the system refuses.
+        """
+        path = self.path / name
+        kept = read_document(path) if path.exists() else {}
+        self.replace(name, {**kept, **content})
+
+    def replace(self, name: str, content: JsonObject) -> bytes:
+        """As `write`, whatever the old file says; the bytes that were written.
+
+        Raises:
+            StoreError: the system refuses.
+        """
+        path = self.path / name
+        document = to_document({key: self.redactor.redact_json(value) for key, value in content.items()})
+        with _refusals("write", path):
+            write_private(path, document)
+        return document
+
+    def lock_again(self) -> None:
+        """Take the lock of a journal that was put into the place of the one that was locked.
+
+        Raises:
+            StoreError: something else has it.
+        """
+        before, self._lock = self._lock, _locked(self.path)
+        close_private(before)
+
+    def close(self) -> None:
+        """Let others write here."""
+        if self._lock >= 0:
+            close_private(self._lock)
+            self._lock = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _sweep(path: Path) -> None:
+    """Remove what a process left that was killed while it replaced a file; nobody else writes here."""
+    for name in (RUN, INDEX, JOURNAL, SUMMARY, HISTORY):
+        with suppress(OSError):
+            (path / f".{name}.new").unlink()
+    sweep(path, rf"\.{re.escape(SEARCHED)}\.(\d+)\.new")
+
+
+@contextmanager
+def _refusals(doing: str, path: Path, more: str = "") -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{store_error(doing, path, error)}{more}") from error
+
+
+@contextmanager
+def _closing_on_error(descriptor: int) -> Iterator[int]:
+    try:
+        yield descriptor
+    except BaseException:
+        close_private(descriptor)
+        raise
+
+
+def _refuse_a_run(path: Path) -> None:
+    if holds_run(path):
+        raise StoreError(f"{path} already holds a run: continue it with --resume, or give another --out")
+
+
+def _make_in(results: Path, now: datetime) -> Path:
+    with _refusals("make", results, "; name another place for the run with --out DIRECTORY"):
+        make_private(results)
+        _ignore(results)
+        for _ in range(_IDS_TRIED):
+            path = results / new_run_id(now)
+            try:
+                path.mkdir(mode=DIRECTORY_MODE)
+            except FileExistsError:  # another run of this very second drew the same digits
+                continue
+            return path
+    raise StoreError(f"cannot make a run directory in {results}: every id is taken")
+
+
+def _make(out: Path) -> Path:
+    """The directory that the user named. One that holds files of others keeps git's view of them."""
+    with _refusals("make", out):
+        make_private(out)
+        if not any(out.iterdir()):
+            _ignore(out)
+    return out
+
+
+def _ignore(directory: Path) -> None:
+    file = directory / ".gitignore"
+    if not file.exists():
+        file.write_text("*\n", encoding="utf-8")
+
+
+def _locked(path: Path) -> int:
+    """The descriptor that holds the lock of a run directory.
+
+    The lock is on the journal: the one file that every run has and that is never replaced.
+    """
+    with _refusals("open", path / JOURNAL):
+        descriptor = keep_private(open_private(path / JOURNAL, os.O_RDWR | os.O_CREAT))
+    with _closing_on_error(descriptor), _refusals("lock", path / JOURNAL):
+        if not _takes_lock(descriptor):
+            raise StoreError(f"{path} is in use: another process writes a run there")
+    return descriptor
+
+
+def _takes_lock(descriptor: int) -> bool:
+    """Whether the lock is taken, after a wait: a run that was killed lets go of it a moment later."""
+    deadline = time.monotonic() + LOCK_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_S)
+        else:
+            return True
+
+
+def _has_answers(path: Path) -> bool:
+    """Whether there is a journal that holds something."""
+    try:
+        with (path / JOURNAL).open("rb") as file:
+            return file.read(len(_JOURNAL_BEGINS)) == _JOURNAL_BEGINS
+    except OSError:
+        return False
+
+
+def _run_id(record: JsonObject, path: Path) -> str:
+    version, run_id = record.get("schema_version"), record.get("run_id")
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        known = f"(format {version}, this one knows {SCHEMA_VERSION})"
+        raise StoreError(f"{path / RUN} was written by a newer agentv {known}")
+    if not isinstance(run_id, str):
+        raise DamagedRecordError(f"{path / RUN} is not what agentv wrote: it has no run_id")
+    return run_id
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Put a file in the place of another, whole or not at all; only its owner reads it.
+
+    Raises:
+        OSError: the system refuses.
+    """
+    new = path.with_name(f".{path.name}.new")
+    with open(new_private(new), "wb") as file:  # noqa: PTH123  # a descriptor has no path
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)

@@ -1,0 +1,75 @@
+"""Values to JSON, fast. What JSON cannot say is written as something that it can: a row is never lost to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from agentv.model.values.values import Json
+
+DEEPEST = 200
+"""Levels of nesting beyond which foreign data is cut."""
+
+CUT = "[nested too deep]"
+
+
+def _stand_in(value: Any) -> Any:
+    """What is written for a value that JSON has no word for. Foreign code, such as its `__str__`, does not run."""
+    return dict(value) if isinstance(value, Mapping) else f"<{type(value).__name__}>"
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_stand_in)
+
+
+def to_json(row: msgspec.Struct) -> bytes:
+    """The row as one line of JSON, UTF-8, without the line's end.
+
+    Lone surrogates become U+FFFD; NaN and infinities null; a value that is not plain data its type's name.
+    """
+    try:
+        return _encoder.encode(row)
+    except (TypeError, ValueError, OverflowError, RecursionError):  # UnicodeEncodeError is a ValueError
+        return json.dumps(_plain(row, 0), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def to_document(content: Mapping[str, Json]) -> bytes:
+    """The object as a file for people and programs: indented, with an end of line."""
+    return json.dumps(_plain(content, 0), ensure_ascii=False, allow_nan=False, indent=2).encode() + b"\n"
+
+
+def _plain(value: Any, depth: int) -> Json:
+    """The value rebuilt of what `json.dumps` takes."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return _plain_scalar(value)
+    if depth == DEEPEST:
+        return CUT
+    if isinstance(value, Mapping):
+        return {str(_plain(key, depth + 1)): _plain(inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, Sequence):
+        return [_plain(inner, depth + 1) for inner in value]
+    return _plain(_parts(value), depth + 1)
+
+
+def _plain_scalar(value: bool | float | str | None) -> Json:
+    if isinstance(value, str):
+        # by way of UTF-16 a pair of surrogates becomes the character that it stands for, a lone one U+FFFD
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def _parts(value: Any) -> Any:
+    """A dataclass of the model or a struct of ours, field by field under its written name."""
+    if isinstance(value, msgspec.Struct):
+        return {
+            field.encode_name: part
+            for field in msgspec.structs.fields(value)
+            if (part := getattr(value, field.name)) is not msgspec.UNSET
+        }
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return _stand_in(value)

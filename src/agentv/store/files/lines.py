@@ -1,0 +1,339 @@
+"""Append-only files of lines: written whole or not at all, and mended where the last writer was cut off."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from threading import Lock
+from typing import BinaryIO
+
+from agentv.errors import StoreError
+from agentv.store.files.private_files import Mark, mark, new_private, open_private
+from agentv.store.files.signatures import Signatures
+from agentv.user_code.os_errors import store_error
+from agentv.user_code.processes.descriptors import close_private, keep_private
+from agentv.user_code.processes.supervised import finish_first
+
+_READ_AHEAD = 1 << 17
+"""Bytes; a row is about two kilobytes long, and the usual buffer holds four of them."""
+
+
+_AT_ONCE = 1 << 20
+"""Bytes that are counted at once."""
+
+
+class LineFile:
+    """A file of lines, open for appending, by several threads too.
+
+    What is in it once `sign` was called, and what is appended later, is distinguished from what others write.
+
+    Args:
+        path: of the file.
+        first: the line that it begins with, whatever becomes of the others.
+
+    Raises:
+        StoreError: it cannot be opened; so for every method, when the system refuses.
+    """
+
+    def __init__(self, path: Path, first: bytes = b"") -> None:
+        self.path = path
+        self._first = first
+        self._signatures: Signatures | None = None
+        self._found: Mark | None = None
+        try:
+            self._fd = keep_private(open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND))
+            self.size = os.fstat(self._fd).st_size
+            self._lock = Lock()
+            finish_first(self._lock)
+        except OSError as error:
+            raise store_error("open", path, error) from error
+
+    def append(self, lines: bytes) -> None:
+        """Hand whole lines to the system, in one write where it takes them in one."""
+        with self._lock:
+            self._append(lines)
+
+    def _append(self, lines: bytes) -> None:
+        try:
+            written = os.write(self._fd, lines)
+            while written < len(lines):  # a signal, or the disk is nearly full
+                written += os.write(self._fd, lines[written:])
+        except OSError as error:
+            with suppress(OSError):  # half a line must not stand before the next one
+                os.ftruncate(self._fd, self.size)
+            raise store_error("write", self.path, error) from error
+        self.size += len(lines)
+        if self._signatures is not None:
+            self._signatures.add(lines)
+
+    def sign(self) -> None:
+        """From now on, no line is taken for one of this file but those that stand in it and those that are appended."""
+        self._signatures = Signatures()
+        if self.size:
+            for _, line in self._opened():
+                self._signatures.add(line)
+
+    def restore(self) -> Restored | None:
+        """Put the file right, where something else than this object wrote to it; None: nothing did.
+
+        The file is replaced by one of the signed lines, as far as they are still to be had, and open as before.
+        """
+        signed = self._signatures
+        if signed is None:
+            return None
+        with self._lock:
+            if self.size > _SMALL and self._found is not None and mark(self.path) == self._found:
+                return None
+            before = mark(self.path)
+            if self._is_here() and signed.agree(line for _, line in self._opened()):
+                self._found = before
+                return None
+            return self._restore(signed)
+
+    def _restore(self, signed: Signatures) -> Restored:
+        new = self.path.with_name(f".{self.path.name}.new")
+        before, foreign, spared = len(signed), list[bytes](), 0
+        copies = [(line for _, line in self._opened())]
+        if not self._is_here():
+            copies.append(line for _, line in _regular_lines(self.path))
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = new_private(new)
+            with open(descriptor, "wb") as file:  # noqa: PTH123  # a descriptor has no path
+                file.write(self._first)
+                for line, own in signed.own(*copies):
+                    if own:
+                        spared += 1
+                        file.write(b"" if line == self._first else line)
+                    elif len(foreign) < _FOREIGN:
+                        foreign.append(line[:_FOREIGN_BYTES])
+                file.flush()
+                os.fsync(descriptor)
+            _clear_place(self.path)
+            new.replace(self.path)
+            close_private(self._fd)
+            self._fd = keep_private(open_private(self.path, os.O_RDWR | os.O_APPEND))
+            self.size = os.fstat(self._fd).st_size
+        except OSError as error:
+            raise store_error("restore", self.path, error) from error
+        self.sign()
+        return Restored(tuple(foreign), before - spared)
+
+    def _opened(self) -> Iterator[tuple[int, bytes]]:
+        """The lines of the file that is open, wherever it stands by now."""
+        with open(os.dup(self._fd), "rb", buffering=_READ_AHEAD) as file:  # noqa: PTH123  # as above
+            file.seek(0)
+            yield from enumerate(file, 1)
+
+    def _is_here(self) -> bool:
+        """Whether the file that is open stands at its path, by no link."""
+        try:
+            return os.path.samestat(os.fstat(self._fd), os.lstat(self.path))
+        except OSError:
+            return False
+
+    def sync(self) -> None:
+        """Have the system put everything on the disk, and make sure that its directory is still there."""
+        try:
+            if os.fstat(self._fd).st_nlink == 0 and not self.path.parent.exists():
+                raise StoreError(f"cannot write {self.path}: it was removed during the run")
+            os.fsync(self._fd)
+        except OSError as error:
+            raise store_error("write", self.path, error) from error
+
+    def close(self) -> None:
+        """Let go of the file."""
+        close_private(self._fd)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What was found where something else wrote to a file of lines.
+
+    Attributes:
+        foreign: lines that were not written here; the first of them, cut where they are long.
+        lost: how many lines that were written here are gone.
+    """
+
+    foreign: tuple[bytes, ...]
+    lost: int
+
+
+_FOREIGN = 1000
+"""Lines of others that are kept."""
+
+_FOREIGN_BYTES = 1 << 20
+
+_SMALL = 1 << 20
+"""Bytes of a file that is compared each time; a larger one only where the system says that it was written to."""
+
+
+def _regular_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of what stands at a path, where it is a file; a link or a pipe has none."""
+    try:
+        descriptor = open_private(path, os.O_RDONLY)
+    except (OSError, StoreError):
+        return
+    with open(descriptor, "rb", buffering=_READ_AHEAD) as file:  # noqa: PTH123  # a descriptor has no path
+        yield from enumerate(file, 1)
+
+
+def _clear_place(path: Path) -> None:
+    """Put a directory that stands where a file belongs aside."""
+    if path.is_dir() and not path.is_symlink():
+        path.rename(path.with_name(f"{path.name}.{os.urandom(4).hex()}.removed"))
+
+
+def set_aside(path: Path, chosen: Callable[[int, bytes], bool], elsewhere: Path) -> int:
+    """Move lines of a file to the end of another; how many. The file is whole at any moment: with them, or without.
+
+    Args:
+        path: of the file.
+        chosen: whether a line is moved, given its number from 1, and itself without its end.
+        elsewhere: of the other file, which is made where it is missing.
+
+    Raises:
+        StoreError: the system refuses.
+    """
+    new = path.with_name(f".{path.name}.new")
+    moved = 0
+    try:
+        with (
+            path.open("rb") as old,
+            _opened_private(new_private(new)) as file,
+            _opened_private(open_private(elsewhere, os.O_WRONLY | os.O_CREAT | os.O_APPEND)) as other,
+        ):
+            for number, line in enumerate(old, 1):
+                here = not line.isspace() and chosen(number, line.rstrip(b"\n"))
+                moved += here
+                (other if here else file).write(line)
+            for one in (other, file):
+                one.flush()
+                os.fsync(one.fileno())
+        new.replace(path)
+    except OSError as error:
+        raise store_error("mend", path, error) from error
+    return moved
+
+
+def append_private(path: Path, lines: Iterable[bytes]) -> None:
+    """Put lines, each with its end, behind a file, which is made where it is missing.
+
+    Raises:
+        StoreError: the system refuses.
+    """
+    try:
+        with _opened_private(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)) as file:
+            file.writelines(lines)
+    except OSError as error:
+        raise store_error("write", path, error) from error
+
+
+def _opened_private(descriptor: int) -> BinaryIO:
+    return open(descriptor, "wb", closefd=True)  # a descriptor has no path; who asks closes it
+
+
+def cut_torn_end(path: Path, whole: Callable[[bytes], bool]) -> int:
+    """Cut off what stands behind the last whole line; the number of bytes cut.
+
+    That is a line without its end, and a last line with an end that is not `whole`. A missing file is left missing.
+
+    Raises:
+        StoreError: the file cannot be read or cut.
+    """
+    try:
+        with path.open("r+b") as file:
+            size = os.fstat(file.fileno()).st_size
+            end = _end_of_whole_lines(file.fileno(), whole) if size else 0
+            if end < size:
+                file.truncate(end)
+            return size - end
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise store_error("mend", path, error) from error
+
+
+def _end_of_whole_lines(descriptor: int, whole: Callable[[bytes], bool]) -> int:
+    with mmap(descriptor, 0, access=ACCESS_READ) as text:
+        end = text.rfind(b"\n") + 1
+        if not end:
+            return 0
+        start = text.rfind(b"\n", 0, end - 1) + 1
+        return end if whole(text[start : end - 1]) else start
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines that hold something, each with its number from 1, their ends included; none where there is no file.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    return ((number, line) for _, number, line in read_placed_lines(path))
+
+
+def read_placed_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """As `read_lines`, each also with the place where it begins, in bytes, which stands first."""
+    place = 0
+    try:
+        with path.open("rb", buffering=_READ_AHEAD) as file:
+            for number, line in enumerate(file, 1):
+                if not line.isspace():
+                    yield place, number, line
+                place += len(line)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise store_error("read", path, error) from error
+
+
+def lines_at(path: Path, places: Iterable[int]) -> Iterator[tuple[int, bytes]]:
+    """The lines that begin at these places, in bytes, each with its place.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            for place in places:
+                file.seek(place)
+                yield place, file.readline()
+    except OSError as error:
+        raise store_error("read", path, error) from error
+
+
+def last_lines(path: Path) -> Iterator[bytes]:
+    """The whole lines at the end of a file, the last one first, without their ends; a long file's first ones are not.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _AT_ONCE))
+            lines = file.read(_AT_ONCE).split(b"\n")
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise store_error("read", path, error) from error
+    yield from reversed(lines[1 if size > _AT_ONCE else 0 : -1])
+
+
+def count_lines(path: Path) -> int:
+    """How many whole lines a file has; none where there is no file.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    try:
+        with path.open("rb", buffering=0) as file:
+            return sum(piece.count(b"\n") for piece in iter(lambda: file.read(_AT_ONCE), b""))
+    except FileNotFoundError:
+        return 0
+    except OSError as error:
+        raise store_error("read", path, error) from error

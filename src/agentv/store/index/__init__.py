@@ -1,0 +1,1 @@
+"""The search index of a run, and deletion of runs."""

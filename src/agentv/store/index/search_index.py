@@ -1,0 +1,321 @@
+"""The rows of a run, made to be searched: one SQLite file beside them, built from them and never the truth.
+
+It says where in `index.jsonl` the rows of which trials begin. It is built when it is first asked for, and again when a
+file of the run is another than the one that it was built from. Where it cannot be kept, as in a directory that is
+read-only, it is built for the moment.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from fnmatch import fnmatchcase
+from hashlib import blake2b
+from pathlib import Path
+from typing import Literal, Self
+from urllib.parse import quote
+
+import msgspec
+
+from agentv.errors import StoreError
+from agentv.model.run.selection import Selection
+from agentv.model.run.summary import Counts, Summary
+from agentv.store.files.directory import HISTORY, INDEX, RUN, SEARCHED
+from agentv.store.files.hashes import NumberedHashes
+from agentv.store.rows.reading import RowFacts, read_placed_rows
+from agentv.store.totals.tally import STATUSES
+
+VERSION = 3
+
+_SCHEMA = f"""
+PRAGMA journal_mode = OFF;  -- a build that fails is thrown away
+PRAGMA synchronous = OFF;
+CREATE TABLE built_from (  -- one row
+    stamp TEXT NOT NULL,   -- sizes and times of the files that this was built from
+    totals TEXT            -- summary.json of a run that has none, as computed from its rows
+);
+CREATE TABLE groups (      -- what many trials have in common
+    number INTEGER PRIMARY KEY,
+    suite TEXT NOT NULL,
+    target TEXT NOT NULL,
+    tags TEXT NOT NULL     -- a JSON array
+);
+CREATE TABLE trials (          -- those whose row counts: of several rows of one trial the last
+    place INTEGER PRIMARY KEY, -- where its row begins in index.jsonl, in bytes
+    test_id TEXT NOT NULL,
+    "group" INTEGER NOT NULL,
+    status INTEGER NOT NULL    -- {", ".join(f"{code} {status}" for code, status in enumerate(STATUSES))}
+);
+PRAGMA user_version = {VERSION};
+"""
+_INDICES = """
+CREATE INDEX trials_by_status ON trials (status);
+CREATE INDEX trials_by_case ON trials (test_id);
+"""
+_NAMES = {
+    "cases": "SELECT DISTINCT test_id FROM trials",
+    "suites": "SELECT DISTINCT suite FROM groups",
+    "targets": "SELECT DISTINCT target FROM groups",
+    "tags": "SELECT DISTINCT value FROM groups, json_each(tags)",
+}
+_BATCH = 1000
+_SPECIAL = frozenset("*?[")
+_RANGE = re.compile(r"(.)-(.)")
+"""Of a range that ends before it begins the shell matches nothing, SQLite its first letter."""
+
+_ALIKE = re.compile(r"(?:[^\[]|\[!?(?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9_.])+\])*")
+"""Patterns that SQLite reads as a shell does, but for how it writes `[!a]`."""
+
+Summing = Callable[[Iterator[RowFacts]], Summary]
+
+
+class RowIndex:
+    """Where the rows of which trials stand. A context manager; `close` lets go of the file."""
+
+    def __init__(self, database: sqlite3.Connection, path: Path | None = None) -> None:
+        self._database = database
+        self._path = path
+        database.create_function("matches", 2, _matches, deterministic=True)
+
+    @classmethod
+    def of(cls, run: Path, *, summing: Summing | None = None, keep: bool = True) -> RowIndex:
+        """The index of a run, built where there is none that is current.
+
+        Args:
+            run: the run's directory.
+            summing: makes the totals of a run that has no current summary out of its rows, which are read once only.
+            keep: write it to the run's directory, if that can be; not while somebody writes there.
+
+        Raises:
+            StoreError: the rows cannot be read.
+        """
+        stamp = _stamp(run)
+        kept = _kept(run / SEARCHED, stamp)
+        if kept is not None and (summing is None or kept.totals() is not None):
+            return kept
+        if kept is not None:
+            kept.close()
+        built = _kept_anew(run, stamp, summing) if keep else None
+        return built or cls(_built(sqlite3.connect(""), run, stamp, summing))
+
+    @classmethod
+    def there(cls, run: Path) -> RowIndex | None:
+        """The index of a run if there is one that is current."""
+        return _kept(run / SEARCHED, _stamp(run))
+
+    def totals(self) -> Summary | None:
+        """The totals that were made when this was built."""
+        (text,) = self._database.execute("SELECT totals FROM built_from").fetchone()
+        return None if text is None else msgspec.json.decode(text, type=Summary)
+
+    def counts(self, selection: Selection) -> Counts:
+        """How many of the chosen trials ended how."""
+        where, values = self._where(selection)
+        # sums, for to group them SQLite would walk through the index of statuses and look every trial up
+        sums = ", ".join(f"ifnull(sum(status = {code}), 0)" for code in range(len(STATUSES)))
+        with self._refusals():
+            numbers = self._database.execute(f"SELECT {sums} FROM trials{where}", values).fetchone()  # noqa: S608  # made of constants
+        return Counts(sum(numbers), *numbers)
+
+    def places(self, selection: Selection, limit: int | None = None) -> Iterator[int]:
+        """Where the rows of the chosen trials begin, in bytes, in the order of the file."""
+        where, values = self._where(selection)
+        question = f"SELECT place FROM trials{where} ORDER BY place LIMIT ?"  # noqa: S608  # as above
+        with self._refusals():
+            for (place,) in self._database.execute(question, (*values, -1 if limit is None else limit)):
+                yield place
+
+    def _where(self, selection: Selection) -> tuple[str, tuple[str | int, ...]]:
+        clauses: list[str] = []
+        values: list[str | int] = []
+        if selection.statuses:
+            codes = sorted(STATUSES.index(status) for status in selection.statuses)
+            clauses.append(f"status IN ({', '.join('?' * len(codes))})")
+            values += codes
+        if selection.suites or selection.targets or selection.tags:
+            clauses.append('"group" IN (SELECT value FROM json_each(?))')  # they may be more than there can be marks
+            values.append(_as_json(self._groups(selection)))
+        if selection.cases:
+            patterns = [_clause(pattern) for pattern in selection.cases]
+            clauses.append(f"({' OR '.join(clause for clause, _ in patterns)})")
+            values += [value for _, added in patterns for value in added]
+        return (f" WHERE {' AND '.join(clauses)}" if clauses else ""), tuple(values)
+
+    def _groups(self, selection: Selection) -> list[int]:
+        """The numbers of the groups that are chosen."""
+        with self._refusals():
+            return [
+                number
+                for number, suite, target, tags in self._database.execute("SELECT * FROM groups")
+                if _any(selection.suites, (suite,))
+                and _any(selection.targets, (target,))
+                and _any(selection.tags, msgspec.json.decode(tags))
+            ]
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            mend = f" in {self._path}: remove that file, and it is rebuilt" if self._path else ""
+            raise StoreError(f"cannot search the rows: {error}{mend}") from error
+
+    def names(self, kind: Literal["cases", "suites", "targets", "tags"], limit: int) -> list[str]:
+        """What there is to choose from by one kind of name, at most so many."""
+        with self._refusals():
+            return [name for (name,) in self._database.execute(f"{_NAMES[kind]} LIMIT ?", (limit,))]
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _clause(pattern: str) -> tuple[str, tuple[str, ...]]:
+    """How SQLite matches a pattern, and with what. Where its way is not the shell's it asks us: five times the time."""
+    if not _SPECIAL & set(pattern):
+        return "test_id = ?", (pattern,)
+    if "[" not in pattern:
+        return "test_id GLOB ?", (pattern,)  # alone, so that what begins it is looked up
+    if _ALIKE.fullmatch(pattern) and all(low <= high for low, high in _RANGE.findall(pattern)):
+        return "test_id GLOB ? OR test_id = ?", (pattern.replace("[!", "[^"), pattern)
+    return "matches(test_id, ?)", (pattern,)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatchcase(name, pattern)  # `a[locale=de]` is an id, and a pattern too
+
+
+def _any(patterns: Sequence[str], names: Sequence[str]) -> bool:
+    return not patterns or any(_matches(name, pattern) for name in names for pattern in patterns)
+
+
+def _stamp(run: Path) -> str:
+    """Sizes and times of the files of a run on which its index stands: another file, another stamp."""
+    return " ".join(_file_stamp(run / name) for name in (INDEX, RUN, HISTORY))
+
+
+def _file_stamp(path: Path) -> str:
+    try:
+        found = path.stat()
+    except OSError:
+        return "-"
+    return f"{found.st_size}:{found.st_mtime_ns}"
+
+
+def _kept(path: Path, stamp: str) -> RowIndex | None:
+    """The index in a file; None where there is none, it is none of ours, or of other rows than there are now."""
+    if not path.is_file():
+        return None
+    with suppress(sqlite3.Error):
+        database = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
+        with suppress(sqlite3.Error, ValueError):
+            version = database.execute("PRAGMA user_version").fetchone()
+            if version == (VERSION,) and database.execute("SELECT stamp FROM built_from").fetchone() == (stamp,):
+                return RowIndex(database, path)
+        database.close()
+    return None
+
+
+def _kept_anew(run: Path, stamp: str, summing: Summing | None) -> RowIndex | None:
+    """An index that was built into the run's directory; None where nothing can be written there."""
+    new = run / f".{SEARCHED}.{os.getpid()}.new"
+    try:
+        with suppress(FileNotFoundError):
+            new.unlink()
+        with closing(_built(sqlite3.connect(new), run, stamp, summing)):
+            pass
+        new.replace(run / SEARCHED)
+    except (sqlite3.Error, OSError):
+        with suppress(OSError):
+            new.unlink()
+        return None
+    except BaseException:
+        with suppress(OSError):
+            new.unlink()
+        raise
+    return _kept(run / SEARCHED, stamp)
+
+
+def _built(database: sqlite3.Connection, run: Path, stamp: str, summing: Summing | None) -> sqlite3.Connection:
+    """The database with all rows of a run in it.
+
+    Raises:
+        StoreError: a line is no row; the text names it.
+        sqlite3.Error: it cannot be written.
+    """
+    with _closing_on_error(database):
+        database.executescript(_SCHEMA)
+        with database:
+            rows = _Filling(database).passed_through(run / INDEX)
+            totals = None if summing is None else msgspec.json.encode(summing(rows)).decode()
+            for _ in rows:  # what the totals did not read, which is all where nobody wants them
+                pass
+            database.execute("INSERT INTO built_from VALUES (?, ?)", (stamp, totals))
+            for statement in _INDICES.strip().splitlines():
+                database.execute(statement)
+        return database
+
+
+@contextmanager
+def _closing_on_error(database: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        database.close()
+        raise
+
+
+class _Filling:
+    """Takes in rows as they pass."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        self._numbers = NumberedHashes()
+        self._places = array("q")
+        self._groups: dict[tuple[str, str, tuple[str, ...]], int] = {}
+        self._fresh: list[tuple[int, str, int, int]] = []
+
+    def passed_through(self, path: Path) -> Iterator[RowFacts]:
+        """The rows of a file. When the last one has passed all are in the database."""
+        codes = {status: code for code, status in enumerate(STATUSES)}
+        for place, row in read_placed_rows(path):
+            self._replace(place, f"{row.eval_path}\0{row.key}")
+            self._fresh.append((place, row.test_id, self._group(row), codes[row.status]))
+            if len(self._fresh) == _BATCH:
+                self._write()
+            yield row
+        self._write()
+        rows = ((number, suite, target, _as_json(tags)) for (suite, target, tags), number in self._groups.items())
+        self._database.executemany("INSERT INTO groups VALUES (?, ?, ?, ?)", rows)
+
+    def _replace(self, place: int, key: str) -> None:
+        """Take out the row in whose place this one stands."""
+        digest = blake2b(key.encode(), digest_size=8).digest()
+        number = self._numbers.number(int.from_bytes(digest, signed=True))
+        if number == len(self._places):
+            self._places.append(place)
+            return
+        self._write()
+        self._database.execute("DELETE FROM trials WHERE place = ?", (self._places[number],))
+        self._places[number] = place
+
+    def _group(self, row: RowFacts) -> int:
+        return self._groups.setdefault((row.suite, row.target, row.tags), len(self._groups))
+
+    def _write(self) -> None:
+        self._database.executemany("INSERT INTO trials VALUES (?, ?, ?, ?)", self._fresh)
+        self._fresh.clear()
+
+
+def _as_json(values: Sequence[int | str]) -> str:
+    return msgspec.json.encode(values).decode()

@@ -1,0 +1,243 @@
+"""The lines of `journal.jsonl`: every answer received, and the checksum of every row, each with a checksum of its own.
+
+The first line is `{"format":"agentv-journal","version":1}`. Every other line is one JSON object that begins with
+`crc32`, eight hex digits. What follows tells its kind:
+
+    row, sum    vouches for a row: the key of a trial, and the CRC-32 of the line that it has in `index.jsonl`; `at_ms`
+                says for how long the run had gone then, all its processes together
+    anew        ids of cases that are done anew: their answers up to here are not to be used again
+    key, case   an answer: of which call, for which case; `target` where it told what it took; `judge`; then `output`,
+                `messages`, `token_usage`, `cost_usd`, `duration_ms`, `finish_reason`, `metadata` as the target gave
+                them, `attempts` where the call was made more than once, `earlier` where it is another run's, and
+                `redacted` where a secret was taken out of it
+
+The checksum is zlib's CRC-32 of the line without its end and without `"crc32":"xxxxxxxx",`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from zlib import crc32
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from agentv.model.values.message import Block, DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.values.response import Attempt, TargetResponse, TokenUsage
+from agentv.model.values.values import JsonObject
+from agentv.store.files.encoding import to_json
+
+VERSION = 1
+
+HEADER = b'{"format":"agentv-journal","version":%d}\n' % VERSION
+
+_SEAL = b'{"crc32":"%08x",'
+_SEALED = len(_SEAL % 0)
+_KEY = b'"key":"'
+_ANEW = b'"anew":['
+_ROW = b'"row":"'
+_SUM = b',"sum":"'
+
+
+class AnswerRow(Struct, gc=False):
+    """What was answered. `messages` are the model's own dataclasses, field by field."""
+
+    output: str | None
+    messages: Sequence[Message]
+    token_usage: TokenUsage | None
+    cost_usd: float | None
+    duration_ms: float | None
+    finish_reason: str | None
+    metadata: JsonObject
+    attempts: Sequence[Attempt] | UnsetType = UNSET
+    earlier: bool | UnsetType = UNSET
+    redacted: bool | UnsetType = UNSET
+
+
+class _Head(Struct, gc=False):
+    """How the line of an answer begins."""
+
+    key: str
+    case: str
+    target: str | UnsetType = UNSET
+    judge: bool | UnsetType = UNSET
+
+
+class AnswerFacts(Struct, gc=False):
+    """What is looked at of an answer whose trial may not need it: for which case it was, and what a judge's took."""
+
+    case: str
+    judge: bool = False
+    cost_usd: float | None = None
+    token_usage: TokenUsage | None = None
+    earlier: bool = False
+
+
+_facts = msgspec.json.Decoder(AnswerFacts)
+
+
+def answer_row(answer: TargetResponse, *, redacted: bool = False) -> AnswerRow:
+    """An answer as it is written. `redacted`: secrets were taken out of it, so that it is not what was answered."""
+    return AnswerRow(
+        answer.output,
+        answer.messages,
+        answer.token_usage,
+        answer.cost_usd,
+        answer.duration_ms,
+        answer.finish_reason,
+        answer.metadata or {},
+        answer.attempts or UNSET,
+        answer.earlier or UNSET,
+        redacted or UNSET,
+    )
+
+
+def answer_line(
+    key: str, case: str, answer: TargetResponse, *, target: str = "", redacted: bool = False, judge: bool = False
+) -> bytes:
+    """The line of one answer, its end included.
+
+    Args:
+        key: of the call.
+        case: the id of the case that it was made for.
+        answer: what came back.
+        target: who gave it; written where it was paid for, so that a run that goes on knows what a call of it takes.
+        redacted: as for `answer_row`.
+        judge: a judge gave it, whose verdict several trials of the case may share.
+    """
+    paid = answer.cost_usd is not None or answer.token_usage is not None
+    body = b"%b,%b" % (
+        to_json(_Head(key, case, target if target and paid else UNSET, judge or UNSET))[1:-1],
+        to_json(answer_row(answer, redacted=redacted))[1:],
+    )
+    return b"%b%b\n" % (_SEAL % crc32(b"{" + body), body)
+
+
+class AnewRow(Struct, gc=False):
+    """Cases whose answers are not to be used again."""
+
+    anew: list[str]
+
+
+def anew_line(cases: Sequence[str]) -> bytes:
+    """The line from which on the answers for these cases are forgotten, its end included."""
+    body = to_json(AnewRow(list(cases)))
+    return b"%b%b\n" % (_SEAL % crc32(body), body[1:])
+
+
+def anew_in(line: bytes) -> list[str] | None:
+    """The cases that a whole line forgets; None where it is an answer or vouches for a row."""
+    if not line.startswith(_ANEW, _SEALED):
+        return None
+    return msgspec.json.decode(b"{" + line[_SEALED:], type=AnewRow).anew
+
+
+def row_seal(key: str, row: bytes, at_ms: float = 0.0) -> bytes:
+    """The line that vouches for a row, its end included.
+
+    Args:
+        key: of the trial.
+        row: its line in `index.jsonl`, without its end.
+        at_ms: how long the run had gone when it was written.
+    """
+    body = b'%b%b","sum":"%08x","at_ms":%d}' % (_ROW, key.encode(), crc32(row), at_ms)
+    return b"%b%b\n" % (_SEAL % crc32(b"{" + body), body)
+
+
+def is_seal(line: bytes) -> bool:
+    """Whether a line says that it vouches for a row."""
+    return line.startswith(_ROW, _SEALED)
+
+
+def seal_in(line: bytes) -> tuple[str, int] | None:
+    """The key and the checksum of the row that a whole line vouches for; None where it is an answer."""
+    if not is_seal(line):
+        return None
+    key, _, rest = line[_SEALED + len(_ROW) :].partition(b'"')
+    return key.decode(), int(rest[len(_SUM) : len(_SUM) + 8], 16)
+
+
+class _Timed(Struct, gc=False):
+    at_ms: float = 0.0
+
+
+_timed = msgspec.json.Decoder(_Timed)
+
+
+def elapsed_in(line: bytes) -> float | None:
+    """How long the run had gone, in ms, when a row was vouched for; None where a line vouches for none, or is damaged.
+
+    Args:
+        line: without its end.
+    """
+    if seal_in(line) is None or (body := unsealed(line)) is None:
+        return None
+    return _timed.decode(body).at_ms
+
+
+def unsealed(line: bytes) -> bytes | None:
+    """What a line says, without its checksum; None where the checksum does not agree."""
+    body = b"{" + line[_SEALED:]
+    return body if line[:_SEALED] == _SEAL % crc32(body) else None
+
+
+def key_in(line: bytes) -> str:
+    """The key of a line that is whole."""
+    begin = _SEALED + len(_KEY)
+    return line[begin : line.index(b'"', begin)].decode()
+
+
+def facts_in(line: bytes) -> AnswerFacts:
+    """What a whole line says of the answer in it."""
+    return _facts.decode(b"{" + line[_SEALED:])
+
+
+def is_redacted(body: bytes) -> bool:
+    """Whether the answer of an unsealed line is not quite what was answered."""
+    return body.endswith(b',"redacted":true}')
+
+
+def answer_of(body: bytes) -> tuple[str, TargetResponse]:
+    """The key and the answer that an unsealed line holds: field for field what was given to `answer_line`."""
+    row = msgspec.json.decode(body)
+    return row["key"], answer_in(row)
+
+
+def answer_in(row: Mapping[str, Any]) -> TargetResponse:
+    """The answer that an object of JSON holds.
+
+    Raises:
+        LookupError, TypeError: it holds none.
+    """
+    usage = row["token_usage"]
+    return TargetResponse(
+        output=row["output"],
+        messages=tuple(_message(message) for message in row["messages"]),
+        token_usage=TokenUsage(**usage) if usage else None,
+        cost_usd=row["cost_usd"],
+        duration_ms=row["duration_ms"],
+        finish_reason=row["finish_reason"],
+        metadata=row["metadata"],
+        attempts=tuple(Attempt(**attempt) for attempt in row.get("attempts", ())),
+        earlier=row.get("earlier", False),
+    )
+
+
+def _message(row: dict[str, Any]) -> Message:
+    content = row["content"]
+    return Message(
+        role=row["role"],
+        content=tuple(_block(block) for block in content) if isinstance(content, list) else content,
+        name=row["name"],
+        tool_calls=tuple(ToolCall(**call) for call in row["tool_calls"]),
+    )
+
+
+def _block(row: dict[str, Any]) -> Block:
+    """A block is told by the fields that it has."""
+    if "text" in row:
+        return FileBlock(**row)
+    if "sha256" in row:
+        return DocumentBlock(**row)
+    return ImageBlock(**row) if "path" in row else TextBlock(**row)

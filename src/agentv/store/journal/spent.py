@@ -1,0 +1,62 @@
+"""Cost of a run so far, from the answers in its journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from agentv.model.run.budget import UNKNOWN, Amount, Ceiling
+from agentv.model.values.response import TokenUsage
+from agentv.store.files.lines import read_lines
+from agentv.store.journal.answers import anew_in, seal_in, unsealed
+
+
+class _Answer(Struct, gc=False):
+    token_usage: TokenUsage | None = None
+    cost_usd: float | None = None
+    earlier: bool = False
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the answers of a journal took.
+
+    Attributes:
+        total: all together.
+        largest: name of a target → the most that one answer of it took, as far as any of them told; without a name
+            those whose line tells none.
+    """
+
+    total: Amount
+    largest: Mapping[str, Ceiling]
+
+
+_answer = msgspec.json.Decoder(_Answer)
+
+
+def spent_in(journal: Path) -> Spent:
+    """Over all answers that a run was given, those that it asked for again later among them.
+
+    Answers of other runs cost nothing here. A damaged line counts as none.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    total = Amount()
+    largest: dict[str, Ceiling] = {}
+    for _, line in read_lines(journal):
+        body = unsealed(line.rstrip(b"\n"))
+        if body is None or seal_in(line) is not None or anew_in(line) is not None:
+            continue
+        answer = _answer.decode(body)
+        if not answer.earlier:
+            usage = answer.token_usage
+            tokens = None if usage is None else usage.total or (usage.input or 0) + (usage.output or 0)
+            total += Amount(answer.cost_usd or 0.0, tokens or 0)
+            largest[answer.target] = largest.get(answer.target, UNKNOWN).at_least(answer.cost_usd, tokens)
+    return Spent(total, largest)

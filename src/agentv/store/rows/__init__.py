@@ -1,0 +1,1 @@
+"""Rows of `index.jsonl`, written and read."""

@@ -1,0 +1,32 @@
+"""Current rows of an `index.jsonl`: of several rows of one trial, the last (SPEC section 13)."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from pathlib import Path
+
+from agentv.store.files.hashes import NumberedHashes
+from agentv.store.files.lines import read_lines
+from agentv.store.rows.reading import trial_of_row
+
+
+def replaced_lines(path: Path) -> frozenset[int]:
+    """The numbers, from 1, of the lines whose trial has a row further down. They are few: reruns move them away.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    numbers = NumberedHashes()
+    last: list[int] = []
+    replaced: set[int] = set()
+    for number, line in read_lines(path):
+        key = trial_of_row(line)
+        if key is None:
+            continue  # whoever reads the row says what is wrong with it
+        place = numbers.number(int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), signed=True))
+        if place == len(last):
+            last.append(number)
+        else:
+            replaced.add(last[place])
+            last[place] = number
+    return frozenset(replaced)

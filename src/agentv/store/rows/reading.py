@@ -1,0 +1,164 @@
+"""Rows read back: only what totals and a resume need, the rest is passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw, Struct
+
+from agentv.errors import StoreError
+from agentv.model.run.cases import Gate
+from agentv.model.run.trial import SCHEMA_VERSION, Status
+from agentv.model.suite.suite import DEFAULT_THRESHOLD, Aggregate
+from agentv.model.values.response import TokenUsage
+from agentv.store.files.lines import read_placed_lines
+
+
+class ErrorFacts(Struct, gc=False):
+    """What a resume needs of an error: whether it stopped the target."""
+
+    stops: bool = False
+
+
+class RowFacts(Struct, gc=False):
+    """What totals need of a row; its other keys, known and unknown, are ignored."""
+
+    test_id: str
+    target: str
+    status: Status
+    key: str
+    suite: str = ""
+    eval_path: str | None = None
+    prompt_id: str | None = None
+    sample: int = 1
+    score: float | None = None
+    threshold: float = DEFAULT_THRESHOLD
+    cost_usd: float | None = None
+    judge_cost_usd: float | None = None
+    token_usage: TokenUsage | None = None
+    judge_token_usage: TokenUsage | None = None
+    schema_version: int = SCHEMA_VERSION
+    tags: tuple[str, ...] = ()
+    repeat: int = 1
+    aggregate: Aggregate = "mean"
+    reused: bool = False
+    alpha: float | None = None
+    conversation_id: str | None = None
+    cluster_key: str | None = None
+    cluster: str | None = None
+    scores: Raw = Raw(b"[]")
+    error: ErrorFacts | None = None
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """The required grades of the row, in the order of its scores."""
+        found = (
+            Gate.of(score.required, score.score or 0.0, score.passed or False) for score in _scores.decode(self.scores)
+        )
+        return tuple(gate for gate in found if gate is not None)
+
+
+class _ScoreFacts(Struct, gc=False, rename={"passed": "pass"}):
+    score: float | None = None
+    passed: bool | None = None
+    required: bool | float = False
+
+
+_scores = msgspec.json.Decoder(list[_ScoreFacts])
+_rows = msgspec.json.Decoder(RowFacts)
+
+row_in = _rows.decode
+"""The facts of a line. Raises `msgspec.DecodeError` or `UnicodeDecodeError` where it is no row."""
+
+
+def read_rows(path: Path) -> Iterator[RowFacts]:
+    """The rows of an `index.jsonl`, one after the other; none where there is no file.
+
+    A last line that was cut off, or is being written, is passed over.
+
+    Raises:
+        StoreError: a line is no row, or a newer agentv wrote it; the text names the line.
+    """
+    return (row for _, row in read_placed_rows(path))
+
+
+def read_placed_rows(path: Path) -> Iterator[tuple[int, RowFacts]]:
+    """As `read_rows`, each with the place where its line begins, in bytes."""
+    decode = _rows.decode
+    for place, number, line in read_placed_lines(path):
+        try:
+            row = decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            if is_torn(line):
+                return
+            raise not_a_row(path, number, error) from error
+        if row.schema_version > SCHEMA_VERSION:
+            raise newer_row(path, number, row.schema_version)
+        yield place, row
+
+
+def is_torn(line: bytes) -> bool:
+    """Whether a line has no end: its writer was cut off, or is about to write the rest."""
+    return not line.endswith(b"\n")
+
+
+class _KeyOf(Struct, gc=False):
+    key: str
+    eval_path: str | None = None
+
+
+class _CaseOf(Struct, gc=False):
+    test_id: str
+
+
+_key = msgspec.json.Decoder(_KeyOf)
+_case = msgspec.json.Decoder(_CaseOf)
+
+
+def key_of_row(line: bytes) -> str | None:
+    """The key of the trial that a line of `index.jsonl` is of; None where it is no row."""
+    try:
+        return _key.decode(line).key
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def case_of_row(line: bytes) -> str | None:
+    """The id of the case that a line of `index.jsonl` is of; None where it is no row."""
+    try:
+        return _case.decode(line).test_id
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def trial_of_row(line: bytes) -> str | None:
+    """Which trial of the run a line is of: two files may hold the same case, and then two trials have one key."""
+    try:
+        row = _key.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return f"{row.eval_path}\0{row.key}"
+
+
+def not_a_row(path: Path, number: int, error: Exception) -> StoreError:
+    """What to say of a line that cannot be read."""
+    return StoreError(f"{path}:{number}: this is no row of a run: {error}")
+
+
+def newer_row(path: Path, number: int, version: int) -> StoreError:
+    """What to say of a line whose format is not known yet."""
+    known = f"(format {version}, this one knows {SCHEMA_VERSION})"
+    return StoreError(f"{path}:{number}: a newer agentv wrote this row {known}")
+
+
+def finished_keys(path: Path) -> Iterator[str]:
+    """The keys of the trials that passed, failed or errored, but for those whose error stopped their target.
+
+    Whatever made it refuse everything, such as a wrong key, is mended before a run goes on.
+
+    Raises:
+        StoreError: as `read_rows`.
+    """
+    return (row.key for row in read_rows(path) if row.status != "skipped" and not (row.error and row.error.stops))

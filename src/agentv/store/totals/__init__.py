@@ -1,0 +1,1 @@
+"""Totals computed from rows."""

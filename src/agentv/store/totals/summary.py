@@ -1,0 +1,238 @@
+"""Totals of a run, computed from its rows and from nothing else (SPEC sections 10 and 13).
+
+Rows stream through; per trial 30 bytes are kept. The last row of a trial counts (a rerun adds a second one), while
+what was spent is summed over all of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from agentv.errors import StoreError
+from agentv.model.run.summary import Group, Summary
+from agentv.model.values.response import TokenUsage
+from agentv.model.values.values import JsonObject
+from agentv.store.files.directory import SUMMARY, DamagedRecordError, RunDirectory, read_document
+from agentv.store.rows.reading import RowFacts
+from agentv.store.totals.group_tally import GroupTally, one_rule
+from agentv.store.totals.tally import Profile, Tally
+from agentv.user_code.os_errors import store_error
+
+if TYPE_CHECKING:
+    from agentv.store.totals.early import EarlyTally
+    from agentv.store.totals.samples import SamplesTally
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """How much there was to do. What has no row in the end counts as skipped.
+
+    `by_suite`, `by_target` and `by_tag` are numbers of cases, by name; a group that is not named is as large as its
+    rows tell.
+    """
+
+    cases: int = 0
+    trials: int = 0
+    by_suite: Mapping[str, int] = field(default_factory=dict)
+    by_target: Mapping[str, int] = field(default_factory=dict)
+    by_tag: Mapping[str, int] = field(default_factory=dict)
+
+
+def summarize(
+    rows: Iterable[RowFacts],
+    *,
+    run_id: str,
+    planned: Planned,
+    duration_ms: float,
+    processes: int = 1,
+    replaced: Iterable[RowFacts] = (),
+) -> Summary:
+    """The totals over the rows of a run.
+
+    Args:
+        rows: in the order of the file.
+        run_id: of the run that they are of.
+        planned: how much there was to do.
+        duration_ms: how long the run took; rows overlap in time, so they cannot say it.
+        processes: how many it took, one after the other.
+        replaced: rows that do not count any more, but for what they cost.
+    """
+    counts = RunCounts()
+    for row in replaced:
+        counts.add_replaced(row)
+    for row in rows:
+        counts.add(row)
+    return counts.summary(run_id=run_id, planned=planned, duration_ms=duration_ms, processes=processes)
+
+
+class RunCounts:
+    """The totals of a run while it goes: rows are taken in as they are written, and not read back from the disk."""
+
+    def __init__(self) -> None:
+        self._tally = Tally()
+        self._spent = _Spent()
+
+    def add(self, row: RowFacts) -> None:
+        """One more row."""
+        self._spent.add(row)
+        self._tally.add(row)
+
+    def add_replaced(self, row: RowFacts) -> None:
+        """A row that does not count any more, but for what it cost."""
+        self._spent.add(row)
+
+    def summary(self, *, run_id: str, planned: Planned, duration_ms: float, processes: int = 1) -> Summary:
+        """The totals so far; the arguments are those of `summarize`."""
+        ended = {"run_id": run_id, "duration_ms": duration_ms, "processes": processes}
+        return _summed(self._tally, self._spent, planned, ended)
+
+
+def _summed(tally: Tally, spent: _Spent, planned: Planned, of: Mapping[str, Any]) -> Summary:
+    groups: dict[Profile, GroupTally] = defaultdict(partial(GroupTally, clustered=tally.clustered))
+    repeated: SamplesTally | None = None
+    early: EarlyTally | None = None
+    for case in tally.cases():
+        groups[case.profile].add(case)
+        if case.early is not None:  # its samples ended where they looked good or bad: no rate of them is unbiased
+            early = early or _early_tally()
+            early.add(case)
+        elif case.samples is not None:
+            repeated = repeated or _samples_tally()
+            repeated.add(case.samples, case.cluster)
+    found = groups.items()
+    whole = _merged(found).group(planned.cases)
+    return Summary(
+        **of,
+        cases=whole.cases,
+        trials=tally.trials(planned.trials - (early.spared if early is not None else 0)),
+        pass_rate=whole.pass_rate,
+        pass_rate_interval=whole.pass_rate_interval,
+        mean_score=whole.mean_score,
+        cost_usd=spent.targets.cost_usd,
+        judge_cost_usd=spent.judges.cost_usd,
+        token_usage=spent.targets.tokens,
+        judge_token_usage=spent.judges.tokens,
+        pass_rate_bounds=whole.pass_rate_bounds,
+        judged=whole.judged,
+        interval_clusters=whole.interval_clusters,
+        clustered_by=whole.clustered_by,
+        rule_pass_rate=whole.rule_pass_rate,
+        rule_pass_rate_interval=whole.rule_pass_rate_interval,
+        rule_pass_rate_bounds=whole.rule_pass_rate_bounds,
+        rule=one_rule(groups),
+        mean_score_interval=whole.mean_score_interval,
+        unpriced_trials=spent.targets.unpriced,
+        judge_unpriced_trials=spent.judges.unpriced,
+        by_suite=_grouped(((profile.suite, (profile, one)) for profile, one in found), planned.by_suite),
+        by_target=_grouped(((profile.target, (profile, one)) for profile, one in found), planned.by_target),
+        by_prompt=_grouped(((one.prompt, (one, of)) for one, of in found if one.prompt is not None), {}),
+        by_tag=_grouped(((tag, (profile, one)) for profile, one in found for tag in profile.tags), planned.by_tag),
+        samples=None if repeated is None else repeated.samples(),
+        early_stops=None if early is None else early.found(),
+    )
+
+
+def _samples_tally() -> SamplesTally:
+    from agentv.store.totals.samples import SamplesTally
+
+    return SamplesTally()
+
+
+def _early_tally() -> EarlyTally:
+    from agentv.store.totals.early import EarlyTally
+
+    return EarlyTally()
+
+
+def take_summary(directory: RunDirectory) -> JsonObject:
+    """Take `summary.json` away, whose rows are about to change; the keys in it that are not ours.
+
+    Whoever finds none sums the rows: so totals are never of rows that are gone, however the process ends.
+
+    Raises:
+        StoreError: the system refuses.
+    """
+    path = directory.path / SUMMARY
+    if not path.exists():
+        return {}
+    own = {"schema_version", *(one.name for one in fields(Summary))}
+    try:
+        found = read_document(path)
+    except DamagedRecordError:
+        found = {}  # it is made again
+    others = {key: value for key, value in found.items() if key not in own}
+    try:
+        path.unlink()
+    except OSError as error:
+        raise store_error("remove", path, error) from error
+    return others
+
+
+def read_summary(path: Path) -> Summary:
+    """What a `summary.json` says; keys that this agentv does not know are passed over.
+
+    Raises:
+        StoreError: it cannot be read, or is no summary.
+    """
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Summary)
+    except OSError as error:
+        raise store_error("read", path, error) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StoreError(f"cannot read {path}: it is no summary of a run: {error}") from error
+
+
+def _grouped(found: Iterable[tuple[str, tuple[Profile, GroupTally]]], planned: Mapping[str, int]) -> dict[str, Group]:
+    """Groups by name, sorted."""
+    named: dict[str, list[tuple[Profile, GroupTally]]] = defaultdict(list)
+    for name, outcomes in found:
+        named[name].append(outcomes)
+    return {name: _merged(named[name]).group(planned.get(name, 0)) for name in sorted({*named, *planned})}
+
+
+def _merged(found: Iterable[tuple[Profile, GroupTally]]) -> GroupTally:
+    groups = list(found)
+    merged = GroupTally(clustered=any(one.clustered for _, one in groups))
+    for profile, outcomes in groups:
+        merged.merge(profile, outcomes)
+    return merged
+
+
+class _Spent:
+    """What the calls of targets cost, and apart from them those of judges."""
+
+    def __init__(self) -> None:
+        self.targets = _Spending()
+        self.judges = _Spending()
+
+    def add(self, row: RowFacts) -> None:
+        if not row.reused:  # another run paid for the answer
+            self.targets.add(row.cost_usd, row.token_usage)
+        self.judges.add(row.judge_cost_usd, row.judge_token_usage)
+
+
+class _Spending:
+    """Sums over rows; None as long as none says. `unpriced` counts those that tell tokens and no price."""
+
+    def __init__(self) -> None:
+        self._cost: float | None = None
+        self.tokens: TokenUsage | None = None
+        self.unpriced = 0
+
+    def add(self, cost_usd: float | None, tokens: TokenUsage | None) -> None:
+        if cost_usd is not None:
+            self._cost = (self._cost or 0.0) + cost_usd
+        if tokens is not None:
+            self.tokens = tokens if self.tokens is None else self.tokens + tokens
+            self.unpriced += cost_usd is None
+
+    @property
+    def cost_usd(self) -> float | None:
+        return None if self._cost is None else round(self._cost, 10)

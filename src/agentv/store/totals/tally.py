@@ -1,0 +1,210 @@
+"""Outcomes of all trials in 30 bytes each, so that a million fit in memory."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isnan, nan
+from typing import NamedTuple, get_args
+
+from agentv.model.run.cases import Gate, Sample
+from agentv.model.run.clusters import CASE, cluster_of, key_of_cluster
+from agentv.model.run.sampling import Stopped
+from agentv.model.run.summary import Counts
+from agentv.model.run.trial import Status
+from agentv.model.suite.suite import Aggregate
+from agentv.stats.samples.deciding import Rule, stopped_by, verdict_over
+from agentv.store.files.hashes import NumberedHashes
+from agentv.store.rows.reading import RowFacts
+
+STATUSES: tuple[Status, ...] = get_args(Status)
+_CODES = {status: code for code, status in enumerate(STATUSES)}
+
+
+class Profile(NamedTuple):
+    """What many cases have in common, so that it is held once."""
+
+    suite: str
+    target: str
+    prompt: str | None
+    tags: tuple[str, ...]
+    threshold: float
+    repeat: int
+    aggregate: Aggregate
+    alpha: float | None = None
+    clustered_by: str = CASE
+
+    @property
+    def rule(self) -> Rule:
+        """How samples become the verdict of a case."""
+        return Rule(self.repeat, self.threshold, self.aggregate, self.alpha)
+
+
+class Early(NamedTuple):
+    """Of a case whose samples may end early: how many there were, and why there are no more; None: some are to come."""
+
+    samples: int
+    stopped: Stopped | None
+
+
+class Trials(NamedTuple):
+    """Of one case on one target: how many samples were judged, passed, errored; the sum and squares of their scores."""
+
+    judged: int
+    passed: int
+    errored: int
+    score: float
+    squares: float
+
+
+class CaseSamples(NamedTuple):
+    """Of one case on one target: how many samples were judged, and how many of them passed."""
+
+    test_id: str
+    suite: str
+    target: str
+    prompt_id: str | None
+    judged: int
+    passed: int
+
+
+@dataclass(frozen=True, slots=True)
+class CaseOutcome:
+    """The verdict of one case on one target, and what its samples came to.
+
+    `samples` is there of a case with several, `early` of one whose samples may end early. `met_at_worst` and
+    `met_at_best` say whether it would pass if all its errored samples had failed, and if all had passed.
+    """
+
+    status: Status
+    profile: Profile
+    cluster: int
+    trials: Trials
+    met_at_worst: bool
+    met_at_best: bool
+    samples: CaseSamples | None = None
+    early: Early | None = None
+
+
+class Tally:
+    """Counts trials and cases out of rows. Of several rows of one trial the last counts."""
+
+    def __init__(self) -> None:
+        self._numbers = NumberedHashes()
+        self._codes = bytearray()
+        self._scores = array("d")
+        self._profile_of = array("I")
+        self._clusters = array("q")
+        self._profiles: dict[tuple[object, ...], int] = {}
+        self._samples: dict[int, tuple[str, list[int]]] = {}
+        self._gates: dict[int, tuple[Gate, ...]] = {}
+
+    def add(self, row: RowFacts) -> None:
+        """Take in one row."""
+        case = (row.eval_path, row.suite, row.test_id, row.target, row.prompt_id)
+        number = self._numbers.number(hash((*case, row.sample)))
+        score = nan if row.score is None else row.score
+        profile = self._profile(row)
+        if number == len(self._codes):
+            self._codes.append(_CODES[row.status])
+            self._scores.append(score)
+            self._profile_of.append(profile)
+            self._clusters.append(hash(cluster_of(row)))
+        else:
+            self._codes[number] = _CODES[row.status]
+            self._scores[number] = score
+            self._profile_of[number] = profile
+            self._clusters[number] = hash(cluster_of(row))
+        if row.repeat > 1:
+            self._add_sample(hash(case), number, row)
+
+    def trials(self, planned: int) -> Counts:
+        """How many trials ended how, out of the number that there were to do."""
+        return counts_of([self._codes.count(code) for code in range(len(STATUSES))], planned)
+
+    def cases(self) -> Iterator[CaseOutcome]:
+        """Every case on every target, once."""
+        profiles = [Profile(*key) for key in self._profiles]  # type: ignore[arg-type]  # the keys are made by _profile
+        ended = zip(self._codes, self._scores, self._profile_of, self._clusters, strict=True)
+        for code, score, number, cluster in ended:
+            profile = profiles[number]
+            if profile.repeat == 1:
+                status = STATUSES[code]
+                met, errored = status == "passed", status == "errored"
+                trials = Trials(0, 0, errored, 0.0, 0.0)
+                if met or status == "failed":
+                    known = 0.0 if isnan(score) else score
+                    trials = Trials(1, met, False, known, known * known)
+                yield CaseOutcome(status, profile, cluster, trials, met, met or errored)
+        for test_id, numbers in self._samples.values():
+            current = [number for number in numbers if profiles[self._profile_of[number]].repeat > 1]
+            if current:
+                yield self._repeated(test_id, current, profiles[self._profile_of[current[-1]]])
+
+    @property
+    def clustered(self) -> bool:
+        """Whether a case has more than one trial, or depends on others: otherwise each is a cluster of its own."""
+        profiles = [Profile(*key) for key in self._profiles]  # type: ignore[arg-type]  # as in `cases`
+        if len({(one.target, one.prompt) for one in profiles}) > 1:
+            return True
+        return any(one.repeat > 1 or one.clustered_by != CASE for one in profiles)
+
+    def _profile(self, row: RowFacts) -> int:
+        repeat = max(row.repeat, 1)
+        by = key_of_cluster(row) or CASE
+        key = (row.suite, row.target, row.prompt_id, row.tags, row.threshold, repeat, row.aggregate, row.alpha, by)
+        return self._profiles.setdefault(key, len(self._profiles))
+
+    def _add_sample(self, case: int, number: int, row: RowFacts) -> None:
+        _, numbers = self._samples.setdefault(case, (row.test_id, []))
+        if number not in numbers:
+            numbers.append(number)
+        gates = row.gates
+        if gates:
+            self._gates[number] = gates
+        else:
+            self._gates.pop(number, None)  # a row that stands in place of another
+
+    def _repeated(self, test_id: str, numbers: list[int], profile: Profile) -> CaseOutcome:
+        scores = [_known(self._scores[number]) for number in numbers]
+        samples = [
+            Sample(STATUSES[self._codes[number]], score, self._gates.get(number, ()))
+            for number, score in zip(numbers, scores, strict=True)
+        ]
+        verdict = verdict_over(samples, profile.rule)
+        known = [score for score in scores if score is not None]
+        passed = sum(sample.status == "passed" for sample in samples)
+        judged = passed + sum(sample.status == "failed" for sample in samples)
+        errored = sum(sample.status == "errored" for sample in samples)
+        counted = CaseSamples(test_id, profile.suite, profile.target, profile.prompt, judged, passed)
+        early = None
+        if profile.alpha is not None:
+            early = Early(len(samples), stopped_by(samples, profile.rule))
+        trials = Trials(judged, passed, errored, sum(known), sum(score * score for score in known))
+        worst, best = _met(verdict, samples, profile.rule)
+        return CaseOutcome(verdict, profile, self._clusters[numbers[-1]], trials, worst, best, counted, early)
+
+
+def _met(verdict: Status, samples: list[Sample], rule: Rule) -> tuple[bool, bool]:
+    """Whether the case passes if all its errored samples had failed, and if all had passed."""
+    if verdict != "errored":
+        return verdict == "passed", verdict == "passed"
+    gates = max((sample.gates for sample in samples), key=len)
+    failed = Sample("failed", 0.0, tuple(Gate(gate.mark, 0.0) for gate in gates))
+    passed = Sample("passed", 1.0, tuple(Gate(gate.mark, gate.mark) for gate in gates))
+    worst, best = ([other if one.status == "errored" else one for one in samples] for other in (failed, passed))
+    if rule.alpha is not None:  # its samples go on, and may end it otherwise
+        return False, True
+    return verdict_over(worst, rule) == "passed", verdict_over(best, rule) != "failed"
+
+
+def _known(score: float) -> float | None:
+    return None if isnan(score) else score
+
+
+def counts_of(by_code: list[int], planned: int) -> Counts:
+    """Counts out of numbers in the order of `STATUSES`; what was planned and did not end is skipped."""
+    passed, failed, errored, skipped = by_code
+    total = max(planned, passed + failed + errored + skipped)
+    return Counts(total, passed, failed, errored, total - passed - failed - errored)

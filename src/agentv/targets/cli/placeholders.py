@@ -1,0 +1,176 @@
+"""`{PROMPT}` and its like in the command of a `cli` target: checked when it is loaded, filled in for each call.
+
+Nothing that comes from a case is ever part of a line for the shell. There a placeholder becomes a quoted reference
+(`"$AGENTV_PROMPT"`; `"$@"` for the files, which quotes each), and the value travels in the environment. In a list,
+where no shell reads the words, the value takes its place directly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from agentv.registry.fields import Command, Issue
+from agentv.targets.cli.shell import WORD, Placed, words_in_braces
+
+FILES = "FILES"
+NAMES = ("PROMPT", "PROMPT_FILE", "OUTPUT_FILE", FILES, "EVAL_ID", "ATTEMPT")
+"""The placeholders of SPEC section 12."""
+
+SIMILAR = 0.7
+"""Share of letters in place from which a word in braces is taken for a misspelt placeholder."""
+
+_SHELLS = re.compile(r"(?:ba|da|z|k|mk|fi|a|c|tc)?sh")
+_INTERPRETERS = (
+    (_SHELLS, re.compile(r"-\w*c")),
+    (re.compile(r"(?:python|pypy|pwsh|powershell)[\d.]*"), re.compile(r"-\w*c|-Command")),
+    (re.compile(r"(?:node|bun|deno|perl|ruby|lua|Rscript)[\d.]*"), re.compile(r"-\w*[ep]|-E|--eval|--print|eval")),
+    (re.compile(r"php[\d.]*"), re.compile(r"-r|--run")),
+    (re.compile(r"su|runuser|script"), re.compile(r"-\w*c|--command")),
+)
+"""Programs that run an argument as code, and the option in front of it."""
+
+_JOINING = frozenset({"eval", "ssh", "watch", "parallel"})
+"""Commands that make a line for a shell of all their arguments, quoted or not."""
+
+_PASSED_ON = re.compile(
+    r"\w+=.*|then|do|else|if|elif|while|until|!|\{|time|exec|command|builtin|env|nice|nohup|setsid|sudo|stdbuf|timeout"
+    r"|sshpass|xargs"
+)
+"""What may stand in front of a command that is run all the same."""
+
+_QUOTED = re.compile(r"'([^']*)'|\"((?:[^\"\\]|\\.)*)\"", re.DOTALL)
+_SEPARATOR = re.compile(r"[\s;|&()`<>]")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandPlan:
+    """A command with placeholders, taken apart once.
+
+    Attributes:
+        uses: the names of the placeholders in it.
+    """
+
+    command: Command
+    uses: frozenset[str]
+
+    def filled(self, values: Mapping[str, str], files: Sequence[str]) -> tuple[Command, Mapping[str, str]]:
+        """The command to run, and what its environment needs besides.
+
+        Args:
+            values: of every used placeholder but FILES.
+            files: paths of the files attached to the input.
+        """
+        if self.command.shell is None:
+            words = [word for one in self.command.argv for word in _filled_word(one, values, files)]
+            return replace(self.command, argv=tuple(words)), {}
+        if not self.uses:
+            return self.command, {}
+        run = ("/bin/sh", "-c", self.command.shell, "sh", *(files if FILES in self.uses else ()))
+        return replace(self.command, argv=run, shell=None), {f"AGENTV_{name}": values[name] for name in values}
+
+
+def plan_command(command: Command) -> CommandPlan:
+    """The plan of a command in which `command_faults` finds nothing wrong."""
+    if command.shell is None:
+        uses = frozenset(word[1] for one in command.argv for word in WORD.finditer(one) if word[1] in NAMES)
+        return CommandPlan(command, uses)
+    bare = [found for found in words_in_braces(command.shell) if found.name in NAMES and found.where == "bare"]
+    return CommandPlan(replace(command, shell=_referring(command.shell, bare)), frozenset(found.name for found in bare))
+
+
+def _referring(line: str, found: Sequence[Placed]) -> str:
+    pieces, at = [], 0
+    for one in found:
+        pieces += [line[at : one.begin], '"$@"' if one.name == FILES else f'"$AGENTV_{one.name}"']
+        at = one.end
+    return "".join([*pieces, line[at:]])
+
+
+def _filled_word(word: str, values: Mapping[str, str], files: Sequence[str]) -> list[str]:
+    """One argument, or with `{FILES}` in it one for each file. Values are not searched for placeholders."""
+
+    def fill(file: str) -> str:
+        return WORD.sub(lambda found: file if found[1] == FILES else values.get(found[1], found[0]), word)
+
+    return [fill(file) for file in files] if f"{{{FILES}}}" in word else [fill("")]
+
+
+def command_faults(command: Command) -> Iterator[Issue]:
+    """Placeholders that stand where they would do harm or nothing, and those that look misspelt."""
+    if command.shell is not None:
+        yield from _line_faults(command.shell)
+        return
+    scripts = _scripts(command.argv)
+    for index, one in enumerate(command.argv):
+        for word in WORD.finditer(one):
+            if word[1] not in NAMES:
+                yield from _misspelt(word[1], ("command", index))
+            elif index in scripts:
+                yield _as_code(("command", index), word[0], scripts[index])
+
+
+def _line_faults(line: str) -> Iterator[Issue]:
+    for found in words_in_braces(line):
+        word = f"{{{found.name}}}"
+        if found.where == "a shell variable":
+            if found.name in NAMES:
+                message = f"${word} is a variable of the shell; the placeholder is {word}"
+                yield Issue(("command",), message, "shell-variable", warning=True)
+        elif found.name not in NAMES:
+            yield from _misspelt(found.name, ("command",))
+        elif found.where != "bare":
+            hint = "take it out of there: it is quoted already"
+            yield Issue(("command",), f"{word} stands inside {found.where}", "quoted-placeholder", hint)
+        elif (words := _simple_command(line, found)) and len(words) - 1 in (scripts := _scripts(words)):
+            yield _as_code(("command",), word, scripts[len(words) - 1])
+
+
+def _as_code(path: tuple[str | int, ...], word: str, option: str) -> Issue:
+    hint = "pass it as an argument of its own, or read the prompt from stdin"
+    return Issue(path, f"{word} after '{option}' would be run as code", "placeholder-in-script", hint)
+
+
+def _misspelt(name: str, path: tuple[str | int, ...]) -> Iterator[Issue]:
+    from rapidfuzz.distance import DamerauLevenshtein
+    from rapidfuzz.process import extractOne
+
+    near = extractOne(name, NAMES, scorer=DamerauLevenshtein.normalized_similarity, score_cutoff=SIMILAR)
+    if near is not None:
+        yield Issue(path, f"no placeholder {{{name}}}", "unknown-placeholder", f"did you mean '{{{near[0]}}}'?")
+
+
+def _simple_command(line: str, placed: Placed) -> list[str]:
+    """The words of the command that a placeholder is an argument of, up to the word that holds it.
+
+    None where it is the file of a redirection.
+    """
+    before = _QUOTED.sub(lambda quoted: _SEPARATOR.sub("_", quoted[1] or quoted[2] or "_"), line[: placed.begin])
+    if before.rstrip().endswith(("<", ">")):
+        return []
+    return re.split(r"[;|()`\n]|(?<![<>])&", f"{before}{{{placed.name}}}")[-1].split()
+
+
+def _scripts(words: Sequence[str]) -> dict[int, str]:
+    """Which words are code that something runs, and the word that says so: `CODE` in `sh -c CODE`, after `-c`."""
+    found: dict[int, str] = {}
+    for index, word in enumerate(words):
+        program = PurePath(word).name
+        for interpreter, option in _INTERPRETERS:
+            if interpreter.fullmatch(program):
+                found |= _code_after(index + 1, words, option)
+        if program in _JOINING and (index == 0 or _PASSED_ON.fullmatch(words[0])):
+            found |= dict.fromkeys(range(index + 1, len(words)), program)
+    return found
+
+
+def _code_after(index: int, words: Sequence[str], option: re.Pattern[str]) -> dict[int, str]:
+    said = ""
+    while index < len(words) and (words[index].startswith("-") or option.fullmatch(words[index])):
+        said = words[index] if option.fullmatch(words[index]) else said
+        index += 1
+        if said and (index == len(words) or not words[index].startswith("-")):
+            return {index: said}
+    return {}

@@ -1,0 +1,169 @@
+"""`cli`: a program answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.message import attached_files
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.ports import Executor, Target, TargetRequest
+from agentv.registry.fields import Alias, Command, DirectoryPath, Doc, Issue
+from agentv.registry.types import ProviderSettings
+from agentv.targets.cli.placeholders import CommandPlan, command_faults, plan_command
+from agentv.targets.http.answers import LIMIT, TOO_LARGE, decoded, from_object, from_text, is_answer, parsed
+from agentv.targets.http.healthcheck import Healthcheck
+from agentv.targets.http.once import Once, timed
+from agentv.user_code.excerpts import is_javascript_error, last_error, tail
+from agentv.user_code.processes.leftovers import temporary_prefix
+from agentv.user_code.processes.processes import Finished, run_program
+
+PROMPT_LIMIT = 100_000
+"""Bytes that a prompt may have as an argument: Linux takes 131,071 in one, its name included (MAX_ARG_STRLEN)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cli(ProviderSettings):
+    """Runs a program and takes what it prints."""
+
+    short: ClassVar[str | None] = "command"
+
+    command: Annotated[
+        Command,
+        Alias(("command_template",)),
+        Doc("a list of words, or a line for the shell; the prompt is on stdin, and wherever `{PROMPT}` stands"),
+    ]
+    cwd: Annotated[DirectoryPath | None, Doc("the directory in which it runs")] = None
+    healthcheck: Annotated[
+        Command | Healthcheck | None, Doc("a command or a URL that must work, tried once before the first call")
+    ] = None
+
+    def faults(self) -> Iterable[Issue]:
+        """Placeholders that are misspelt, or stand where they would do harm."""
+        return command_faults(self.command)
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target that starts a program for each call."""
+        del spec, executor
+        check = Healthcheck.of(self.healthcheck) if self.healthcheck else None
+        if check is not None and check.command is not None:
+            check = replace(check, command=self._in_place(check.command))
+        return _Cli(plan_command(self._in_place(self.command)), check)
+
+    def _in_place(self, command: Command) -> Command:
+        return replace(command, cwd=self.cwd) if self.cwd else command
+
+
+class _Cli:
+    def __init__(self, plan: CommandPlan, check: Healthcheck | None) -> None:
+        self._plan = plan
+        self._check = check
+        self._checking: Once[Failure | None] = Once()
+
+    def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
+        return self._ask(request) if self._check is None else self._ask_if_healthy(self._check, request)
+
+    async def _ask_if_healthy(self, check: Healthcheck, request: TargetRequest) -> TargetResponse | Failure:
+        unhealthy = await self._checking.result(lambda: check.failed(request.env))
+        return unhealthy or await timed(self._ask(request))
+
+    async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
+        prompt = _encoded(request.prompt, as_argument="PROMPT" in self._plan.uses)
+        if isinstance(prompt, Failure):
+            return prompt
+        with _directory(self._plan.uses, prompt) as paths:
+            command, extra = self._plan.filled(
+                self._values(request, paths), tuple(dict.fromkeys(attached_files(request.messages)))
+            )
+            ended = await run_program(
+                command, stdin=prompt, env={**request.env, **extra}, timeout_s=request.timeout_s, limit=LIMIT
+            )
+            return _answer(ended, paths.get("OUTPUT_FILE"))
+
+    def _values(self, request: TargetRequest, paths: Mapping[str, str]) -> dict[str, str]:
+        known = {
+            "PROMPT": request.prompt,
+            "EVAL_ID": request.case_id,
+            "ATTEMPT": str(request.attempt),
+            **paths,
+        }
+        return {name: value for name, value in known.items() if name in self._plan.uses}
+
+    async def close(self) -> None:
+        """Stop a healthcheck that is under way."""
+        await self._checking.close()
+
+
+def _encoded(prompt: str, *, as_argument: bool) -> bytes | Failure:
+    try:
+        data = prompt.encode()
+    except UnicodeEncodeError:
+        return Failure("not-utf-8", "the prompt holds half a surrogate pair, which no program can be given")
+    if as_argument and (len(data) > PROMPT_LIMIT or b"\0" in data):
+        why = "a NUL byte in it" if b"\0" in data else f"{len(data):,} bytes"
+        message = f"a prompt with {why} cannot be an argument; read it from stdin, or use {{PROMPT_FILE}}"
+        return Failure("prompt-too-long", message)
+    return data
+
+
+@contextmanager
+def _directory(uses: frozenset[str], prompt: bytes) -> Iterator[Mapping[str, str]]:
+    """The files that a command asks for, by placeholder, in a directory that is gone afterwards."""
+    if not uses & {"PROMPT_FILE", "OUTPUT_FILE"}:
+        yield {}
+        return
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix=temporary_prefix(), ignore_cleanup_errors=True) as name:
+        directory = Path(name)
+        paths = {"PROMPT_FILE": directory / "prompt.txt", "OUTPUT_FILE": directory / "output.txt"}
+        if "PROMPT_FILE" in uses:
+            paths["PROMPT_FILE"].write_bytes(prompt)
+        yield {placeholder: str(path) for placeholder, path in paths.items() if placeholder in uses}
+
+
+def _answer(ended: Finished | Failure, output_file: str | None) -> TargetResponse | Failure:
+    if isinstance(ended, Failure):
+        return ended
+    if ended.status:
+        said = last_error(ended.stderr) if is_javascript_error(ended.stderr) else tail(ended.stderr or ended.stdout)
+        return Failure("exit-status", f"{_exit(ended.status)}: {said or 'no message'}")
+    data = ended.stdout if output_file is None else _content(output_file)
+    text = decoded(data) if isinstance(data, bytes) else data
+    if isinstance(text, Failure):
+        return text
+    value = parsed(text) if text.lstrip().startswith("{") else text
+    if isinstance(value, Failure):
+        return value
+    if isinstance(value, Mapping) and is_answer(value):
+        return from_object(value)
+    return from_text(text.removesuffix("\n").removesuffix("\r"))
+
+
+def _exit(status: int) -> str:
+    if status > 0:
+        return f"exit {status}"
+    try:
+        return f"killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"killed by signal {-status}"
+
+
+def _content(path: str) -> bytes | Failure:
+    """What a program left in its output file. Only a regular file counts: reading a pipe could wait for ever."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return Failure("no-output-file", "{OUTPUT_FILE} is not a regular file")
+            data = file.read(LIMIT + 1)
+    except OSError as error:
+        return Failure("no-output-file", f"the command ended well without writing {{OUTPUT_FILE}}: {error.strerror}")
+    return TOO_LARGE if len(data) > LIMIT else data

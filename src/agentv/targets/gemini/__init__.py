@@ -1,0 +1,1 @@
+"""Gemini models, through Google's SDK."""

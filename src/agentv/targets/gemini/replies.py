@@ -1,0 +1,149 @@
+"""Replies of Gemini's API, read as data: whatever a gateway sends, nothing is raised."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agentv.model.values.message import Message, ToolCall
+from agentv.model.values.response import CallFailure, Embeddings, Failure, RateLimits, TargetResponse, TokenUsage
+from agentv.model.values.values import Json, JsonObject
+from agentv.targets.http.answers import fault_of
+from agentv.targets.http.model_calls import not_readable
+from agentv.targets.http.statuses import failure_of, shown
+from agentv.targets.model_api.prices import cost_of
+
+BLOCKED = frozenset(
+    {
+        "BLOCKLIST",
+        "IMAGE_PROHIBITED_CONTENT",
+        "IMAGE_RECITATION",
+        "IMAGE_SAFETY",
+        "MODEL_ARMOR",
+        "PROHIBITED_CONTENT",
+        "RECITATION",
+        "SAFETY",
+        "SPII",
+    }
+)
+"""Finish reasons with which a filter, and not the model, ended the answer."""
+
+_MALFORMED = frozenset({"MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"})
+"""Finish reasons with which the model said something that the API could not read."""
+
+_FINAL = ("API_KEY_INVALID", "FAILED_PRECONDITION")
+"""A refused key, a project that may not call: both come as 400."""
+
+_SECONDS = re.compile(r"([\d.]{1,12})s")
+
+
+def response_of(
+    reply: Json, model: str, limits: RateLimits | None = None, prices: str = "google"
+) -> TargetResponse | Failure:
+    """The answer in a `GenerateContentResponse`; a Failure where it is none (`bad-answer`) or was blocked (`refused`).
+
+    `output` is the text, without thoughts. Calls of tools stand in `messages`. `prices`: as `cost_of` takes a provider.
+    """
+    if not isinstance(reply, Mapping):
+        return not_readable("the reply is no object of Gemini's API")
+    candidate = next(iter(_objects(reply.get("candidates"))), None)
+    if candidate is None:
+        feedback = reply.get("promptFeedback")
+        if isinstance(feedback, Mapping) and feedback.get("blockReason"):
+            return _refused("the prompt", feedback.get("blockReason"), feedback.get("blockReasonMessage"))
+        return not_readable("the reply of Gemini's API has no candidate")
+    content, reason = candidate.get("content"), candidate.get("finishReason")
+    parts = list(_objects(content.get("parts") if isinstance(content, Mapping) else None))
+    text, calls = _text(parts), tuple(_calls(parts))
+    if reason in BLOCKED:
+        return _refused("the answer", reason, candidate.get("finishMessage"))
+    if reason in _MALFORMED:
+        return not_readable(f"the model made no answer of the API's shape ({reason})")
+    usage = _usage(reply.get("usageMetadata"))
+    return fault_of(text) or TargetResponse(
+        output=text or None,
+        messages=(Message("assistant", text, tool_calls=calls),) if calls else (),
+        token_usage=usage,
+        cost_usd=cost_of(prices, model.removeprefix("models/"), usage),
+        finish_reason=reason if isinstance(reason, str) else None,
+        metadata={"model": reply["modelVersion"]} if isinstance(reply.get("modelVersion"), str) else {},
+        limits=limits,
+    )
+
+
+def _objects(value: Json) -> Iterator[JsonObject]:
+    return (one for one in value if isinstance(one, Mapping)) if isinstance(value, list) else iter(())
+
+
+def _text(parts: Iterable[JsonObject]) -> str:
+    return "".join(str(part["text"]) for part in parts if isinstance(part.get("text"), str) and not part.get("thought"))
+
+
+def _calls(parts: Iterable[JsonObject]) -> Iterator[ToolCall]:
+    for part in parts:
+        call = part.get("functionCall")
+        if isinstance(call, Mapping):
+            arguments, identity = call.get("args"), call.get("id")
+            yield ToolCall(
+                str(call.get("name") or ""),
+                arguments if isinstance(arguments, Mapping) else {},
+                identity if isinstance(identity, str) else None,
+            )
+
+
+def _refused(what: str, reason: Json, message: Json) -> CallFailure:
+    said = f"{reason}: {message}" if isinstance(message, str) and message else str(reason)
+    return CallFailure("refused", shown(f"Gemini blocked {what} ({said})"))
+
+
+def _usage(usage: Json) -> TokenUsage | None:
+    """The tokens. Gemini counts thoughts and what its own tools found beside the others."""
+    if not isinstance(usage, Mapping) or _count(usage.get("promptTokenCount")) is None:
+        return None
+    thought = _count(usage.get("thoughtsTokenCount"))
+    asked = (_count(usage.get("promptTokenCount")) or 0) + (_count(usage.get("toolUsePromptTokenCount")) or 0)
+    said = (_count(usage.get("candidatesTokenCount")) or 0) + (thought or 0)
+    total = _count(usage.get("totalTokenCount"))
+    cached = _count(usage.get("cachedContentTokenCount"))
+    return TokenUsage(asked, said, asked + said if total is None else total, cached, thought)
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def refusal_of(
+    status: int, details: Json, headers: Mapping[str, str], retryable: frozenset[int], secrets: Iterable[str]
+) -> CallFailure:
+    """The failure in an error of the API. A refused key comes as 400, and how long to wait stands in the details."""
+    error = details.get("error", details) if isinstance(details, Mapping) else details
+    said = error.get("message") if isinstance(error, Mapping) else None
+    failure = failure_of(
+        status, said if isinstance(said, str) else str(error or ""), headers, retryable, secrets=secrets
+    )
+    if not isinstance(error, Mapping):
+        return failure
+    notes = list(_objects(error.get("details")))
+    reasons = {error.get("status"), *(note.get("reason") for note in notes)}
+    wait = failure.retry_after_s
+    if wait is None:
+        wait = next((seconds for note in notes if (seconds := _seconds(note.get("retryDelay"))) is not None), None)
+    return replace(failure, stops=failure.stops or bool(reasons & {*_FINAL}), retry_after_s=wait)
+
+
+def _seconds(delay: Json) -> float | None:
+    found = _SECONDS.fullmatch(delay) if isinstance(delay, str) else None
+    try:
+        return float(found[1]) if found is not None else None
+    except ValueError:
+        return None
+
+
+def embeddings_of(found: Sequence[Sequence[float] | None], wanted: int) -> Embeddings | Failure:
+    """The vectors of as many texts as were sent; a Failure where some are missing or differ in length."""
+    vectors = tuple(tuple(one) for one in found if one)
+    if len(vectors) != wanted or len({len(one) for one in vectors}) > 1:
+        return not_readable(f"the reply of Gemini's API has {len(vectors)} vectors of one length for {wanted} texts")
+    return Embeddings(vectors)

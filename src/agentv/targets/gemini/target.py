@@ -1,0 +1,317 @@
+"""`gemini`: one of Google's Gemini models answers, through Google's own SDK (extra `gemini`)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+
+from agentv.model.run.budget import Ceiling
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.message import Message
+from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse
+from agentv.model.values.values import Json
+from agentv.ports import Executor, Target, TargetRequest
+from agentv.registry.extras import missing_extra
+from agentv.registry.fields import Between, Doc, Fraction, FromEnvironment, Issue, Nonempty, Secret, Text, Verbatim
+from agentv.registry.types import ProviderSettings
+from agentv.targets.gemini.contents import conversation, tool_config_in, tools_in
+from agentv.targets.gemini.replies import embeddings_of, refusal_of, response_of
+from agentv.targets.http.answers import TOO_LARGE, parsed
+from agentv.targets.http.connection import RedirectError, session_of_sdk
+from agentv.targets.http.extra_keys import extra_faults
+from agentv.targets.http.model_calls import (
+    broken_off,
+    endpoint_of,
+    key_faults,
+    missing_key,
+    no_connection,
+    no_reply_in_time,
+    not_readable,
+    outside,
+    url_faults,
+)
+from agentv.targets.http.once import timed
+from agentv.targets.http.statuses import limits_of
+from agentv.targets.model_api.answer_format import format_faults, schema_in
+from agentv.targets.model_api.ceilings import RequestSettings
+from agentv.targets.model_api.prices import load_prices
+from agentv.targets.model_api.tool_calls import tool_faults
+from agentv.user_code.proxies import proxy_for
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+    from google.genai import Client
+    from google.genai.errors import APIError
+
+KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+"""In the order of Google's SDK."""
+
+URL = "https://generativelanguage.googleapis.com"
+EMBEDDING_MODEL = "gemini-embedding-001"
+_TEXTS_AT_ONCE = 100
+
+_SCHEMA_REFUSED = re.compile(r"schema|mime.?type", re.IGNORECASE)
+
+T = TypeVar("T", TargetResponse, Embeddings)
+
+
+@dataclass(frozen=True, slots=True)
+class Gemini(ProviderSettings):
+    """Asks a Gemini model of Google."""
+
+    short: ClassVar[str | None] = "model"
+    embeds: ClassVar[bool] = True
+
+    model: Annotated[Text, Nonempty(), Doc("the model, such as `gemini-3.8-flash`")]
+    api_key: Annotated[
+        Text | None, Secret(), FromEnvironment(KEYS), Doc(f"the key; by default what {' or '.join(KEYS)} says")
+    ] = None
+    base_url: Annotated[
+        Text | None, FromEnvironment(("GOOGLE_GEMINI_BASE_URL",), required=False), Doc("where the API is")
+    ] = None
+    system: Annotated[Text | None, Doc("a system instruction before those of the case")] = None
+    temperature: Annotated[float | None, Between(0, 2), Doc("how much chance there is in the answer")] = None
+    max_tokens: Annotated[int | None, Between(1), Doc("tokens that an answer may have, thoughts included")] = None
+    top_p: Annotated[Fraction | None, Doc("the share of likely tokens that is drawn from")] = None
+    top_k: Annotated[int | None, Between(1), Doc("the number of likely tokens that is drawn from")] = None
+    seed: Annotated[int | None, Doc("makes answers repeatable, as far as the server can")] = None
+    stop: Annotated[tuple[Text, ...], Doc("texts at which the answer ends")] = ()
+    thinking: Annotated[
+        Json,
+        Verbatim(),
+        Doc("a budget in tokens (0: none, -1: as the model likes), a level such as `low`, or an object of the API"),
+    ] = None
+    tools: Annotated[
+        tuple[Json, ...], Verbatim(), Doc("tools that the model may call, in Gemini's form or OpenAI's")
+    ] = ()
+    tool_choice: Annotated[
+        Json, Verbatim(), Doc("`auto`, `any`, `none`, the name of a tool, or an object of the API")
+    ] = None
+    response_format: Annotated[Json, Verbatim(), Doc("`json_object`, or a JSON Schema that the answer obeys")] = None
+    safety: Annotated[Mapping[str, Text], Doc("category → threshold: `{HARM_CATEGORY_HARASSMENT: BLOCK_NONE}`")] = (
+        field(default_factory=dict)
+    )
+    embedding_model: Annotated[
+        Text | None, Doc(f"the model that `similar` asks for vectors; `{EMBEDDING_MODEL}`, or `model` if it makes them")
+    ] = None
+    headers: Annotated[Mapping[str, Text], Doc("further HTTP headers")] = field(default_factory=dict)
+    extra: Annotated[
+        Mapping[str, Json], Verbatim(), Doc("further keys of the request's body, as the API wants them")
+    ] = field(default_factory=dict)
+
+    def faults(self) -> Iterable[Issue]:
+        """The SDK is not there; an address that is none."""
+        missing = missing_extra("google.genai", "gemini", "Gemini is asked")
+        if missing is not None:
+            yield missing
+        yield from url_faults(self.base_url)
+        yield from key_faults(self.api_key)
+        yield from format_faults(self.response_format)
+        yield from tool_faults(self.tools)
+        yield from extra_faults(self.extra, ("contents", "systemInstruction", "system_instruction"))
+
+    def endpoint(self) -> str:
+        """The address, and a hash of the key."""
+        return endpoint_of("gemini", self.base_url or URL, self.api_key)
+
+    def elsewhere(self) -> str | None:
+        """A server that is not Google's."""
+        return outside(self.base_url, "googleapis.com")
+
+    def ceiling(self, request: TargetRequest) -> Ceiling:
+        """By the price list, and the tokens that an answer may have."""
+        return self._asked().ceiling(request)
+
+    def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
+        """By the price list: the API does not tell their tokens."""
+        model = self.embedding_model or _embedding_model(self.model)
+        return replace(self._asked(), model=model).ceiling_of_vectors(texts)
+
+    def _asked(self) -> RequestSettings:
+        besides = (self.system, self.tools, self.response_format)
+        model = self.model.removeprefix("models/")
+        return RequestSettings(self.elsewhere() or "google", model, self.max_tokens, self.extra, besides)
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target with a client of its own, whose connections are opened by its calls."""
+        load_prices()
+        from google import genai  # noqa: F401  # most of a second that must not count as the first answer's
+
+        del executor
+        return _Gemini(self, frozenset(spec.retry.status_codes))
+
+
+class _Gemini:
+    """One client for all calls, on aiohttp, with no limit of connections of its own."""
+
+    def __init__(self, settings: Gemini, retryable: frozenset[int]) -> None:
+        self._settings = settings
+        self._retryable = retryable
+        self._client: Client | None = None
+        self._session: ClientSession | None = None
+        self._secrets = tuple(text for text in (settings.api_key, *settings.headers.values()) if text)
+        self._always = _always(settings)
+        self._takes_schemas = True
+
+    def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
+        """Ask the model. A schema that a judge asks for is left out once the model has refused one."""
+        if self._settings.api_key:
+            self._opened()  # before the clock runs: it takes its time to be made
+        return timed(self._ask(request))
+
+    async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
+        made = conversation(request.messages or (Message("user", request.prompt),), self._settings.model)
+        if isinstance(made, Failure):
+            return made
+        system, contents = made
+        config = dict(self._always)
+        whole = "\n\n".join(text for text in (self._settings.system, system) if text)
+        if whole:
+            config["system_instruction"] = whole
+        if request.temperature is not None:
+            config["temperature"] = request.temperature
+        if request.schema is not None and self._takes_schemas:
+            bound = {**config, **_as_json(request.schema)}
+            answer = await self._in_time(lambda: self._generated(contents, bound), request.timeout_s)
+            if not _refuses_schema(answer):
+                return answer
+            self._takes_schemas = False
+        return await self._in_time(lambda: self._generated(contents, config), request.timeout_s)
+
+    async def _generated(self, contents: Any, config: Any) -> TargetResponse | Failure:
+        reply = await self._opened().aio.models.generate_content(
+            model=self._settings.model, contents=contents, config=config
+        )
+        raw = reply.sdk_http_response
+        body, headers = (raw.body, raw.headers) if raw is not None else (None, None)
+        value = parsed(body or "")
+        if isinstance(value, Failure):
+            return value
+        if isinstance(value, str):
+            return not_readable(f"the reply is not JSON: {body}", self._secrets)
+        limits = limits_of(headers or {})
+        return response_of(value, self._settings.model, limits, self._settings.elsewhere() or "google")
+
+    async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
+        """The vectors of the texts, by the model that `embedding_model` names. The API does not tell their tokens."""
+        return await self._in_time(lambda: self._embedded(texts), timeout_s)
+
+    async def _embedded(self, texts: Sequence[str]) -> Embeddings | Failure:
+        model = self._settings.embedding_model or _embedding_model(self._settings.model)
+        config: Any = {"task_type": "SEMANTIC_SIMILARITY"} if model.endswith(EMBEDDING_MODEL) else {}
+        found: list[Sequence[float] | None] = []
+        for begin in range(0, len(texts), _TEXTS_AT_ONCE):
+            contents: Any = [{"parts": [{"text": text}]} for text in texts[begin : begin + _TEXTS_AT_ONCE]]
+            reply = await self._opened().aio.models.embed_content(model=model, contents=contents, config=config)
+            found += [one.values for one in reply.embeddings or ()]
+        return embeddings_of(found, len(texts))
+
+    async def _in_time(self, ask: Callable[[], Awaitable[T | Failure]], timeout_s: float) -> T | Failure:
+        """What a call of the SDK gives. Whatever it raises comes back as a Failure, its words without the key."""
+        if not self._settings.api_key:
+            return missing_key(KEYS)
+        from aiohttp import ClientError
+        from google.genai.errors import APIError
+
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await ask()
+        except TimeoutError:
+            return no_reply_in_time(timeout_s)
+        except (APIError, RedirectError) as error:
+            return self._refused(error)
+        except (ClientError, OSError) as error:
+            return self._lost(error)
+        except ValueError as error:  # no JSON, or not of the API's shape
+            return not_readable(f"{type(error).__name__}: {error}", self._secrets)
+
+    def _lost(self, error: Exception) -> Failure:
+        from aiohttp import ClientPayloadError
+
+        from agentv.targets.http.bounded_replies import TooLargeReplyError
+
+        if isinstance(error, TooLargeReplyError):
+            return TOO_LARGE
+        return (broken_off if isinstance(error, ClientPayloadError) else no_connection)(error, self._secrets)
+
+    def _refused(self, error: APIError | RedirectError) -> CallFailure:
+        if isinstance(error, RedirectError):
+            return refusal_of(error.status, None, error.headers, self._retryable, self._secrets)
+        headers = getattr(error.response, "headers", None) or {}
+        return refusal_of(error.code, error.details, headers, self._retryable, self._secrets)
+
+    def _opened(self) -> Client:
+        if self._client is None:
+            from google.genai import Client
+            from google.genai.types import HttpOptions, HttpRetryOptions
+
+            # without a handler Python writes its warnings to stderr, as of two keys in the environment
+            logging.getLogger("google_genai").addHandler(logging.NullHandler())
+            self._session = session_of_sdk()  # the SDK's own warns of itself
+            base_url = self._settings.base_url or URL
+            proxy = proxy_for(base_url)
+            options = HttpOptions(
+                base_url=base_url,
+                async_client_args=None if proxy is None else {"proxy": proxy},
+                headers=dict(self._settings.headers),
+                extra_body=dict(self._settings.extra) or None,
+                retry_options=HttpRetryOptions(attempts=1),  # without any it tries a lost connection again
+                aiohttp_client=self._session,
+            )
+            self._client = Client(vertexai=False, api_key=self._settings.api_key, http_options=options)
+        return self._client
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        client, session = self._client, self._session
+        self._client = self._session = None
+        if client is not None and session is not None:
+            await client.aio.aclose()
+            client.close()
+            await session.close()
+
+
+def _always(settings: Gemini) -> dict[str, Any]:
+    """What every request holds by the settings."""
+    config: dict[str, Any] = {
+        "temperature": settings.temperature,
+        "max_output_tokens": settings.max_tokens,
+        "top_p": settings.top_p,
+        "top_k": settings.top_k,
+        "seed": settings.seed,
+        "stop_sequences": list(settings.stop) or None,
+        "thinking_config": _thinking(settings.thinking),
+        "tools": tools_in(settings.tools) or None,
+        "tool_config": tool_config_in(settings.tool_choice),
+        "safety_settings": [{"category": one, "threshold": limit} for one, limit in settings.safety.items()] or None,
+        **({} if settings.response_format is None else _as_json(schema_in(settings.response_format))),
+    }
+    given = {name: one for name, one in config.items() if one is not None}
+    return {**given, "automatic_function_calling": {"disable": True}, "should_return_http_response": True}
+
+
+def _embedding_model(model: str) -> str:
+    """`gemini:gemini-embedding-001` is asked as it is named."""
+    return model if "embedding" in model else EMBEDDING_MODEL
+
+
+def _as_json(schema: Mapping[str, Json] | None) -> dict[str, Any]:
+    whole = {"response_mime_type": "application/json"}
+    return whole if schema is None else {**whole, "response_json_schema": dict(schema)}
+
+
+def _refuses_schema(answer: TargetResponse | Failure) -> bool:
+    if not isinstance(answer, CallFailure) or answer.status != HTTPStatus.BAD_REQUEST:
+        return False
+    return _SCHEMA_REFUSED.search(answer.message) is not None
+
+
+def _thinking(said: Json) -> Json:
+    if isinstance(said, int) and not isinstance(said, bool):
+        return {"thinking_budget": said}
+    return {"thinking_level": said.upper()} if isinstance(said, str) else said

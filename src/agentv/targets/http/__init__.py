@@ -1,0 +1,1 @@
+"""HTTP clients and servers as targets, and what all HTTP calls share."""

@@ -1,0 +1,191 @@
+"""Plain data → TargetResponse. Every answer passes here, so size and encoding are checked in one place.
+
+The JSON answer is one object (SPEC section 12, `cli`): `output` (text, or messages whose last by the assistant is
+the answer) or `text`, and where known `token_usage`, `cost_usd`, `duration_ms`, `finish_reason`, `metadata`. Further
+keys are passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agentv.model.values.json_memory import MOST_MEMORY, takes_too_much
+from agentv.model.values.message import Message, messages_from_json
+from agentv.model.values.response import Failure, TargetResponse, TokenUsage
+from agentv.model.values.values import Json, JsonObject
+
+LIMIT = 10_000_000
+"""Bytes of UTF-8 that an answer may have (SPEC section 12)."""
+
+WHOLE = 'where that object is itself the answer, give it as text: {"output": "{…}"}'
+"""What to do about an answer that is JSON with a key that means something here."""
+
+TOO_LARGE = Failure("output-too-large", f"the answer is larger than {LIMIT / 1_000_000:g} MB")
+
+TOO_MANY_VALUES = Failure(
+    "output-too-large", f"the JSON of the answer takes more than {MOST_MEMORY / 1_000_000:g} MB of memory"
+)
+
+
+def from_text(text: str) -> TargetResponse | Failure:
+    """The answer that is nothing but this text."""
+    return fault_of(text) or TargetResponse(text)
+
+
+def fault_of(text: str | None) -> Failure | None:
+    """What is wrong with the text of an answer: too large, or no text that UTF-8 can say."""
+    if text is None:
+        return None
+    if text.isascii():
+        size = len(text)
+    else:
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError as error:
+            return Failure("not-utf-8", f"the answer holds half a surrogate pair (character {error.start + 1})")
+    return TOO_LARGE if size > LIMIT else None
+
+
+def decoded(data: bytes) -> str | Failure:
+    """The text behind bytes, which are UTF-8; a byte order mark is dropped."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        return Failure("not-utf-8", f"the answer is not UTF-8 text (byte {error.start + 1})")
+
+
+def parsed(text: str) -> Json | Failure:
+    """The JSON value that a text holds; the text itself where it is no JSON; a Failure where it holds too much."""
+    if takes_too_much(text):
+        return TOO_MANY_VALUES
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value
+
+
+def is_answer(value: Json) -> bool:
+    """Whether a JSON value is an answer object, rather than an answer that happens to be JSON.
+
+    By its keys alone: one whose `output` is of the wrong type is a mistake to be told, not a text to be graded.
+    """
+    return isinstance(value, Mapping) and ("output" in value or "text" in value)
+
+
+def _are_messages(value: Json) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, Mapping) and "role" in one for one in value)
+
+
+def from_value(value: Json) -> TargetResponse | Failure:
+    """An answer out of a longer reply: text, messages, null, or else the value as JSON text."""
+    if value is None or isinstance(value, str) or (value and _are_messages(value)):
+        return from_object({"output": value})
+    return from_text(json.dumps(value, ensure_ascii=False))
+
+
+def from_object(row: JsonObject) -> TargetResponse | Failure:
+    """The answer in an answer object.
+
+    A Failure is what it says under `error` (code `target-error`), or what is wrong with it (`bad-answer`).
+    """
+    if row.get("error"):
+        return Failure("target-error", str(row["error"]))
+    try:
+        output, messages = _output(row)
+        known = {name: read(name, row[name]) for name, read in _READERS.items() if row.get(name) is not None}
+    except ValueError as error:
+        return Failure("bad-answer", str(error))
+    return fault_of(output) or TargetResponse(output, messages, **known)
+
+
+def checked(response: TargetResponse) -> TargetResponse | Failure:
+    """A response that users' code has made, if every field of it is what it should be."""
+    for name, kinds in _FIELDS.items():
+        value = getattr(response, name)
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            return Failure("bad-answer", f"TargetResponse.{name} must not be {_kind(value)}")
+        if isinstance(value, int | float) and not (math.isfinite(value) and value >= 0):
+            return Failure("bad-answer", f"TargetResponse.{name} must be a number of 0 or more, found {value!r:.60}")
+    if not all(isinstance(one, Message) for one in response.messages):
+        return Failure("bad-answer", "TargetResponse.messages must hold Message objects")
+    if response.output is None:
+        response = replace(response, output=_said(response.messages))
+    return fault_of(response.output) or response
+
+
+def _said(messages: Sequence[Message]) -> str | None:
+    """The last words of the assistant."""
+    return next((one.text for one in reversed(messages) if one.role == "assistant"), None)
+
+
+def _output(row: JsonObject) -> tuple[str | None, tuple[Message, ...]]:
+    if "output" not in row and "text" not in row:
+        raise ValueError(f"the answer has no 'output' or 'text'; it has {', '.join(map(repr, row)) or 'nothing'}"[:300])
+    name = "output" if "output" in row else "text"
+    value = row[name]
+    if value is None or isinstance(value, str):
+        return value, ()
+    if name == "output" and isinstance(value, list | tuple):
+        messages = _messages(value)
+        return _said(messages), messages
+    wanted = "text or messages" if name == "output" else "text"
+    raise ValueError(f"'{name}' must be {wanted}, found {_kind(value)}; {WHOLE}")
+
+
+def _messages(rows: Sequence[Any]) -> tuple[Message, ...]:
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise ValueError(f"'output' must hold messages, found {_kind(row)}")  # noqa: TRY004  # a value, not a type
+    return messages_from_json(rows)
+
+
+def _usage(name: str, value: Json) -> TokenUsage:
+    if isinstance(value, Mapping):
+        return TokenUsage.from_json(value)
+    raise ValueError(f"'{name}' must be an object, found {_kind(value)}")
+
+
+def _amount(name: str, value: Json) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0:
+        return float(value)
+    raise ValueError(f"'{name}' must be a number of 0 or more, found {value!r:.60}")
+
+
+def _text(name: str, value: Json) -> str:
+    if isinstance(value, str):
+        return value
+    raise ValueError(f"'{name}' must be text, found {_kind(value)}")
+
+
+def _object(name: str, value: Json) -> JsonObject:
+    if isinstance(value, Mapping):
+        return value
+    raise ValueError(f"'{name}' must be an object, found {_kind(value)}")
+
+
+def _kind(value: object) -> str:
+    return "null" if value is None else type(value).__name__
+
+
+_READERS: dict[str, Callable[[str, Json], Any]] = {
+    "token_usage": _usage,
+    "cost_usd": _amount,
+    "duration_ms": _amount,
+    "finish_reason": _text,
+    "metadata": _object,
+}
+
+_FIELDS: dict[str, tuple[type, ...]] = {
+    "output": (str, type(None)),
+    "messages": (tuple, list),
+    "token_usage": (TokenUsage, type(None)),
+    "cost_usd": (int, float, type(None)),
+    "duration_ms": (int, float, type(None)),
+    "finish_reason": (str, type(None)),
+    "metadata": (Mapping,),
+}

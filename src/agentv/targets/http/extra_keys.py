@@ -1,0 +1,29 @@
+"""Keys that `extra` may not set: they would change the request or make the reply unreadable."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from agentv.model.values.values import Json
+from agentv.registry.fields import Issue
+
+_PENDING = ("stream", "background")
+
+
+def extra_faults(extra: Mapping[str, Json], own: Collection[str]) -> Iterator[Issue]:
+    """What is wrong with the further keys of a request's body.
+
+    Args:
+        extra: as the author writes it.
+        own: the keys that are filled from the case, or have a setting of their own.
+    """
+    for name in _PENDING:
+        if extra.get(name):
+            yield Issue(("extra", name), f"'{name}' cannot be set: an answer is read whole, in the reply to its call")
+    count = extra.get("n")
+    if isinstance(count, int | float) and count > 1:
+        hint = "to ask several times, write repeat under run"
+        yield Issue(("extra", "n"), f"'n' must be 1: one answer is read, found {count}", hint=hint)
+    for name in own:
+        if name in extra:
+            yield Issue(("extra", name), f"'{name}' cannot be set here: it is filled by the target and the case")

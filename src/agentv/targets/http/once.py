@@ -1,0 +1,41 @@
+"""Preparation of a target before its first answer: done once, awaited by every call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
+from time import perf_counter
+from typing import Any, Generic, TypeVar
+
+from agentv.model.values.response import Failure, TargetResponse
+
+T = TypeVar("T")
+
+
+class Once(Generic[T]):
+    """A preparation that many calls wait for. A call that is cancelled does not take it away from the others."""
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[T] | None = None
+
+    async def result(self, prepare: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What the first `prepare` gave, whichever call brought it; it is not tried again."""
+        if self._task is None:
+            self._task = asyncio.ensure_future(prepare())
+        return await asyncio.shield(self._task)
+
+    async def close(self) -> None:
+        """Stop a preparation that is still under way, and wait until it is gone."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait((self._task,))
+
+
+async def timed(answering: Awaitable[TargetResponse | Failure]) -> TargetResponse | Failure:
+    """The answer with its own duration, so that what the call had to wait for before does not count."""
+    started = perf_counter()
+    answer = await answering
+    if isinstance(answer, Failure) or answer.duration_ms is not None:
+        return answer
+    return replace(answer, duration_ms=(perf_counter() - started) * 1000)

@@ -1,0 +1,204 @@
+"""Meaning of an error status and its headers, the same for every model API: retry, wait, or stop.
+
+Sources: RFC 9110 (`Retry-After`), OpenAI's and Azure's `x-ratelimit-*` and `retry-after-ms`, Anthropic's
+`anthropic-ratelimit-*`, OpenRouter's `x-ratelimit-reset` (milliseconds since 1970).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from agentv.model.secrets.redaction import REDACTED, Redactor
+from agentv.model.values.response import CallFailure, RateLimits
+from agentv.user_code.excerpts import LONGEST, head
+
+RETRYABLE = frozenset({408, 409, 429})
+"""Statuses below 500 that another try may turn into an answer."""
+
+STOPPING = frozenset({401, 402, 403, 404})
+"""A refused key, no credit left, a model that is not there: no call of this target can do better."""
+
+_DURATION = re.compile(r"(?:(\d+)h)?(?:(\d+)m(?!s))?(?:([\d.]+)s)?(?:([\d.]+)ms)?")
+_SECONDS = (3600.0, 60.0, 1.0, 0.001)
+_EPOCH = 1e9  # a reset that is this large is a date, and no number of seconds to wait
+
+_FAR = 1e14  # milliseconds since 1970, beyond any date that a limit ends at
+
+_MASKED = re.compile(r"[\w-]*\*{3}[\w*-]*")  # servers quote a refused key as sk-****abcd
+_USERINFO = re.compile(r"(?<=://)[^\s/@]+@")
+_OF_THE_SDK = re.compile(r"/(?:chat/completions|responses|embeddings|v1/messages|v1beta/models/[^/]*)/?$")
+"""What SDKs add to the address by themselves."""
+
+_QUERY = re.compile(r"(?<=://)([^\s?\"'<>]+)\?[^\s\"'<>]*")
+
+
+def failure_of(
+    status: int | None,
+    message: str,
+    headers: Mapping[str, str],
+    retryable_statuses: frozenset[int] = frozenset(),
+    *,
+    secrets: Iterable[str] = (),
+    address: str = "base_url",
+) -> CallFailure:
+    """The failure that a reply with an error status, or with a redirect, is. No redirect is followed: keys would leave.
+
+    Args:
+        status: of HTTP; None where the library does not tell it, which is neither tried again nor final.
+        message: what the server said, as text or JSON; it is shortened, and neither keys nor queries of URLs stay.
+        headers: of the reply, in any case of letters.
+        retryable_statuses: what the target's `retry.status_codes` lists; empty: what the status means.
+        secrets: texts that the message must not hold.
+        address: the option that says where to ask.
+    """
+    known = _lower(headers)
+    moved = _moved_to(status, known.get("location"))
+    if moved is not None:
+        moved = _OF_THE_SDK.sub("", moved) if address == "base_url" else moved
+        message = f"the server redirects to {moved}: write that as '{address}'"
+    return CallFailure(
+        "http-status",
+        f"{_named(status)}: {shown(message, secrets) or 'no message'}",
+        retryable=may_pass(status, retryable_statuses),
+        status=status,
+        retry_after_s=retry_after(known),
+        stops=status in STOPPING and status not in retryable_statuses,
+        limits=limits_of(known),
+    )
+
+
+def may_pass(status: int | None, listed: frozenset[int] = frozenset()) -> bool:
+    """Whether another try may give an answer: what the target's `retry` lists, else what the status means."""
+    if status is None:
+        return False
+    return status in listed if listed else status in RETRYABLE or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+_SEARCHED = 1_000_000
+"""Characters of a message that are searched for secrets; of these no more than `4 * LONGEST` are shown."""
+
+
+def shown(message: str, secrets: Iterable[str] = ()) -> str:
+    """Words of a server or a library as they may be shown: short, without keys and without queries of URLs."""
+    message = Redactor(secrets).redact(message[:_SEARCHED])
+    message = message[: 4 * LONGEST]  # what follows takes time by the square
+    message = _QUERY.sub(r"\1", _USERINFO.sub("", _MASKED.sub(REDACTED, message)))
+    return head(message.encode(errors="replace"))
+
+
+def _moved_to(status: int | None, location: str | None) -> str | None:
+    """Where a redirect leads, as host and path: a query may hold a key."""
+    if status is None or not 300 <= status < 400 or not location:
+        return None
+    try:
+        parts = urlsplit(location)
+    except ValueError:
+        return "an address that cannot be read"
+    return f"{parts.netloc.rpartition('@')[2]}{parts.path}" or "nowhere"
+
+
+def _named(status: int | None) -> str:
+    if status is None:
+        return "the API refused the call"
+    try:
+        return f"HTTP {status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return f"HTTP {status}"
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """Seconds that the server asks to wait, at least 0; None where it does not ask, or cannot be understood.
+
+    Args:
+        headers: with names in lower case.
+        now: the time that a date counts from.
+    """
+    exact = _number(headers.get("retry-after-ms"))
+    if exact is not None:
+        return max(exact / 1000, 0.0)
+    said = headers.get("retry-after")
+    seconds = _number(said)
+    return max(seconds, 0.0) if seconds is not None else _until(said, now)
+
+
+def limits_of(headers: Mapping[str, str], now: datetime | None = None) -> RateLimits | None:
+    """What is left of the rate limits by the headers of a reply; None where they say nothing of it."""
+    known = _lower(headers)
+    found = RateLimits(
+        requests=_count(known, _REQUESTS_LEFT),
+        requests_reset_s=_wait(known, _REQUESTS_RESET, now),
+        tokens=_count(known, _TOKENS_LEFT),
+        tokens_reset_s=_wait(known, _TOKENS_RESET, now),
+    )
+    return None if found == _NOTHING else found
+
+
+_NOTHING = RateLimits()
+_REQUESTS_LEFT = (
+    "x-ratelimit-remaining-requests",
+    "anthropic-ratelimit-requests-remaining",
+    "x-ratelimit-remaining",
+)
+_REQUESTS_RESET = ("x-ratelimit-reset-requests", "anthropic-ratelimit-requests-reset", "x-ratelimit-reset")
+_TOKENS_LEFT = ("x-ratelimit-remaining-tokens", "anthropic-ratelimit-tokens-remaining")
+_TOKENS_RESET = ("x-ratelimit-reset-tokens", "anthropic-ratelimit-tokens-reset")
+
+
+def _count(headers: Mapping[str, str], names: tuple[str, ...]) -> int | None:
+    found = _number(next((headers[name] for name in names if name in headers), None))
+    return None if found is None else int(found)
+
+
+def _wait(headers: Mapping[str, str], names: tuple[str, ...], now: datetime | None) -> float | None:
+    """Seconds until a limit is full again: of a duration (`6m0s`, `120ms`), a number of seconds, or a date."""
+    said = next((headers[name] for name in names if name in headers), None)
+    if said is None:
+        return None
+    number = _number(said)
+    if number is not None:
+        return max(number, 0.0) if number < _EPOCH else _after(_dated(number), now)
+    parts = _DURATION.fullmatch(said.strip())
+    if parts is None or not said.strip():
+        return _until(said, now)
+    counts = [_number(part) for part in parts.groups()]
+    return sum(count * unit for count, unit in zip(counts, _SECONDS, strict=True) if count is not None)
+
+
+def _dated(number: float) -> datetime:
+    """A date as seconds or milliseconds since 1970."""
+    return datetime.fromtimestamp(number / 1000 if number > _EPOCH * 100 else number, UTC)
+
+
+def _until(said: str | None, now: datetime | None) -> float | None:
+    """Seconds until a date of HTTP (RFC 9110) or of RFC 3339."""
+    if said is None:
+        return None
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            return _after(read(said.strip()), now)
+        except (ValueError, TypeError, IndexError):
+            continue
+    return None
+
+
+def _after(date: datetime, now: datetime | None) -> float:
+    given = date if date.tzinfo is not None else date.replace(tzinfo=UTC)
+    return max((given - (now or datetime.now(UTC))).total_seconds(), 0.0)
+
+
+def _number(said: str | None) -> float | None:
+    try:
+        number = float(said) if said is not None else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and abs(number) < _FAR else None

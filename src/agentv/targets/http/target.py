@@ -1,0 +1,193 @@
+"""`http`: a server answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlsplit
+
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values import json_path
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from agentv.model.values.values import Json
+from agentv.ports import Executor, Target, TargetRequest
+from agentv.registry.fields import CallTimeTemplate, Doc, Issue, Nonempty, Text
+from agentv.registry.types import ProviderSettings
+from agentv.targets.http.answers import decoded, from_object, from_text, from_value, is_answer, parsed
+from agentv.targets.http.connection import Connection, Reply
+from agentv.targets.http.model_calls import names_user
+from agentv.targets.http.statuses import failure_of, limits_of
+from agentv.templating import RenderError, Scope, has_placeholder, render, render_text, undeclared
+from agentv.user_code.excerpts import head
+
+DEFAULT_BODY: Json = {"prompt": "{{ prompt }}"}
+_BODILESS = frozenset({"GET", "DELETE"})
+
+
+@dataclass(frozen=True, slots=True)
+class Http(ProviderSettings):
+    """Asks an HTTP server."""
+
+    short: ClassVar[str | None] = "url"
+
+    url: Annotated[Text, Nonempty(), Doc("where to ask")]
+    method: Annotated[Literal["GET", "POST", "PUT", "PATCH", "DELETE"], Doc("the HTTP method")] = "POST"
+    headers: Annotated[
+        Mapping[str, Text], CallTimeTemplate(), Doc("headers; templates over `prompt`, `messages`, `vars`, `env`, …")
+    ] = field(default_factory=dict)
+    body: Annotated[
+        Json, CallTimeTemplate(), Doc('JSON or text, a template like `headers`; without it {"prompt": …}')
+    ] = None
+    output: Annotated[Text | None, Doc("path of the answer in a JSON reply: `$.choices[0].message.content`")] = None
+
+    def faults(self) -> Iterable[Issue]:
+        """A URL that is none, a path that is none, templates that cannot be read."""
+        if not _is_url(self.url):
+            yield Issue(("url",), "'url' must begin with http:// or https:// and name a host")
+        elif names_user(self.url) and any(name.strip().lower() == "authorization" for name in self.headers):
+            message = "'url' names a user, and 'headers' has 'Authorization': both say who asks"
+            yield Issue(("url",), message, hint="keep one of them")
+        try:
+            json_path.parse("$" if self.output is None else self.output)
+        except ValueError as error:
+            yield Issue(("output",), str(error), "bad-path")
+        for path, text in [*_texts(self.headers, ("headers",)), *_texts(self.body, ("body",))]:
+            try:
+                undeclared(text)
+            except RenderError as error:
+                yield Issue(path, error.message, error.code)
+
+    def endpoint(self) -> str | None:
+        """The server: its calls share a limit, whatever their path."""
+        parts = urlsplit(self.url)
+        return f"http {parts.scheme}://{parts.hostname}:{parts.port or parts.scheme}"
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target that opens connections as it is asked, and keeps them."""
+        import aiohttp  # noqa: F401  # a quarter of a second that must not count as the first answer's
+
+        del executor
+        return _Http(self, frozenset(spec.retry.status_codes))
+
+
+def _is_url(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname)
+
+
+def _texts(value: Json, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Every text with a placeholder in a structure, and the way to it."""
+    if isinstance(value, str):
+        if has_placeholder(value):
+            yield path, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _texts(inner, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from _texts(inner, (*path, index))
+
+
+def _rendered(value: Json, scope: Scope) -> Json:
+    """The structure with its texts rendered. What is inserted stays a value: it cannot change the structure."""
+    if isinstance(value, str):
+        return render(value, scope) if has_placeholder(value) else value
+    if isinstance(value, Mapping):
+        return {key: _rendered(inner, scope) for key, inner in value.items()}
+    return [_rendered(inner, scope) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _scope(request: TargetRequest) -> Scope:
+    names: dict[str, Json] = {
+        "prompt": request.prompt,
+        "messages": [message.as_json() for message in request.messages],
+        "case_id": request.case_id,
+        "metadata": request.metadata,
+    }
+    return Scope(request.vars, request.env, names)
+
+
+class _Http:
+    def __init__(self, settings: Http, retryable: frozenset[int]) -> None:
+        self._settings = settings
+        self._body = DEFAULT_BODY if settings.body is None and settings.method not in _BODILESS else settings.body
+        self._path = json_path.parse(settings.output) if settings.output is not None else None
+        self._retryable = retryable
+        self._connection = Connection()
+        self._answered = False
+
+    def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
+        return self._ask(request)
+
+    async def _ask(self, request: TargetRequest) -> TargetResponse | Failure:
+        try:
+            scope = _scope(request)
+            headers, body = self._headers(scope), self._content(scope)
+        except RenderError as error:
+            return Failure(error.code, error.message)
+        for name, value in headers.items():
+            if not value.isprintable():
+                return Failure("bad-header", f"the value of header '{name}' holds a line end or a control character")
+        reply = await self._connection.ask(
+            self._settings.method, self._settings.url, headers=headers, body=body, timeout_s=request.timeout_s
+        )
+        if isinstance(reply, Failure):
+            return reply
+        if not 200 <= reply.status < 300:  # a redirect is not followed, and no answer
+            return self._refused(reply)
+        self._answered = True
+        found = self._read(reply)
+        limits = limits_of(reply.headers)
+        return found if limits is None or isinstance(found, Failure) else replace(found, limits=limits)
+
+    def _headers(self, scope: Scope) -> dict[str, str]:
+        kind = "text/plain; charset=utf-8" if isinstance(self._body, str) else "application/json"
+        given = {name: render_text(value, scope) for name, value in self._settings.headers.items()}
+        if self._body is None or any(name.lower() == "content-type" for name in given):
+            return given
+        return {"Content-Type": kind, **given}
+
+    def _content(self, scope: Scope) -> bytes | None:
+        if self._body is None:
+            return None
+        if isinstance(self._body, str):
+            return render_text(self._body, scope).encode(errors="replace")
+        try:
+            return json.dumps(_rendered(self._body, scope), allow_nan=False).encode()
+        except (TypeError, ValueError) as error:
+            raise RenderError("bad-body", f"the body cannot be written as JSON: {error}") from None
+
+    def _read(self, reply: Reply) -> TargetResponse | Failure:
+        text = decoded(reply.body)
+        if isinstance(text, Failure):
+            return text
+        value = text if self._path is None and text.lstrip().startswith("[") else parsed(text)  # a list is the answer
+        if isinstance(value, Failure):
+            return value
+        if self._path is not None:
+            return self._picked(self._path, value, text)
+        if isinstance(value, Mapping) and is_answer(value):
+            return from_object(value)
+        return from_text(value if isinstance(value, str) else text)
+
+    def _refused(self, reply: Reply) -> CallFailure:
+        """A server that has answered a case refuses another one for what it asks, and not for the target's key."""
+        said = reply.body.decode(errors="replace")
+        failure = failure_of(reply.status, said, reply.headers, self._retryable, address="url")
+        return replace(failure, stops=False) if self._answered and failure.stops else failure
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        await self._connection.close()
+
+    @staticmethod
+    def _picked(path: json_path.JsonPath, value: Json, text: str) -> TargetResponse | Failure:
+        if value is text:
+            return Failure("bad-answer", f"the reply is not JSON, so {path.text} leads nowhere: {head(text.encode())}")
+        found = json_path.read(path, value)
+        return Failure("bad-answer", found.message) if isinstance(found, json_path.Missing) else from_value(found)

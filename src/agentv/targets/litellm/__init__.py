@@ -1,0 +1,1 @@
+"""Models that the library LiteLLM knows."""

@@ -1,0 +1,1 @@
+"""What all model APIs share: requests, files, prices, limits."""

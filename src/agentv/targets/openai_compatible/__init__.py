@@ -1,0 +1,1 @@
+"""Providers that speak OpenAI's API."""

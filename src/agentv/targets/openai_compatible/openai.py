@@ -1,0 +1,60 @@
+"""`openai`: OpenAI's models, and every server that speaks its API (vLLM, LM Studio, LiteLLM, gateways)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
+from agentv.targets.http.model_calls import outside
+from agentv.targets.openai_api.dialect import Dialect
+from agentv.targets.openai_api.settings import OpenAISettings, is_local, secrets_of
+
+BASE_URL = "https://api.openai.com/v1"
+_EMBEDDING_MODEL = "text-embedding-3-small"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAI(OpenAISettings):
+    """Asks OpenAI, or any server that speaks its API."""
+
+    base_url: Annotated[
+        Text | None,
+        Alias(("endpoint",)),
+        FromEnvironment(("OPENAI_BASE_URL",), required=False),
+        Doc(f"where the API is; `{BASE_URL}` by default, or what the variable OPENAI_BASE_URL says"),
+    ] = None
+    api_key: Annotated[
+        Text | None,
+        Secret(),
+        FromEnvironment(("OPENAI_API_KEY",)),
+        Doc("the key; by default what the variable OPENAI_API_KEY says"),
+    ] = None
+
+    def dialect(self) -> Dialect:
+        """OpenAI keeps to schemas and has prices; of another server neither is known."""
+        base_url = (self.base_url or BASE_URL).rstrip("/")
+        elsewhere = self.elsewhere()
+        own = elsewhere is None
+        return Dialect(
+            name="openai",
+            base_url=base_url,
+            api_key=self.api_key,
+            secrets=secrets_of(self.api_key),
+            embedding_model=self.embedding_model or _embedding_model(self.model, own=own),
+            prices=elsewhere or "openai",
+            strict_schemas=own if self.strict_schemas is None else self.strict_schemas,
+            completion_tokens=own,
+            packed_vectors=own,
+            key_from=("OPENAI_API_KEY",),
+            needs_key=not is_local(base_url),
+        )
+
+    def elsewhere(self) -> str | None:
+        """A server that is not OpenAI's."""
+        return outside(self.base_url, "openai.com")
+
+
+def _embedding_model(model: str, *, own: bool) -> str:
+    """`openai:text-embedding-3-small` is asked as it is named, and so is another server's model."""
+    return model if "embed" in model or not own else _EMBEDDING_MODEL

@@ -1,0 +1,1 @@
+"""Recorded answers as a target."""

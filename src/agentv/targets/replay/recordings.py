@@ -1,0 +1,258 @@
+"""A JSONL file of recorded answers, found by case and sample without being held in memory.
+
+What is held is where each row begins: 16 to 50 bytes a row, whatever its answer weighs, so a million rows fit and a
+file of them may be larger than memory. The price is one read of a row at each call, some 10 µs.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from agentv.model.values.message import messages_from_json
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.targets.http.answers import LIMIT, from_object
+
+ROW_LIMIT = 8 * LIMIT
+"""Bytes that a row may have: an answer and its messages, escaped."""
+
+COMPARED = 1000
+"""Cases up to which the nearest recorded id is named when one is missing."""
+
+_KEPT = ("output", "token_usage", "cost_usd", "duration_ms")
+_ANY_SAMPLE = 0
+
+
+_NONE = msgspec.Raw(b"null")
+
+
+class _Row(msgspec.Struct):
+    """What is read of a row when its place is noted. The rest of it is skipped, not decoded."""
+
+    output: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    test_id: str | int | None = None
+    id: str | int | None = None
+    sample: int | None = None
+    status: str | None = None
+    error: msgspec.Raw = _NONE
+    target: msgspec.Raw = _NONE
+    suite: msgspec.Raw = _NONE
+    prompt_id: msgspec.Raw = _NONE
+
+    @property
+    def case(self) -> str | None:
+        """The id of the case."""
+        found = self.test_id if self.test_id is not None else self.id
+        return None if found is None else str(found)
+
+    @property
+    def prompt(self) -> str | None:
+        """The prompt that it answers; None where the case has its own input."""
+        found: object = msgspec.json.decode(self.prompt_id)
+        return found if isinstance(found, str) else None
+
+    @property
+    def source(self) -> tuple[bytes, ...]:
+        """Whose answer it is."""
+        return bytes(self.target), bytes(self.suite), bytes(self.prompt_id)
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether the row says that there was no answer."""
+        return self.status in {"errored", "skipped"} or bytes(self.error) != b"null"
+
+
+class Recordings:
+    """The answers in one file. Its rows are `index.jsonl`'s (SPEC section 13): `test_id` or `id`, `output`, `sample`.
+
+    Of several rows for one case and sample the last one counts. One without `sample` serves every sample.
+    """
+
+    def __init__(self, path: str, file: IO[bytes]) -> None:
+        self.name = Path(path).name
+        self._file = file
+        self._places = _Places()
+        self._ids: set[str] | None = set()
+        self._sources: dict[tuple[bytes, ...], int] = {}
+
+    @classmethod
+    def open(cls, path: str) -> Recordings | Failure:
+        """Read a file once, or say in which line it is wrong (code `bad-recording`)."""
+        try:
+            found = cls(path, Path(path).open("rb"))  # noqa: SIM115  # kept open until `close`
+            wrong = found._read()
+        except OSError as error:
+            return Failure("bad-recording", f"cannot read {Path(path).name}: {error.strerror}")
+        return wrong or found
+
+    def _read(self) -> Failure | None:
+        decoder = msgspec.json.Decoder(_Row)
+        begin = 0
+        for number, line in enumerate(iter(lambda: self._file.readline(ROW_LIMIT), b""), 1):
+            content = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+            if not content.isspace():
+                try:
+                    self._note(decoder.decode(content), begin)
+                except ValueError as error:
+                    self.close()
+                    return Failure("bad-recording", f"{self.name}:{number}: {error}")
+            begin += len(line)
+        return None
+
+    def _note(self, row: _Row, begin: int) -> None:
+        case = row.case
+        if case is None:
+            raise ValueError("the row has no 'test_id' or 'id'")
+        if not row.unanswered and (row.output is msgspec.UNSET or bytes(row.output)[:1] not in b'"[n'):
+            raise ValueError("the row must have an 'output': text, messages or null")
+        source = self._sources.setdefault(row.source, len(self._sources))
+        self._places.note(_key(case, row.sample or _ANY_SAMPLE), begin, source)
+        if row.prompt is not None:  # a second time, for who asks with that very prompt
+            source = self._sources.setdefault(row.source[:2], len(self._sources))
+            self._places.note(_key(_prompted(case, row.prompt), row.sample or _ANY_SAMPLE), begin, source)
+        if self._ids is not None:
+            self._ids.add(case)
+            if len(self._ids) > COMPARED:
+                self._ids = None
+
+    def answer(
+        self, case: str, sample: int, prompt_id: str | None = None, turn: int | None = None
+    ) -> TargetResponse | Failure:
+        """The recorded answer of one sample of a case, or to one of its turns.
+
+        Of those with several prompts, the one of that prompt.
+        """
+        names = [case] if prompt_id is None else [_prompted(case, prompt_id), case]
+        found = (self._places.find(_key(name, one)) for name in names for one in (sample, _ANY_SAMPLE))
+        begin = next((place for place in found if place is not None), None)
+        if begin is None:
+            return self._missing(case, sample)
+        if begin == AMBIGUOUS:
+            message = f"{self.name} has answers to '{case}' from several targets, suites or prompts; keep those of one"
+            return Failure("ambiguous-recording", message)
+        row = self._row(begin)
+        if row is None or str(row.get("test_id", row.get("id"))) != case:
+            return Failure("bad-recording", f"{self.name} has changed since it was read")
+        if prompt_id is not None and row.get("prompt_id") not in (None, prompt_id):
+            return Failure("no-recording", f"{self.name} has an answer to '{case}' with another prompt only")
+        return self._answer_in(row, case, turn)
+
+    def _answer_in(self, row: dict[str, Any], case: str, turn: int | None) -> TargetResponse | Failure:
+        if row.get("error") is not None or row.get("status") in {"errored", "skipped"}:
+            return Failure("no-recording", f"the recording of '{case}' in {self.name} has no answer: {_why(row)}")
+        answer = _answer(row) if turn is None else _answer_to(row, turn)
+        if isinstance(answer, Failure):
+            return Failure(answer.code, f"{self.name}, row of '{case}': {answer.message}")
+        return answer
+
+    def _row(self, begin: int) -> dict[str, Any] | None:
+        try:
+            self._file.seek(begin)
+            row = msgspec.json.decode(self._file.readline(ROW_LIMIT).removeprefix(b"\xef\xbb\xbf"))
+        except (OSError, ValueError):
+            return None
+        return row if isinstance(row, dict) else None
+
+    def _missing(self, case: str, sample: int) -> Failure:
+        if self._places.find(_key(case, 1)) is not None:
+            return Failure("no-recording", f"{self.name} has no sample {sample} of '{case}'")
+        return Failure("no-recording", f"{self.name} has no answer to '{case}'{self._nearest(case)}")
+
+    def _nearest(self, case: str) -> str:
+        from rapidfuzz.process import extractOne
+
+        found = extractOne(case, self._ids or (), score_cutoff=60)
+        return f"; did you mean '{found[0]}'?" if found is not None else ""
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+def _answer(said: dict[str, Any]) -> TargetResponse | Failure:
+    return from_object({name: said[name] for name in _KEPT if name in said})
+
+
+def _answer_to(row: dict[str, Any], turn: int) -> TargetResponse | Failure:
+    """What a row holds for one turn, counted from 1, with the calls of tools that led to it."""
+    turns = row.get("turns")
+    said = turns[turn - 1] if isinstance(turns, list) and turn <= len(turns) else None
+    if not isinstance(said, dict):
+        held = len(turns) if isinstance(turns, list) else "no"
+        return Failure("no-recording", f"there is no answer to turn {turn}: the row has {held} 'turns'")
+    answer = _answer(said)
+    if isinstance(answer, Failure) or not said.get("messages"):
+        return answer
+    try:
+        return replace(answer, messages=messages_from_json(said["messages"]))
+    except (ValueError, AttributeError, TypeError):
+        return Failure("bad-answer", f"the 'messages' of turn {turn} are no messages")
+
+
+def _why(row: dict[str, Any]) -> str:
+    error = row.get("error")
+    return str(error.get("message", error) if isinstance(error, dict) else error or row.get("status"))[:200]
+
+
+def _prompted(case: str, prompt_id: str) -> str:
+    """What stands for a case with one of several prompts; no id holds the letter between them."""
+    return f"{case}\0{prompt_id}"
+
+
+def _key(case: str, sample: int) -> int:
+    """64 bits that stand for a case and a sample. 0 marks an empty slot, so it never is a key."""
+    return hash((case, sample)) & 0xFFFF_FFFF_FFFF_FFFF or 1
+
+
+_BEGIN_BITS = 48
+_SEVERAL = 0x7FFF
+AMBIGUOUS = -1
+"""Where the rows of a key begin that come from several sources."""
+
+
+class _Places:
+    """Keys to places, in an open-addressed table: 16 bytes a slot, at most two thirds of them taken."""
+
+    def __init__(self, slots: int = 1024) -> None:
+        self._keys = array("Q", bytes(8 * slots))
+        self._values = array("Q", bytes(8 * slots))
+        self._taken = 0
+
+    def note(self, key: int, begin: int, source: int) -> None:
+        """Keep a place; a later one replaces it, unless it is of another source: then neither counts."""
+        if self._taken * 3 > len(self._keys) * 2:
+            self._grow()
+        slot = self._slot(key)
+        value = min(source, _SEVERAL - 1) << _BEGIN_BITS | begin
+        if self._keys[slot] == 0:
+            self._taken += 1
+        elif self._values[slot] >> _BEGIN_BITS != value >> _BEGIN_BITS:
+            value = _SEVERAL << _BEGIN_BITS
+        self._keys[slot], self._values[slot] = key, value
+
+    def find(self, key: int) -> int | None:
+        """Where the row of a key begins, in bytes; None where there is none."""
+        slot = self._slot(key)
+        if self._keys[slot] == 0:
+            return None
+        value = self._values[slot]
+        return AMBIGUOUS if value >> _BEGIN_BITS == _SEVERAL else value & (1 << _BEGIN_BITS) - 1
+
+    def _slot(self, key: int) -> int:
+        keys, mask = self._keys, len(self._keys) - 1
+        slot = key & mask
+        while keys[slot] not in (0, key):
+            slot = (slot + 1) & mask
+        return slot
+
+    def _grow(self) -> None:
+        keys, values = self._keys, self._values
+        self._keys, self._values = (array("Q", bytes(16 * len(keys))) for _ in range(2))
+        for key, value in zip(keys, values, strict=True):
+            if key:
+                slot = self._slot(key)
+                self._keys[slot], self._values[slot] = key, value

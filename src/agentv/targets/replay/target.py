@@ -1,0 +1,68 @@
+"""`replay`: answers that were recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.response import Failure, TargetResponse
+from agentv.ports import Executor, Target, TargetRequest
+from agentv.registry.fields import Doc, FilePath
+from agentv.registry.types import ProviderSettings
+from agentv.targets.http.once import Once
+
+if TYPE_CHECKING:
+    from agentv.targets.replay.recordings import Recordings
+
+
+@dataclass(frozen=True, slots=True)
+class Replay(ProviderSettings):
+    """Answers with what was recorded; a case without a recording is an error."""
+
+    short: ClassVar[str | None] = "fixtures"
+    free: ClassVar[bool] = True
+
+    fixtures: Annotated[
+        FilePath, Doc("JSONL of rows with `test_id` (or `id`) and `output`, and where known `sample`, `token_usage`, …")
+    ]
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target that reads the file when it is first asked."""
+        del spec
+        return _Replay(self.fixtures, executor)
+
+
+class _Replay:
+    def __init__(self, path: str, executor: Executor) -> None:
+        self._path = path
+        self._executor = executor
+        self._reading: Once[Recordings | Failure] = Once()
+        self._read: Recordings | Failure | None = None
+
+    def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
+        if self._read is None:
+            return self._answer_first(request)
+        return self._find(self._read, request)
+
+    async def _answer_first(self, request: TargetRequest) -> TargetResponse | Failure:
+        self._read = await self._reading.result(self._open)
+        return self._find(self._read, request)
+
+    async def _open(self) -> Recordings | Failure:
+        from agentv.targets.replay.recordings import Recordings
+
+        return await self._executor.call(lambda: Recordings.open(self._path))
+
+    @staticmethod
+    def _find(read: Recordings | Failure, request: TargetRequest) -> TargetResponse | Failure:
+        if isinstance(read, Failure):
+            return read
+        return read.answer(request.case_id, request.sample, request.prompt_id, request.turn)
+
+    async def close(self) -> None:
+        """Let go of the file."""
+        await self._reading.close()
+        if self._read is not None and not isinstance(self._read, Failure):
+            self._read.close()

@@ -1,0 +1,71 @@
+"""Pieces of foreign text, fit to stand in a message: short, and without anything that steers a terminal."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 500
+"""Characters that an excerpt has at most."""
+
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~] | \x1b\][^\x07\x1b]*(?:\x07|\x1b\\) | \x1b[@-Z\\^_]", re.VERBOSE)
+
+
+def head(printed: bytes, longest: int = LONGEST) -> str:
+    """The beginning of what was printed."""
+    text = _printable(printed[: longest * 8])
+    return text if len(text) <= longest and len(printed) <= longest * 8 else f"{text[:longest].rstrip()} …"
+
+
+def tail(printed: bytes, longest: int = LONGEST) -> str:
+    """The end of what was printed."""
+    text = _printable(printed[-longest * 8 :])
+    return text if len(text) <= longest and len(printed) <= longest * 8 else f"… {text[-longest:].lstrip()}"
+
+
+_RUNTIME = re.compile(r"Node\.js v\d|Bun v\d")
+"""How node and bun end what they print of an error that nobody caught."""
+
+_ERROR = re.compile(r"(?:Uncaught )?(?:error|[A-Za-z_.$]*(?:Error|Exception))\b(?: \[\w+\])?(?::|$)")
+_FRAME = re.compile(r"\s+at (?:.*\()?(?:file://)?(/[^()]*|[^()/]*\.[cm]?[jt]sx?):(\d+):\d+\)?$")
+_PLACE = re.compile(r"(?:file://)?(/.*):(\d+)$")
+_OURS = "/agentv/assertions/javascript/"
+_MOST_LINES = 5
+
+
+def last_error(printed: bytes, longest: int = 300) -> str:
+    """What a program said of the error that it ended with, on one line; nothing where it said nothing.
+
+    Of most programs that is the last line. Node and bun end with a stack and their version: there it is the error's own
+    lines, and where it was raised.
+    """
+    lines = _printable(printed).splitlines()
+    said = _javascript_error(lines) or next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return said if len(said) <= longest else f"{said[: longest - 1]}…"
+
+
+def is_javascript_error(printed: bytes) -> bool:
+    """Whether a program ended as node and bun do with an error that nobody caught."""
+    return bool(_javascript_error(_printable(printed).splitlines()))
+
+
+def _javascript_error(lines: list[str]) -> str:
+    errors = [place for place, line in enumerate(lines) if _ERROR.match(line)]
+    framed = any(line.lstrip().startswith("at ") for line in lines)
+    if not errors or not (framed or any(map(_RUNTIME.match, lines))):
+        return ""
+    first = errors[-1]
+    own = [lines[first]]
+    for line in lines[first + 1 : first + _MOST_LINES]:
+        if not line.strip() or line.lstrip().startswith("at ") or _RUNTIME.match(line):
+            break
+        own.append(line.strip())
+    frames = (found for line in lines[first:] if (found := _FRAME.match(line)))
+    head = next((found for line in lines[:first] if (found := _PLACE.match(line))), None)
+    at = next((one for one in frames if _OURS not in one[1]), head)
+    return " ".join(own) + (f" ({at[1].rpartition('/')[2]}:{at[2]})" if at is not None else "")
+
+
+def _printable(printed: bytes) -> str:
+    """Decoded, colours and control characters gone; lines are kept."""
+    text = _ESCAPES.sub("", printed.decode(errors="replace")).replace("\r\n", "\n")
+    return "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in text).strip()

@@ -1,0 +1,1 @@
+"""Calls of users' Python functions."""

@@ -1,0 +1,163 @@
+"""Users' Python functions: found by file and name, called with what they ask for."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from itertools import takewhile
+from pathlib import Path
+from threading import RLock
+from types import ModuleType
+from typing import Any, TypeVar
+
+from agentv.model.values.response import Failure
+from agentv.user_code.functions.guard import ForeignError, foreign_code
+from agentv.user_code.functions.user_modules import module_name
+
+T = TypeVar("T")
+
+_importing: dict[str, RLock] = {}
+"""One lock a file, so that a module that hangs while it is loaded holds up no other."""
+
+
+def load_module(path: str) -> ModuleType:
+    """The module in a file, loaded by its path, once; its directory is importable from then on.
+
+    Raises:
+        ForeignError: the file cannot be loaded; the failure's code is `cannot-load`.
+    """
+    file = Path(path)
+    name = module_name(file)
+    with _importing.setdefault(path, RLock()), foreign_code("cannot-load", f"{file.name}"):
+        if name in sys.modules:
+            return sys.modules[name]
+        directory = str(file.parent)
+        if directory not in sys.path:
+            sys.path.append(directory)
+        spec = spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{path} is no Python file")
+        module = module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        return module
+
+
+def load_function(name: str, *, path: str | None = None, module: str | None = None) -> Callable[..., Any]:
+    """The function `name` (dotted for a method) of a file or of an importable module.
+
+    Raises:
+        ForeignError: no such file, module or function, or it raises when loaded.
+    """
+    if path is not None:
+        home = load_module(path)
+    else:
+        with foreign_code("cannot-load", f"module {module}"):
+            home = import_module(module or "")
+    found: Any = home
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        place = Path(path).name if path else module
+        names = [one for one, value in vars(home).items() if callable(value) and not one.startswith("_")]
+        known = f"; it has {', '.join(sorted(names)[:8])}" if names else ""
+        raise ForeignError(Failure("cannot-load", f"{place} has no function '{name}'{known}"))
+    return found  # type: ignore[no-any-return]  # foreign: only its being callable is known
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """Which offered value goes where in a call. Made once for a function, used for every call of it.
+
+    Attributes:
+        positional: names of the offered values that go in front, in order.
+        named: parameter → name of the offered value.
+    """
+
+    positional: tuple[str, ...]
+    named: Mapping[str, str]
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """The names of the offered values that are used."""
+        return frozenset((*self.positional, *self.named.values()))
+
+    def bind(self, function: Callable[..., T], offered: Mapping[str, Any]) -> Callable[[], T]:
+        """The call, ready to be made, with these values."""
+        positional = [offered[name] for name in self.positional]
+        return partial(function, *positional, **{parameter: offered[name] for parameter, name in self.named.items()})
+
+
+def plan_call(function: Callable[..., Any], offered: Collection[str], lone: str) -> CallPlan:
+    """How to call a function that asks by the names of its parameters for what is offered.
+
+    A single required parameter of another name gets the value named `lone`; so does the first parameter of a
+    function that requires none and asks for nothing. One with `**kwargs` gets everything.
+
+    Raises:
+        ForeignError: it requires a parameter that is not offered; the failure's code is `bad-signature`.
+    """
+    parameters = _parameters(function)
+    plain = [one for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    named = {one.name: one.name for one in plain if one.name in offered}
+    stranger = _stranger(plain, named, lone)
+    if stranger is not None:
+        named[stranger] = lone
+    missing = [one.name for one in plain if one.default is one.empty and one.name not in named]
+    if missing:
+        message = f"{_name(function)} asks for {', '.join(missing)}; it may ask for {', '.join(offered)}"
+        raise ForeignError(Failure("bad-signature", message))
+    front = _front(plain, named)
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        named = {name: name for name in offered if name not in front} | named
+    elif not plain and parameters:  # nothing but *args
+        front = {lone: lone}
+    return CallPlan(tuple(front.values()), {name: value for name, value in named.items() if name not in front})
+
+
+def arguments_for(function: Callable[..., Any], offered: Mapping[str, Any], lone: str) -> dict[str, Any]:
+    """The keyword arguments that a function asks for by name, out of what is offered, as `plan_call` has it.
+
+    Raises:
+        ForeignError: it requires a parameter that is not offered, or cannot be called with keywords alone.
+    """
+    plan = plan_call(function, offered, lone)
+    if plan.positional:
+        raise ForeignError(Failure("bad-signature", f"{_name(function)} takes parameters by position only"))
+    return {parameter: offered[name] for parameter, name in plan.named.items()}
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError) as error:  # some functions written in C have none
+        raise ForeignError(Failure("bad-signature", f"cannot tell what {function!r} asks for: {error}")) from None
+
+
+def _stranger(plain: Sequence[inspect.Parameter], named: Mapping[str, str], lone: str) -> str | None:
+    """The parameter of a name of its own that gets the lone value; None where that is clear to be nobody."""
+    required = [one.name for one in plain if one.default is one.empty]
+    if lone in named:
+        return None
+    if len(required) == 1 and required[0] not in named:
+        return required[0]
+    return plain[0].name if plain and not required and not named else None
+
+
+def _front(plain: Iterable[inspect.Parameter], named: Mapping[str, str]) -> dict[str, str]:
+    """What goes by position, up to the first parameter that is left to its default."""
+    by_position = takewhile(lambda one: one.kind is one.POSITIONAL_ONLY and one.name in named, plain)
+    return {one.name: named[one.name] for one in by_position}
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", function))

@@ -1,0 +1,115 @@
+"""The one place where any exception is caught: around code that is not ours."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+from agentv.model.values.response import Failure
+from agentv.user_code.processes.interrupts import SignalError
+
+A = TypeVar("A")
+T = TypeVar("T")
+
+
+class ForeignError(Exception):
+    """Foreign code raised, or tried to end the process. `failure` says what and where."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+OURS = (ForeignError, SignalError)
+"""What passes a guard: a failure that was told already, and a signal, which no code of users has raised."""
+
+
+@contextmanager
+def foreign_code(code: str, what: str) -> Iterator[None]:
+    """Run foreign code in the body; whatever it raises comes out as a ForeignError, and a fork of it ends here.
+
+    That is every BaseException but a cancellation: where the body awaits, it is the waiting that is cancelled.
+
+    Args:
+        code: the failure's slug, such as `assertion-raised`.
+        what: whose code it is, to begin the message with.
+
+    Raises:
+        ForeignError: the body raised, or called `sys.exit`.
+    """
+    process = os.getpid()
+    try:
+        yield
+    except OURS:
+        raise
+    except BaseException as error:
+        if _is_cancellation(error):
+            raise
+        raise ForeignError(Failure(code, f"{what} {describe(error)}")) from error
+    finally:
+        if os.getpid() != process:
+            os._exit(0)
+
+
+@contextmanager
+def unable_to_exit() -> Iterator[None]:
+    """Code in this process cannot end it by `os._exit`, which would leave any exit status and no results behind.
+
+    It raises SystemExit instead, which the guard turns into a failure. A forked child ends as it wants to.
+    """
+    leave, process = os._exit, os.getpid()  # the name that users' code calls
+
+    def refuse(status: int) -> NoReturn:
+        if os.getpid() != process:
+            leave(status)
+        raise SystemExit(status)
+
+    os._exit = refuse
+    try:
+        yield
+    finally:
+        os._exit = leave
+
+
+@contextmanager
+def apart_from_output() -> Iterator[None]:
+    """In the body, what users' code prints goes to stderr, since stdout is for programs, and it cannot `os._exit`."""
+    with redirect_stdout(sys.stderr), unable_to_exit():
+        yield
+
+
+def _is_cancellation(error: BaseException) -> bool:
+    """Whether a task was cancelled. Where nothing has loaded asyncio there are no tasks, and it stays so."""
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and isinstance(error, asyncio.CancelledError)
+
+
+def attempt(function: Callable[[A], T], argument: A, code: str, what: str) -> T | Failure:
+    """The value of a foreign function of one argument, or a Failure where it raises.
+
+    The same guard as `foreign_code` for the hot path, where a context manager for every assertion is too dear.
+    """
+    try:
+        return function(argument)
+    except SignalError:
+        raise
+    except BaseException as error:  # noqa: BLE001  # this is the guard
+        return Failure(code, f"{what} {describe(error)}")
+
+
+def describe(error: BaseException) -> str:
+    """What was raised and in which line of the user's file: `raised ValueError: no (grade.py:12, in score)`."""
+    said = str(error)
+    shown = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    verb = "called sys.exit:" if isinstance(error, SystemExit) else "raised"
+    # where `os._exit` is refused, the frame that tells is that of the caller
+    frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename != __file__]
+    if not frames:
+        return f"{verb} {shown}"
+    last = frames[-1]
+    return f"{verb} {shown} ({Path(last.filename).name}:{last.lineno}, in {last.name})"

@@ -1,0 +1,108 @@
+"""Threads for users' functions. One that never returns is left behind and cannot hold up the process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from agentv.user_code.functions.loops import UserLoops
+
+T = TypeVar("T")
+
+Job = Callable[[], None]
+
+
+class DaemonThreads:
+    """An executor whose threads are daemons, started as needed and used again.
+
+    It is as wide as the number of calls that are awaited at once: the engine's workers bound that, and a thread
+    that hangs takes no place away from the others. Coroutines share one thread, with an event loop on it.
+    """
+
+    def __init__(self) -> None:
+        self._idle: list[SimpleQueue[Job | None]] = []
+        self._loops: UserLoops | None = None
+
+    def call(self, function: Callable[[], T]) -> Awaitable[T]:
+        """Run the function on a daemon thread, from now on; its value is awaited.
+
+        Raises:
+            BaseException: what the function raised.
+        """
+        loop = asyncio.get_running_loop()
+        outcome: asyncio.Future[T] = loop.create_future()
+        jobs = self._idle.pop() if self._idle else self._start()
+
+        def job() -> None:
+            # `foreign_code` inside `function` turns users' errors into values; what is left is ours to pass on
+            try:
+                value = function()
+            except BaseException as error:  # noqa: BLE001  # nothing is swallowed: it is raised where it is awaited
+                _deliver(loop, self._end, jobs, _fail, outcome, error)
+            else:
+                _deliver(loop, self._end, jobs, _succeed, outcome, value)
+
+        jobs.put(job)
+        return outcome
+
+    def call_async(self, function: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
+        """Run the coroutine that the function makes, as `UserLoops.call` says."""
+        if self._loops is None:
+            from agentv.user_code.functions.loops import UserLoops
+
+            self._loops = UserLoops()
+        return self._loops.call(function)
+
+    def _end(self, jobs: SimpleQueue[Job | None], tell: Callable[..., None], *outcome: Any) -> None:
+        """In the loop: the thread is free again, and who waits is reported. One wake-up of the loop does both."""
+        self._idle.append(jobs)
+        tell(*outcome)
+
+    def close(self) -> None:
+        """Let the idle threads end, and the loop. What is still busy ends with the process."""
+        for jobs in self._idle:
+            jobs.put(None)
+        self._idle.clear()
+        if self._loops is not None:
+            self._loops.close()
+
+    async def aclose(self) -> None:
+        """As `close`, and give coroutines that were left behind a moment to clean up."""
+        if self._loops is not None:
+            await self._loops.aclose()
+        self.close()
+
+    def _start(self) -> SimpleQueue[Job | None]:
+        jobs: SimpleQueue[Job | None] = SimpleQueue()
+        Thread(target=_work, args=(jobs,), name="agentv-user-code", daemon=True).start()
+        return jobs
+
+
+def _work(jobs: SimpleQueue[Job | None]) -> None:
+    while (job := jobs.get()) is not None:
+        job()
+
+
+def _deliver(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *arguments: Any) -> None:
+    if not loop.is_closed():
+        try:
+            loop.call_soon_threadsafe(function, *arguments)
+        except RuntimeError:  # the loop closed between the two lines: nobody waits any more
+            return
+
+
+def _succeed(outcome: asyncio.Future[T], value: T) -> None:
+    if not outcome.done():
+        outcome.set_result(value)
+
+
+def _fail(outcome: asyncio.Future[Any], error: BaseException) -> None:
+    if outcome.done():
+        return
+    if isinstance(error, StopIteration):  # a future refuses it, since it would end the generator that awaits
+        error = RuntimeError("the function raised StopIteration")
+    outcome.set_exception(error)

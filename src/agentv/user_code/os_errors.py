@@ -1,0 +1,28 @@
+"""Errors of the file system as messages for users."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+from agentv.errors import StoreError
+
+_REASONS = {
+    errno.ENOSPC: "no space is left on the disk",
+    errno.EFBIG: "files may not grow that large here",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.ENOENT: "it does not exist",
+    errno.ESTALE: "it was removed",
+    errno.ENOTDIR: "a part of its path is a file",
+    errno.EEXIST: "there is a file in its place",
+    errno.EISDIR: "it is a directory",
+}
+
+
+def store_error(doing: str, path: Path, error: OSError) -> StoreError:
+    """What the system said, in the words of a user: `cannot write /x/index.jsonl: no space is left on the disk`."""
+    reason = _REASONS.get(error.errno or 0, error.strerror or type(error).__name__)
+    return StoreError(f"cannot {doing} {path}: {reason}")

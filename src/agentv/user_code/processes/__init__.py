@@ -1,0 +1,1 @@
+"""Other programs, and the processes of a run."""

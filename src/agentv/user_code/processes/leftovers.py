@@ -1,0 +1,65 @@
+"""Removal of temporary files of killed processes, found by the process number in the name."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+OLD_S = 3600.0
+"""Seconds after which a file that nobody here writes is a leftover: on a shared disk, its process may be elsewhere."""
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process of that number runs here; where the system does not say, it does."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+def sweep(directory: Path, pattern: str, *, old_s: float = OLD_S) -> None:
+    """Remove the files of a directory that dead processes left.
+
+    Args:
+        directory: where they lie.
+        pattern: of their names; its first group is the number of the process.
+        old_s: how long ago they were last written to, at least.
+    """
+    left = re.compile(pattern)
+    with suppress(OSError), os.scandir(directory) as entries:
+        for entry in entries:
+            found = left.fullmatch(entry.name)
+            if found is None or is_alive(int(found[1])) or entry.is_symlink():
+                continue
+            with suppress(OSError):
+                if time.time() - entry.stat().st_mtime < old_s:
+                    continue
+                if entry.is_dir():
+                    import shutil  # which loads three compressors
+
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                else:
+                    os.unlink(entry.path)  # noqa: PTH108  # an entry has its path as text
+
+
+@cache
+def temporary_prefix() -> str:
+    """What the names of this process's temporary directories begin with; those of dead processes are removed.
+
+    Processes are distinguished by number within one namespace of them, such as a container's.
+    """
+    from tempfile import gettempdir
+
+    try:
+        namespace = os.stat("/proc/self/ns/pid").st_ino  # noqa: PTH116  # no file
+    except OSError:
+        namespace = 0
+    sweep(Path(gettempdir()), rf"agentv-(\d+)-{namespace}-.+", old_s=0.0)
+    return f"agentv-{os.getpid()}-{namespace}-"

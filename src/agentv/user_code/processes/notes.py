@@ -1,0 +1,22 @@
+"""What a process tells the one in front of it beside its verdict, and what either says when there is none.
+
+A note is a line: its kind, and a text in hex. Anybody who can write into the pipe can make one: no verdict hangs on it.
+"""
+
+from __future__ import annotations
+
+BEGUN = b"begun "
+"""The command line that resumes the run."""
+
+REASON = b"ended "
+"""Why the process ends without a verdict."""
+
+GO_ON = "finished trials are saved. Resume with:"
+
+SHOW_CURSOR = "\x1b[?25h"
+"""What a bar of progress does when it ends; this one did not."""
+
+CLOSED = "code that was run closed file descriptors that are not its own"
+
+CANNOT_SAY = 117
+"""Exit status of a process whose descriptors were closed: also the one by which it would tell of it."""

@@ -1,0 +1,271 @@
+"""Other programs: run in a process group of their own, bounded in time and output, never left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from agentv.model.values.response import Failure
+from agentv.registry.fields import Command
+from agentv.user_code.processes.supervised import leftovers
+
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+OUTPUT_LIMIT = 10_000_000
+"""Bytes that a program may print before it is stopped (SPEC section 12)."""
+
+STDERR_KEPT = 65_536
+"""Bytes of stderr that are kept, its last ones: it is a log, so that there is too much of it is no failure."""
+
+GRACE_S = 0.5
+"""Seconds that are left to a program's children to finish what they print, once it has ended itself."""
+
+_BURIAL_S = 5
+_CHUNK = 65_536
+_POLL_S = 0.05
+_ROUNDS = 500
+_ROUND_S = 0.002
+_SPINS = 20
+_TRANSIENT = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ETXTBSY})
+_alive: set[int] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A program that ended by itself. `status` is negative where a signal ended it: -9 for SIGKILL."""
+
+    status: int
+    stdout: bytes
+    stderr: bytes
+
+
+async def run_program(
+    command: Command, *, stdin: bytes, env: Mapping[str, str], timeout_s: float, limit: int = OUTPUT_LIMIT
+) -> Finished | Failure:
+    """Start a program, feed it, and collect what it prints: stdout whole, of stderr the last `STDERR_KEPT` bytes.
+
+    Its whole process group is killed when it ends, when `timeout_s` seconds are over, when it prints more than
+    `limit` bytes, and when the caller is cancelled: nothing that it started in its session is left. What it started in
+    sessions of their own is killed too, where a process is in front (`orphans.py`). Children that outlive it
+    and keep its output open get `GRACE_S` seconds; what was printed until then counts.
+
+    Returns:
+        The ended program, or a Failure with code `cannot-start`, `timeout` or `output-too-large`.
+    """
+    environment, mark = leftovers().marked(env)
+    try:
+        process = _start(command, environment)
+    except (OSError, ValueError) as error:
+        transient = isinstance(error, OSError) and error.errno in _TRANSIENT
+        return Failure("cannot-start", f"cannot start {_name(command)}: {error}", retryable=transient)
+    streams = _Streams(process, stdin, limit)
+    try:
+        async with asyncio.timeout(timeout_s):
+            status = await streams.until_ended()
+    except TimeoutError:
+        return Failure("timeout", f"{_name(command)} did not end within {timeout_s:g} s", retryable=True)
+    finally:
+        kill_group(process.pid)
+        streams.close()
+        with suppress(TimeoutError):  # what the kernel holds on to is not waited for
+            async with asyncio.timeout(_BURIAL_S):
+                await _reaped(process)
+        await _end_leftovers(mark)
+    if streams.stdout.overfull:
+        return Failure("output-too-large", f"{_name(command)} printed more than {limit / 1_000_000:g} MB")
+    return Finished(status, bytes(streams.stdout.read), bytes(streams.stderr.read))
+
+
+async def start_program(command: Command, *, env: Mapping[str, str], stdout: int = PIPE) -> Process:
+    """Start a program as the leader of a new process group, its three streams piped.
+
+    Args:
+        command: what to start, and where.
+        env: its whole environment.
+        stdout: a file descriptor that takes the place of its second pipe.
+
+    Raises:
+        OSError: it cannot be started.
+        ValueError: an argument holds a NUL byte.
+    """
+    environment, _ = leftovers().marked(env)
+    options = {"stdin": PIPE, "stdout": stdout, "stderr": PIPE, "cwd": command.cwd or None, "env": environment}
+    if command.shell is not None:
+        process = await asyncio.create_subprocess_shell(command.shell, start_new_session=True, **options)  # type: ignore[arg-type]
+    else:
+        process = await asyncio.create_subprocess_exec(*command.argv, start_new_session=True, **options)  # type: ignore[arg-type]
+    _alive.add(process.pid)
+    return process
+
+
+def kill_group(leader: int) -> None:
+    """Kill a program that was started here, and all that it started."""
+    _alive.discard(leader)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
+
+
+def kill_all() -> None:
+    """Kill every program that is still alive: the last thing that an interrupted run does."""
+    for leader in tuple(_alive):
+        kill_group(leader)
+
+
+async def _end_leftovers(mark: bytes) -> None:
+    """Kill what a program has left behind, and what that leaves behind, until there is nothing more of it."""
+    for _ in range(_ROUNDS):
+        if not leftovers().of_call(mark):
+            return
+        await asyncio.sleep(_ROUND_S)
+
+
+def _start(command: Command, env: Mapping[str, str]) -> Popen[bytes]:
+    """Start a program without giving way to other tasks, so that a cancelled caller always knows its process."""
+    import subprocess
+
+    process = subprocess.Popen(
+        ("/bin/sh", "-c", command.shell) if command.shell is not None else command.argv,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        bufsize=0,
+        cwd=command.cwd or None,
+        env=dict(env),
+        start_new_session=True,
+    )
+    _alive.add(process.pid)
+    return process
+
+
+def _name(command: Command) -> str:
+    """What a message calls a program: its arguments may hold a whole prompt, or a secret."""
+    return "the command" if command.shell is not None else Path(command.argv[0]).name
+
+
+async def _reaped(process: Popen[bytes]) -> int:
+    """The exit status of a program that ended, or is just about to."""
+    for attempt in count():
+        status = process.poll()
+        if status is not None:
+            return status
+        await asyncio.sleep(0 if attempt < _SPINS else min(_POLL_S, 0.0005 * 2.0 ** (attempt - _SPINS)))
+    raise AssertionError("counts for ever")
+
+
+class _Streams:
+    """The pipes of one program. The loop calls back as they get ready, which costs no task."""
+
+    def __init__(self, process: Popen[bytes], stdin: bytes, limit: int) -> None:
+        self._process = process
+        self._printed = asyncio.get_running_loop().create_future()
+        self.stdout = _Sink(process.stdout, self._stopped, limit=limit)
+        self.stderr = _Sink(process.stderr, self._stopped, kept=STDERR_KEPT)
+        self.stdin = _Source(process.stdin, stdin)
+
+    async def until_ended(self) -> int:
+        """Wait until the program is gone and all is read, or too much is; its exit status."""
+        while not await self._all_printed(_POLL_S):
+            status = self._process.poll()
+            if status is not None:
+                if not await self._all_printed(GRACE_S):
+                    kill_group(self._process.pid)
+                    await self._all_printed(_POLL_S)
+                return status
+        return 0 if self.stdout.overfull else await _reaped(self._process)
+
+    async def _all_printed(self, within_s: float) -> bool:
+        await asyncio.wait((self._printed,), timeout=within_s)
+        return self._printed.done()
+
+    def _stopped(self) -> None:
+        ended = self.stdout.closed and self.stderr.closed
+        if (ended or self.stdout.overfull) and not self._printed.done():
+            self._printed.set_result(None)
+
+    def close(self) -> None:
+        """Let go of the pipes."""
+        for stream in (self.stdin, self.stdout, self.stderr):
+            stream.close()
+
+
+class _Sink:
+    """The end of a pipe that is read, to its end or to `limit` bytes. `kept`: only so many of the last are kept."""
+
+    def __init__(
+        self, pipe: IO[bytes] | None, stopped: Callable[[], None], *, limit: int = sys.maxsize, kept: int = sys.maxsize
+    ) -> None:
+        self.read = bytearray()
+        self._pipe, self._stopped, self._limit, self._kept = pipe, stopped, limit, kept
+        if pipe is not None:
+            os.set_blocking(pipe.fileno(), False)
+            asyncio.get_running_loop().add_reader(pipe.fileno(), self._ready, pipe)
+
+    @property
+    def closed(self) -> bool:
+        """Whether there is nothing more to read."""
+        return self._pipe is None
+
+    @property
+    def overfull(self) -> bool:
+        """Whether more was printed than is allowed."""
+        return len(self.read) > self._limit
+
+    def _ready(self, pipe: IO[bytes]) -> None:
+        try:
+            chunk = os.read(pipe.fileno(), _CHUNK)
+        except BlockingIOError:  # nothing there after all
+            return
+        self.read += chunk
+        if len(self.read) > self._kept:
+            del self.read[: -self._kept]
+        if not chunk or self.overfull:
+            self.close()
+            self._stopped()
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._pipe is not None:
+            asyncio.get_running_loop().remove_reader(self._pipe.fileno())
+            self._pipe.close()
+            self._pipe = None
+
+
+class _Source:
+    """The end of a pipe that is written, and closed when all is written or the program does not want more."""
+
+    def __init__(self, pipe: IO[bytes] | None, text: bytes) -> None:
+        self._pipe = pipe
+        self._left = memoryview(text)
+        if pipe is not None:
+            os.set_blocking(pipe.fileno(), False)
+            self._ready(pipe)
+        if self._pipe is not None:
+            asyncio.get_running_loop().add_writer(self._pipe.fileno(), self._ready, self._pipe)
+
+    def _ready(self, pipe: IO[bytes]) -> None:
+        try:
+            written = pipe.write(self._left)
+        except OSError:  # it need not read what it is reported
+            self.close()
+            return
+        self._left = self._left[written or 0 :]
+        if not self._left:
+            self.close()
+
+    def close(self) -> None:
+        """Write no more."""
+        if self._pipe is not None:
+            asyncio.get_running_loop().remove_writer(self._pipe.fileno())
+            self._pipe.close()
+            self._pipe = None

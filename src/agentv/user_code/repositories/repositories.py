@@ -1,0 +1,267 @@
+"""Files out of repositories on git hosts: each commit is fetched once, and kept as plain files (SPEC section 5)."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.model.values.response import Failure
+from agentv.user_code.processes.processes import Finished
+from agentv.user_code.repositories.clone import RepositoryClone, cache_home
+from agentv.user_code.repositories.git import FETCH_S, LIST_S, RAW, RunGit, reason_of, run_git
+from agentv.user_code.repositories.refs import FULL_SHA, SHORT_SHA, Fit, fitting, listed
+
+_REFUSED = re.compile(
+    r"not found|does not exist|not appear to be a git repository|could not read (?:Username|Password)"
+    r"|Authentication failed|Permission denied|access denied|returned error: 40[134]",
+    re.IGNORECASE,
+)
+"""What a host says that was reached, and gives nothing."""
+
+_NO_SUCH_COMMIT = re.compile(r"not our ref|unadvertised object|couldn't find remote ref", re.IGNORECASE)
+_WANTED = "refs/agentv/wanted"
+_KEPT = "refs/agentv/kept/"
+"""Before the name of every commit whose files a clone holds: git keeps them, and fetches only what is new."""
+
+
+class Repositories:
+    """All repositories of one run. A branch is looked up once a run: it may have moved since the last one."""
+
+    def __init__(self, run: RunGit = run_git, now: Callable[[], float] = time.time) -> None:
+        self._run = run
+        self._now = now
+        self._remotes: dict[Path, _Remote] = {}
+
+    def checkout(self, wanted: RepositoryFile, env: Mapping[str, str]) -> Checkout | Unavailable:
+        """The commit that a URL means, on disk; fetched where it is not yet."""
+        base = cache_home(env) / wanted.host / wanted.repository
+        remote = self._remotes.get(base)
+        if remote is None:
+            remote = self._remotes[base] = _Remote(wanted, RepositoryClone(base), self._run, dict(env), self._now)
+        try:
+            base.parent.mkdir(parents=True, exist_ok=True)  # git runs in it
+            return remote.checkout(wanted)
+        except TimeoutError:
+            message = f"another process has been fetching {wanted.name} for too long"
+        except OSError as error:
+            message = f"{wanted.name} cannot be kept in {error.filename or base}: {error.strerror}"
+        return Unavailable("git-failed", message)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """The refs of a repository, as its host says now, or as they were when it could be read; `failure`: why."""
+
+    refs: Mapping[str, str]
+    seen: Mapping[str, float]
+    failure: Unavailable | None = None
+
+
+class _Remote:
+    """One repository of one host, for one run. What failed once is not tried again."""
+
+    def __init__(
+        self, one: RepositoryFile, shelf: RepositoryClone, run: RunGit, env: Mapping[str, str], now: Callable[[], float]
+    ) -> None:
+        self._name = one.name
+        self._url = f"https://{one.host}/{one.repository}.git"
+        self._shelf = shelf
+        self._run = run
+        self._env = env
+        self._now = now
+        self._listing: dict[bool, _Listing | Unavailable] = {}
+        self._commits: dict[str, str | Unavailable] = {}
+
+    def checkout(self, wanted: RepositoryFile) -> Checkout | Unavailable:
+        first = wanted.rest[0]
+        if FULL_SHA.fullmatch(first.lower()):
+            return self._checkout(wanted, Fit(first.lower(), first.lower(), 1))
+        listing = self._listed(head=first == "HEAD")
+        if isinstance(listing, Unavailable):
+            return listing
+        fits = fitting(wanted, listing.refs)
+        if len({fit.sha for fit in fits}) > 1:
+            return self._ambiguous(fits)
+        if fits:
+            return self._dated(self._checkout(wanted, fits[-1], noted=listing.failure is None), fits[-1], listing)
+        if SHORT_SHA.fullmatch(first.lower()) and not wanted.kind:
+            return self._abbreviated(wanted, listing)
+        return self._unknown(wanted, listing)
+
+    def _checkout(self, wanted: RepositoryFile, fit: Fit, *, noted: bool = False) -> Checkout | Unavailable:
+        """The tree of a fit, from the shelf or from its host. `noted`: the host said now what the ref stands for."""
+        sha = self._commits.get(fit.ref)
+        if sha is None:
+            sha = fit.sha if self._shelf.tree(fit.sha) else self._fetched(fit)
+            self._commits[fit.ref] = sha
+            if isinstance(sha, str) and noted:
+                self._shelf.note(fit.ref, sha)
+        if isinstance(sha, Unavailable):
+            return sha
+        tree = self._shelf.tree(sha)
+        path = "/".join(wanted.rest[fit.parts :])
+        return Checkout(str(tree), path, fit.short, self._shelf.outside(sha))
+
+    def _dated(self, found: Checkout | Unavailable, fit: Fit, listing: _Listing) -> Checkout | Unavailable:
+        """The checkout with its age, where its host could not be asked."""
+        if listing.failure is None:
+            return found
+        if isinstance(found, Unavailable):
+            return listing.failure
+        return replace(found, age_s=max(self._now() - listing.seen[fit.ref], 0.0), reason=listing.failure.reason)
+
+    def _listed(self, *, head: bool) -> _Listing | Unavailable:
+        """The branches and tags, or HEAD; from the shelf where the host cannot be reached, or gives nothing."""
+        found = self._listing.get(head)
+        if found is None:
+            found = self._listing[head] = self._looked_up(("HEAD",) if head else ())
+        return found
+
+    def _looked_up(self, patterns: tuple[str, ...]) -> _Listing | Unavailable:
+        kinds = () if patterns else ("--heads", "--tags")
+        ended = self._git("ls-remote", "--quiet", *kinds, "--", self._url, *patterns, within_s=LIST_S)
+        if isinstance(ended, Finished) and ended.status == 0:
+            return _Listing(listed(ended.stdout), {})
+        failure = Unavailable("git-failed", f"cannot reach {self._name}", reason_of(ended))
+        if isinstance(ended, Finished) and _REFUSED.search(ended.stderr.decode(errors="replace")):
+            failure = self._no_repository(failure.reason)  # as proxies and portals say too: what is here still serves
+        noted = self._shelf.noted()
+        if noted:
+            refs = {ref: sha for ref, (sha, _) in noted.items()}
+            return _Listing(refs, {ref: seen for ref, (_, seen) in noted.items()}, failure)
+        return failure
+
+    def _abbreviated(self, wanted: RepositoryFile, listing: _Listing) -> Checkout | Unavailable:
+        """A commit by the first digits of its name, which only the whole history can tell."""
+        short = wanted.rest[0].lower()
+        if short in self._commits or listing.failure is not None:
+            known = self._commits.get(short) or listing.refs.get(short)
+        else:
+            known = self._shelf.noted().get(short, (None, 0.0))[0] or self._expanded(short)
+            self._commits[short] = known
+        if known is None:
+            return self._unknown(wanted, listing)
+        if isinstance(known, Unavailable):
+            return known if known.message else self._unknown(wanted, listing)
+        found = self._checkout(wanted, Fit(known, known, 1))
+        if isinstance(found, Checkout):
+            self._shelf.note(short, known)
+            return replace(found, ref=short)
+        return found
+
+    def _expanded(self, short: str) -> str | Unavailable:
+        """The whole name of a commit; Unavailable without a message where there is none."""
+        with self._shelf.locked(), self._shelf.workshop() as room:
+            git = (f"--git-dir={self._repository(room, sha256=False)}",)
+            every = [f"+refs/{kind}/*:refs/{kind}/*" for kind in ("heads", "tags")]
+            ended = self._git(*git, "fetch", "--quiet", "--no-tags", "--filter=tree:0", "--", self._url, *every)
+            if isinstance(ended, Failure) or ended.status:
+                return self._failed(ended)
+            ended = self._git(*git, "rev-parse", "--verify", "--quiet", f"{short}^{{commit}}")
+        sha = ended.stdout.decode(errors="replace").strip() if isinstance(ended, Finished) else ""
+        return sha if FULL_SHA.fullmatch(sha) else Unavailable("missing-ref", "")
+
+    def _fetched(self, fit: Fit) -> str | Unavailable:
+        """Fetch a commit and put its files on the shelf; its name, which may be newer than the one that was listed."""
+        with self._shelf.locked():
+            if self._shelf.tree(fit.sha):
+                return fit.sha  # by another process meanwhile
+            with self._shelf.workshop() as room:
+                kept = self._shelf.clone()
+                if kept is not None:
+                    sha = self._out_of(kept, room / "tree", fit)
+                    if isinstance(sha, str) or not self._is_damaged(kept):
+                        return sha
+                    shutil.rmtree(room / "tree", ignore_errors=True)  # and all of it again, into another clone
+                sha = self._out_of(self._repository(room, sha256=len(fit.sha) > 40), room / "tree", fit)
+                if isinstance(sha, str):
+                    self._shelf.keep_clone(room / "git")
+                return sha
+
+    def _out_of(self, clone: Path, tree: Path, fit: Fit) -> str | Unavailable:
+        """Fetch a commit into a clone, if it does not hold it yet, and write its files out."""
+        git = (f"--git-dir={clone}",)
+        if not self._holds(git, fit.sha):
+            fetch = ("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules")
+            ended = self._git(*git, *fetch, "--", self._url, f"+{fit.ref}:{_WANTED}")
+            if isinstance(ended, Failure) or ended.status:
+                return self._failed(ended, fit)
+            return self._written(git, _WANTED, tree, fit)
+        return self._written(git, _KEPT + fit.sha, tree, fit)
+
+    def _is_damaged(self, clone: Path) -> bool:
+        """Whether it is the clone, and not its host, that keeps git from fetching."""
+        ended = self._git(f"--git-dir={clone}", "fsck", "--no-progress", "--no-dangling")
+        return isinstance(ended, Finished) and ended.status != 0
+
+    def _holds(self, git: tuple[str, ...], sha: str) -> bool:
+        ended = self._git(*git, "rev-parse", "--verify", "--quiet", _KEPT + sha)
+        return isinstance(ended, Finished) and ended.status == 0
+
+    def _written(self, git: tuple[str, ...], named: str, tree: Path, fit: Fit) -> str | Unavailable:
+        """The commit that was fetched, as files on the shelf."""
+        ended = self._git(*git, "rev-parse", "--verify", "--quiet", f"{named}^{{commit}}")
+        sha = ended.stdout.decode(errors="replace").strip() if isinstance(ended, Finished) else ""
+        if not FULL_SHA.fullmatch(sha):
+            return Unavailable("missing-ref", f"'{fit.short}' of {self._name} is no commit")
+        if self._shelf.tree(sha):
+            return sha
+        tree.mkdir()
+        work = (*git, f"--work-tree={tree}")
+        ended = self._git(*work, "checkout", "--quiet", "--force", "--no-recurse-submodules", "--detach", sha)
+        if isinstance(ended, Failure) or ended.status:
+            return self._failed(ended, fit)
+        self._git(*git, "update-ref", _KEPT + sha, sha)  # whole from here on, and not to be fetched again
+        self._shelf.place(tree, sha)
+        return sha
+
+    def _repository(self, room: Path, *, sha256: bool) -> Path:
+        """An empty repository without hooks, templates and filters."""
+        git = room / "git"
+        form = ("--object-format=sha256",) if sha256 else ()
+        self._git("init", "--quiet", "--bare", "--template=", *form, "--", str(git))
+        (git / "info").mkdir(parents=True, exist_ok=True)
+        (git / "info" / "attributes").write_text(RAW, encoding="ascii")
+        return git
+
+    def _git(self, *arguments: str, within_s: float = FETCH_S) -> Finished | Failure:
+        ended = self._run(arguments, str(self._shelf.base.parent), self._env, within_s)
+        if isinstance(ended, Failure) and ended.code == "cannot-start":
+            return Failure(ended.code, "git is not installed, or not on PATH", ended.retryable)
+        return ended
+
+    def _failed(self, ended: Finished | Failure, fit: Fit | None = None) -> Unavailable:
+        """Why git did not fetch."""
+        if isinstance(ended, Failure):
+            return Unavailable("git-failed", f"cannot fetch {self._name}", reason_of(ended))
+        complaint = ended.stderr.decode(errors="replace")
+        if fit and _NO_SUCH_COMMIT.search(complaint):
+            message = f"{self._name} has no commit '{fit.short}', or does not give it by that name"
+            return Unavailable("missing-ref", message, reason_of(ended))
+        if _REFUSED.search(complaint):
+            return self._no_repository(reason_of(ended))
+        return Unavailable("git-failed", f"cannot fetch {self._name}", reason_of(ended))
+
+    def _no_repository(self, reason: str) -> Unavailable:
+        message = f"{self._name} does not exist, or git has no access to it here"
+        return Unavailable("missing-repository", message, reason)
+
+    def _unknown(self, wanted: RepositoryFile, listing: _Listing) -> Unavailable:
+        if listing.failure is not None:
+            return listing.failure
+        known = tuple(Fit(ref, sha, 1).short for ref, sha in listing.refs.items())
+        asked = "/".join(wanted.rest)
+        if asked in known:
+            return Unavailable("bad-git-url", f"'{asked}' is a branch or tag of {self._name}, and no path follows it")
+        message = f"{self._name} has no branch, tag or commit that '{asked}' begins with"
+        return Unavailable("missing-ref", message, known=known)
+
+    def _ambiguous(self, fits: list[Fit]) -> Unavailable:
+        names = " and ".join(f"'{fit.ref}'" for fit in fits)
+        message = f"{self._name} has {names}: write the one that is meant in full, as '{fits[0].ref}/PATH'"
+        return Unavailable("ambiguous-ref", message)

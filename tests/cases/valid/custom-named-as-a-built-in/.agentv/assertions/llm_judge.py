@@ -1,0 +1,2 @@
+def assertion(ctx, value=None, **options):
+    return True

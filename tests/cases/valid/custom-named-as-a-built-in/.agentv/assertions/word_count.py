@@ -1,0 +1,2 @@
+def assertion(ctx, value=None):
+    return value == 2

@@ -1,0 +1,80 @@
+"""`convert` reads no file outside the repository unless it is allowed to, and quotes none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+HEAD = "prompts: ['x {{a}}']\nproviders: [echo]\n"
+CHECKED = "tests: [{vars: {a: b}, assert: [{type: contains, value: x}]}]\n"
+
+
+@pytest.fixture
+def outside(tmp_path_factory) -> Path:
+    directory = tmp_path_factory.mktemp("outside")
+    (directory / "private.txt").write_text("PRIVATE {{ [].length }}\n")
+    (directory / "private.yaml").write_text("a: PRIVATE\n")
+    (directory / "broken.yaml").write_text("a: [PRIVATE\n")
+    return directory
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "prompts: ['file://{outside}/private.txt']\nproviders: [echo]\n" + CHECKED,
+        "prompts: ['file://link.txt']\nproviders: [echo]\n" + CHECKED,
+        "prompts: [link.txt]\nproviders: [echo]\n" + CHECKED,
+        "prompts: ['*.txt']\nproviders: [echo]\n" + CHECKED,
+        "prompts: ['../*.txt']\nproviders: [echo]\n" + CHECKED,
+        "prompts: ['*/../../*.txt']\nproviders: [echo]\n" + CHECKED,
+        HEAD + "tests: file://{outside}/private.yaml\n",
+        HEAD + "tests: file://{outside}/broken.yaml\n",
+        HEAD + "tests: ['file://{outside}/*.yaml']\n",
+        HEAD + "tests: [{vars: 'file://{outside}/private.yaml'}]\n",
+        HEAD + "tests: [{vars: {a: 'file://{outside}/private.txt'}}]\n",
+        HEAD + "tests: [{vars: {a: b}, assert: [{type: equals, value: 'file://{outside}/private.txt'}]}]\n",
+        HEAD + "defaultTest: 'file://{outside}/private.yaml'\ntests: [{vars: {a: b}}]\n",
+        HEAD + "scenarios: ['file://{outside}/private.yaml']\n",
+    ],
+)
+def test_what_a_configuration_names_outside_is_refused(project, outside, written):
+    (project.path / "link.txt").symlink_to(outside / "private.txt")
+    project.write("promptfooconfig.yaml", written.replace("{outside}", str(outside)))
+    ended = project.run("convert", "promptfooconfig.yaml")
+    assert ended.status == 2, ended.stderr
+    assert "error[outside-repository]" in ended.stderr
+    assert "PRIVATE" not in ended.stderr + ended.stdout
+    assert not (project.path / "promptfoo.eval.yaml").exists()
+
+
+def test_allowed_files_are_read_and_not_quoted(project, outside):
+    project.write("promptfooconfig.yaml", f"prompts: ['file://{outside}/private.txt']\nproviders: [echo]\n{CHECKED}")
+    ended = project.run("convert", "promptfooconfig.yaml", "--allow-outside")
+    assert "input: PRIVATE {{ [].length }}" in (project.path / "promptfoo.eval.yaml").read_text()
+    assert "warning[no-equivalent]" in ended.stderr  # the template is JavaScript's
+    assert ".length" not in ended.stderr.partition("wrote ")[0]
+    project.write("promptfooconfig.yaml", f"{HEAD}tests: file://{outside}/broken.yaml\n")
+    (project.path / "promptfoo.eval.yaml").unlink()
+    ended = project.run("convert", "promptfooconfig.yaml", "--allow-outside")
+    assert ended.status == 2
+    assert "error[bad-yaml]" in ended.stderr
+    assert "PRIVATE" not in ended.stderr
+
+
+def test_a_prompt_that_looks_like_a_pattern_is_still_a_prompt(project):
+    project.write(
+        "promptfooconfig.yaml", "prompts: ['/help?']\nproviders: [echo]\n" + CHECKED.replace("value: x", "value: help")
+    )
+    ended = project.run("convert", "promptfooconfig.yaml")
+    assert ended.status == 0, ended.stderr
+    assert "input: /help?" in (project.path / "promptfoo.eval.yaml").read_text()
+
+
+def test_a_suite_that_reads_outside_is_converted_where_that_is_allowed(project, outside):
+    (outside / "rows.yaml").write_text("- {id: a, input: hello, assert: [contains: hello]}\n")
+    project.write("suite.eval.yaml", f"target: echo\ntests: file://{outside}/rows.yaml\n")
+    assert project.run("convert", "suite.eval.yaml", "--to", "jsonl").status == 2
+    ended = project.run("convert", "suite.eval.yaml", "--to", "jsonl", "--allow-outside")
+    assert ended.status == 0, ended.stderr
+    assert '"id":"a"' in (project.path / "suite.jsonl").read_text().replace(" ", "")

@@ -1,0 +1,183 @@
+"""Repositories that somebody else wrote: `validate` and `--list` show nothing of what lies outside them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from e2e.command import Project
+
+SECRET = "c2VjcmV0LWtleS1tYXRlcmlhbA"
+KEY = f"-----BEGIN OPENSSH PRIVATE KEY-----\n{SECRET}: [\n-----END OPENSSH PRIVATE KEY-----\n"
+SUITE = "target: echo\ntests: {tests}\n"
+CASE = "target: echo\ntests:\n  - id: a\n    input: hello\n    assert: [{assertion}]\n"
+
+
+@pytest.fixture
+def key(project: Project, tmp_path: Path) -> Path:
+    """A private file outside the repository."""
+    path = tmp_path.parent / f"{tmp_path.name}-private" / "id_rsa"
+    path.parent.mkdir()
+    path.write_text(KEY)
+    return path
+
+
+def linked(project: Project, name: str, key: Path) -> None:
+    link = project.path / name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(key)
+
+
+LINKS = {
+    "cases.jsonl": SUITE.format(tests="cases.jsonl"),
+    "cases.csv": SUITE.format(tests="cases.csv"),
+    "cases.json": SUITE.format(tests="cases.json"),
+    "cases/one.yaml": SUITE.format(tests="cases/*.yaml"),
+    "cases/a/case.yaml": SUITE.format(tests="cases"),
+    "rows.py": SUITE.format(tests="rows.py:rows"),
+    "suite.yaml": None,
+    "schema.json": CASE.format(assertion="{type: json-schema, value: ./schema.json}"),
+    "check.py": CASE.format(assertion="{type: python, value: 'file://check.py:check'}"),
+    "judge.md": CASE.format(assertion="{type: llm-rubric, value: good, prompt: ./judge.md}"),
+    ".agentv/templates/shared.yaml": CASE.format(assertion="{include: shared}"),
+    ".agentv/targets.yaml": CASE.format(assertion="{contains: a}"),
+    ".agentv/config.yaml": CASE.format(assertion="{contains: a}"),
+    ".env": CASE.format(assertion="{contains: a}"),
+    "prompt.txt": f"prompts: [file://prompt.txt]\n{CASE.format(assertion='{contains: a}')}",
+    "notes.md": f"input_files: [notes.md]\n{CASE.format(assertion='{contains: a}')}",
+}
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_a_link_that_leads_out_of_the_repository_shows_nothing(project: Project, key: Path, name: str) -> None:
+    text = LINKS[name]
+    linked(project, name, key)
+    suite = name if text is None else "evals.yaml"
+    if text is not None:
+        project.write(suite, text)
+    ended = project.run("validate", suite, *(["--json"] if name == "schema.json" else []))
+    assert ended.status == 2
+    assert "outside" in ended.stderr + ended.stdout
+    assert SECRET not in ended.stderr + ended.stdout
+    assert "OPENSSH" not in ended.stderr + ended.stdout
+
+
+def test_a_file_that_is_allowed_from_outside_is_read_and_never_quoted(project: Project, key: Path) -> None:
+    linked(project, "cases.jsonl", key)
+    project.write("evals.yaml", SUITE.format(tests="cases.jsonl"))
+    ended = project.run("validate", "evals.yaml", "--allow-outside")
+    assert (ended.status, "bad-json" in ended.stderr) == (2, True)
+    assert SECRET not in ended.stderr
+    assert SECRET not in project.run("validate", "evals.yaml", "--allow-outside", "--json").stdout
+    key.write_text('{"id": "a", "input": "hello", "assert": [{"contains": "hello"}]}\n')
+    assert project.run("eval", "evals.yaml", "--allow-outside").status == 0
+    assert project.run("eval", "evals.yaml").status == 2
+
+
+def test_what_would_run_is_listed_without_a_word_of_files_outside(project: Project, key: Path) -> None:
+    linked(project, "cases.jsonl", key)
+    project.write("evals.yaml", SUITE.format(tests="cases.jsonl"))
+    ended = project.run("eval", "evals.yaml", "--list")
+    assert (ended.status, "outside-repository" in ended.stderr, SECRET in ended.stderr) == (2, True, False)
+
+
+def test_the_environment_of_the_process_is_no_file_of_cases(project: Project) -> None:
+    project.write("evals.yaml", SUITE.format(tests="file:///proc/self/environ"))
+    ended = project.run("validate", "evals.yaml", env={"MY_TOKEN": SECRET})
+    assert (ended.status, "outside-repository" in ended.stderr, SECRET in ended.stderr) == (2, True, False)
+
+
+def test_whether_a_file_is_there_is_not_told_either(project: Project, key: Path) -> None:
+    project.write("evals.yaml", CASE.format(assertion=f"{{include: {os.path.relpath(key, project.path)}}}"))
+    there = project.run("validate", "evals.yaml").stderr
+    key.unlink()
+    assert project.run("validate", "evals.yaml").stderr == there
+
+
+def test_pipes_in_place_of_files_end_at_once(project: Project) -> None:
+    for number, (name, text) in enumerate(LINKS.items()):
+        project.write(f"{number}.eval.yaml", text or "tests: []")
+        (project.path / name).parent.mkdir(parents=True, exist_ok=True)
+        os.mkfifo(project.path / name)
+    os.mkfifo(project.path / "pipe.eval.yaml")
+    os.mkfifo(project.path / "pipe.eval.py")
+    assert project.run("validate", ".", timeout=20).status == 2
+
+
+def test_links_in_circles_do_not_make_a_pattern_endless(project: Project) -> None:
+    for name in ("a", "b"):
+        (project.path / name).symlink_to(project.path)
+    project.write("cases/one.jsonl", '{"id": "a", "input": "hello", "assert": [{"contains": "hello"}]}\n')
+    project.write("evals.yaml", SUITE.format(tests='"**/*.jsonl"'))
+    assert project.run("eval", "evals.yaml", timeout=20).status == 0
+
+
+def test_a_cell_runs_no_command_unless_the_data_is_trusted(project: Project) -> None:
+    project.write("rows.csv", "question,__expected\nhello,\"python: open('ran', 'w').write(output) > 0\"\n")
+    project.write("evals.yaml", "target: echo\ninput: '{{ question }}'\ntests: rows.csv\n")
+    for words in (("validate", "evals.yaml"), ("eval", "evals.yaml")):
+        ended = project.run(*words)
+        assert (ended.status, "error[untrusted-data]" in ended.stderr) == (2, True)
+        assert not (project.path / "ran").exists()
+    assert project.run("validate", "evals.yaml", "--trust-data").stderr == "valid\n"
+    assert project.run("eval", "evals.yaml", "--trust-data").status == 0
+    assert (project.path / "ran").read_text() == "hello"
+
+
+def test_lines_that_are_run_themselves_may_run_code(project: Project) -> None:
+    project.write("rows.jsonl", '{"id": "a", "input": "hello", "assert": [{"python": "output == \'hello\'"}]}\n')
+    project.write("rows.yaml", "target: echo\n")
+    assert project.run("eval", "rows.jsonl").status == 0
+
+
+def test_a_generator_gives_data(project: Project) -> None:
+    cases = "def cases():\n    yield {'id': 'a', 'input': 'x', 'assert': [{'python': 'True'}]}\n"
+    project.write("rows.py", cases)
+    project.write("evals.yaml", SUITE.format(tests="rows.py:cases"))
+    ended = project.run("eval", "evals.yaml")
+    assert (ended.status, "error[untrusted-data]: case 1, assert[0]" in ended.stderr) == (2, True), ended.stderr
+    assert project.run("eval", "evals.yaml", "--trust-data").status == 0
+
+
+def test_convert_keeps_promptfoos_code_in_data_and_says_so(project: Project) -> None:
+    project.write("promptfooconfig.yaml", "prompts: ['{{ q }}']\nproviders: [echo]\ntests: rows.csv\n")
+    project.write("rows.csv", "q,__expected\nhello,python: output == 'hello'\n")
+    ended = project.run("convert", "promptfooconfig.yaml")
+    assert (ended.status, "trust_data: true" in ended.stderr) == (0, True)
+    assert "run:\n  trust_data: true\n" in (project.path / "promptfoo.eval.yaml").read_text()
+    assert project.run("eval", "promptfoo.eval.yaml").status == 0
+    project.write("rows.csv", "q,__expected\nhello,equals: hello\n")
+    (project.path / "promptfoo.eval.yaml").unlink()
+    assert "trust" not in project.run("convert", "promptfooconfig.yaml").stderr
+
+
+def test_cases_that_run_code_become_rows_that_may(project: Project) -> None:
+    case = "{id: a, input: hello, assert: [{type: python, value: \"output == 'hello'\"}]}"
+    project.write("s.eval.yaml", f"target: echo\ntests:\n  - {case}\n")
+    ended = project.run("convert", "s.eval.yaml", "--to", "csv")
+    assert (ended.status, "trust_data: true" in ended.stderr) == (0, True), ended.stderr
+    assert project.run("eval", "s.csv").status == 0
+
+
+def test_a_repository_that_holds_the_home_directory_is_read_but_for_that(project):
+    """As in a container; every test here has its home directory inside the project."""
+    (project.path / "home").mkdir()
+    project.write(".agentv/targets.yaml", "targets: [{name: bot, provider: echo}]\ndefaults: {target: bot}\n")
+    project.write("shared/rows.jsonl", '{"id": "a", "input": "hello", "assert": [{"contains": "hello"}]}\n')
+    project.write("home/rows.jsonl", '{"id": "a", "input": "secret-word", "assert": [{"contains": "x"}]}\n')
+    project.write("evals/right.eval.yaml", "tests: ../shared/rows.jsonl\n")
+    project.write("evals/wrong.eval.yaml", "tests: ../home/rows.jsonl\n")
+    ended = project.run("eval", "evals/right.eval.yaml")
+    assert (ended.status, "1 passed" in ended.stderr) == (0, True), ended.stderr
+    ended = project.run("eval", "evals/wrong.eval.yaml")
+    assert (ended.status, "error[outside-repository]" in ended.stderr) == (2, True), ended.stderr
+    assert "secret-word" not in ended.stderr
+
+
+def test_a_repository_that_is_the_home_directory_is_not_read_as_a_whole(project):
+    project.write("rows.jsonl", '{"id": "a", "input": "hello", "assert": [{"contains": "hello"}]}\n')
+    project.write("evals/a.eval.yaml", "target: echo\ntests: ../rows.jsonl\n")
+    ended = project.run("eval", "evals/a.eval.yaml", env={"HOME": str(project.path)})
+    assert (ended.status, "error[outside-repository]" in ended.stderr) == (2, True), ended.stderr

@@ -1,0 +1,82 @@
+"""`script` commands that start node or bun: they find the SDK, and a crash shows the error's own lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from doubles.runtimes import RUNTIMES, path_with
+
+GRADER = """
+import { defineScriptGrader } from '%s';
+
+export default defineScriptGrader((ctx) => ({
+  score: ctx.output === 'hi' ? 1 : 0,
+  assertions: [{ text: `saw ${ctx.output}`, passed: true }],
+}));
+"""
+SUITE = """
+target: {name: it, provider: mock, response: hi}
+tests:
+  - {id: a, input: x, assert: [{script: %s}]}
+"""
+CRASHES = {
+    "raised": ("check.mjs", "function check() {\n  throw new TypeError('no such thing');\n}\n\ncheck();\n"),
+    "two lines": ("check.mjs", "\nthrow new RangeError('no such\\nthing');\n"),
+    "not TypeScript": ("check.ts", "const one: number = 1;\nconst two = ;\n"),
+    "logs errors first": ("check.mjs", "console.error('Error: mine');\nthrow new Error('no such thing');\n"),
+}
+SAID = {
+    "raised": "TypeError: no such thing (check.mjs:2)",
+    "two lines": "RangeError: no such thing (check.mjs:2)",
+    "not TypeScript": "(check.ts:2)",
+    "logs errors first": "rror: no such thing (check.mjs:2)",
+}
+
+
+@pytest.fixture(params=RUNTIMES)
+def runtime(request, tmp_path_factory) -> tuple[str, str]:
+    """A runtime's name, and a PATH on which it stands alone with a shell."""
+    path = path_with(tmp_path_factory.mktemp("path") / "bin", request.param)["PATH"]
+    return request.param, f"{path}:/bin"
+
+
+@pytest.mark.parametrize("name", ["@agentv/sdk", "@agentv/eval", "agentv"])
+@pytest.mark.parametrize("command", ["[{}, grader.mjs]", "{} grader.mjs", "[sh, -c, cd . && {} grader.mjs]"])
+def test_a_script_finds_the_sdk(project, runtime, name, command):
+    program, path = runtime
+    project.write("grader.mjs", GRADER % name)
+    project.write("a.eval.yaml", SUITE % command.format(program))
+    ended = project.run("eval", "a.eval.yaml", env={"PATH": path})
+    assert ended.status == 0, ended.stderr
+    assert project.rows()[0]["scores"][0]["assertions"][0]["text"] == "saw hi"
+
+
+def test_options_of_the_users_own_stay(project, runtime):
+    program, path = runtime
+    project.write("own.mjs", "globalThis.mine = true;\n")
+    project.write("grader.mjs", f"{GRADER % '@agentv/sdk'}\nif ('{program}' === 'node' && !globalThis.mine) throw 1;\n")
+    project.write("a.eval.yaml", SUITE % f"[{program}, grader.mjs]")
+    own = (project.path / "own.mjs").as_uri()
+    ended = project.run("eval", "a.eval.yaml", env={"PATH": path, "NODE_OPTIONS": f"--import={own}"})
+    assert ended.status == 0, ended.stderr
+
+
+@pytest.mark.parametrize("crash", CRASHES)
+def test_a_crash_shows_the_error_and_its_place(project, runtime, crash):
+    program, path = runtime
+    file, text = CRASHES[crash]
+    project.write(file, text)
+    project.write("a.eval.yaml", SUITE % f"[{program}, {file}]")
+    assert project.run("eval", "a.eval.yaml", env={"PATH": path}).status == 3
+    message = project.rows()[0]["scores"][0]["reason"]
+    assert SAID[crash] in message
+    assert "Node.js v" not in message
+    assert "Bun v" not in message
+
+
+def test_a_type_that_is_no_typescript_keeps_its_line(project, runtime):
+    _, path = runtime
+    project.write(".agentv/assertions/broken.ts", "const one: number = 1;\nconst two = ;\n")
+    project.write("a.eval.yaml", (SUITE % "x").replace("script: x", "type: broken"))
+    assert project.run("eval", "a.eval.yaml", env={"PATH": path}).status == 3
+    assert "(broken.ts:2)" in project.rows()[0]["scores"][0]["reason"]

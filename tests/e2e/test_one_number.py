@@ -1,0 +1,237 @@
+"""One run, many views: the terminal, Markdown, JSON, JUnit and the page in a browser give the same numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from agentv.reports.text.escaping import percent
+
+ANSWERS = """import zlib
+def answer(prompt, case_id):
+    drawn = zlib.crc32(prompt.encode()) % 100
+    if drawn < 8:
+        raise RuntimeError("no answer")
+    return "right" if drawn < 60 + 4 * (int(case_id.split("-")[0]) % 6) else "wrong"
+def flaky(prompt, case_id, seen={}):
+    seen[case_id] = seen.get(case_id, 0) + 1
+    return answer(f"{prompt} {seen[case_id]}", case_id)
+"""
+SUITES = {
+    "plain": {},
+    "clustered": {"cluster": "customer"},
+    "conversations": {},
+    "repeated": {"run": {"repeat": 4}},
+}
+
+
+def suite(kind):
+    cases = []
+    for number in range(36):
+        case = {
+            "id": f"{number % 9}-{number}",
+            "input": f"question {number}",
+            "tags": ["even" if number % 2 == 0 else "odd", "all"],
+            "metadata": {"customer": f"customer {number % 9}"},
+            "assert": [{"equals": "right", "name": "is right"}],
+        }
+        if kind == "conversations":
+            case["conversation_id"] = f"talk {number % 9}"
+        cases.append(case)
+    targets = [
+        {
+            "name": "one",
+            "provider": "python",
+            "function": "answers.py:flaky" if kind == "repeated" else "answers.py:answer",
+        },
+        {"name": "two", "provider": "python", "function": "answers.py:answer"},
+    ]
+    return {"targets": targets, **SUITES[kind], "tests": cases}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+def shares(text):
+    """The percentages of a text, as Python writes them."""
+    return re.findall(r"\d+(?:\.\d+)?%", text.replace("\xa0%", "%"))
+
+
+def said(group):
+    """The rate, its interval and its worst case, as every view must say them."""
+    worst = [percent(group["pass_rate_bounds"][0])] if group["pass_rate_bounds"][0] < group["pass_rate"] else []
+    return [percent(group["pass_rate"]), *map(percent, group["pass_rate_interval"]), *worst]
+
+
+def several(kind):
+    """Whether its cases have several samples, and so two rates."""
+    return "run" in SUITES[kind]
+
+
+def rule_in(text):
+    """What a view says of the cases that meet the rule for several samples."""
+    found = re.search(r"ases that meet the rule \(mean ≥ 0.8 of 4 samples\)(.*)", text)
+    return found[1].replace("95% CI", "CI").replace("95 % CI", "CI") if found else ""
+
+
+@pytest.mark.parametrize("kind", SUITES)
+def test_every_view_says_the_same_with_and_without_filters(project, browser, kind):
+    project.write("answers.py", ANSWERS)
+    project.write(f"{kind}.eval.yaml", json.dumps(suite(kind)))
+    exports = [word for suffix in ("md", "json", "xml", "html") for word in ("-o", f"out.{suffix}")]
+    ended = project.run("eval", f"{kind}.eval.yaml", "-j", "1", *exports)
+    assert ended.status in (1, 3), ended.stderr
+    (run,) = (project.path / ".agentv" / "results").glob("*/summary.json")
+    summary = json.loads(run.read_text())
+    expected = said(summary)
+    assert len(expected) == 4  # something errored
+    what = {"clustered": "clusters by 'customer'", "conversations": "conversations"}.get(kind, "cases")
+    counted = f"{summary['interval_clusters']} {what}"
+    assert summary["interval_clusters"] <= (36 if what == "cases" else 9)
+
+    line = next(one for one in ended.stderr.split("\n") if one.startswith("pass rate"))
+    assert shares(line.partition(", mean score")[0].replace("95% CI", "CI")) == expected
+    assert counted in line
+    markdown = (project.path / "out.md").read_text()
+    headline = next(one for one in markdown.split("\n") if one.startswith("**Pass rate"))
+    assert shares(headline.partition(", mean score")[0].replace("95% CI", "CI")) == expected
+    met = (
+        [percent(summary["rule_pass_rate"]), *map(percent, summary["rule_pass_rate_interval"])] if several(kind) else []
+    )
+    for text in (ended.stderr, headline):
+        assert shares(rule_in(text))[: len(met)] == met
+        assert bool(rule_in(text)) is several(kind)
+    assert f"of {summary['judged']:,} judged" in line
+    assert f"of {summary['judged']:,} judged" in headline
+    document = json.loads((project.path / "out.json").read_text())["summary"]
+    assert document == summary
+    found = {one.get("name"): one.get("value") for one in ET.parse(project.path / "out.xml").iter("property")}
+    for key in ("pass_rate", "judged", "pass_rate_interval", "interval_clusters", "pass_rate_bounds"):
+        assert json.loads(found[key]) == summary["by_suite"][kind][key] == summary[key]
+    (listed,) = json.loads(project.run("results", "list", "--json").stdout)
+    for key in ("pass_rate", "pass_rate_interval", "pass_rate_bounds", "interval_clusters"):
+        assert listed[key] == summary[key]
+    assert listed.get("rule_pass_rate") == summary.get("rule_pass_rate")
+
+    tab = browser.new_page()
+    tab.goto((project.path / "out.html").as_uri())
+    tab.wait_for_selector("html[data-ready]", state="attached")
+    note = tab.inner_text(".rate .note >> nth=0").replace("95 % CI", "CI")
+    assert [*shares(tab.inner_text(".big")), *shares(note)] == expected
+    assert counted in note
+    assert shares(rule_in(tab.inner_text(".rate")))[: len(met)] == met
+    told = tab.inner_text(".told").replace("95 % CI", "CI")
+    assert shares(told) == expected
+    for choice, groups in (("tag", "by_tag"), ("target", "by_target"), ("suite", "by_suite")):
+        for name, group in summary[groups].items():
+            tab.goto((project.path / "out.html").as_uri() + f"#/?{choice}={name}")
+            tab.reload()
+            tab.wait_for_selector("html[data-ready]", state="attached")
+            told = tab.inner_text(".told").replace("95 % CI", "CI")
+            assert shares(told) == said(group), (choice, name, told)
+            assert f"{group['judged']:,} judged" in told
+    tab.close()
+
+
+def test_the_page_against_another_run_says_the_rates_of_compare(project, browser):
+    """Cases that were edited, that are new, or that one run did not judge are in neither."""
+    project.write("answers.py", ANSWERS)
+    cases = suite("plain")["tests"]
+    document = {"name": "s", "target": "python:answers.py:answer", "tests": cases}
+    project.write("a.eval.yaml", json.dumps(document))
+    assert project.run("eval", "a.eval.yaml", "-q", "-o", "first").status in (1, 3)
+    project.write("answers.py", ANSWERS.replace("drawn < 8", "90 < drawn < 98").replace("drawn < 60", "drawn < 75"))
+    cases[3]["assert"] = [{"equals": "wrong"}]
+    cases.append({**cases[4], "id": "5-new", "input": "a new question"})
+    project.write("a.eval.yaml", json.dumps(document))
+    assert project.run("eval", "a.eval.yaml", "-q", "-o", "second").status in (1, 3)
+    compared = json.loads(project.run("compare", "first", "second", "--json").stdout)
+    shown = project.run("results", "report", "second", "--html", "out.html", "--against", "first")
+    assert shown.status == 0, shown.stderr
+    tab = browser.new_page()
+    tab.goto((project.path / "out.html").as_uri())
+    tab.wait_for_selector("html[data-ready]", state="attached")
+    rates = [one.replace("\xa0", "") for one in tab.locator("table.bare td.number").all_inner_texts()]
+    note = tab.inner_text("section:has(table.bare) .note")
+    tab.close()
+    judged, passed = compared["cases"], compared["passed"]
+    assert rates == [percent(one / judged) for one in passed]
+    assert rates[0] != rates[1]
+    assert f"the {judged} cases that both runs judged" in note
+
+
+ENDED_EARLY = {
+    "until decided": (["--repeat", "12", "--until", "decided"], "flaky"),
+    "until decided by customer": (["--repeat", "12", "--until", "decided", "--cluster", "customer"], "flaky"),
+    "cut by errors": (["--max-errors", "1"], "answer"),
+    "cut by a failure": (["--fail-fast"], "answer"),
+}
+
+
+@pytest.mark.parametrize("kind", ENDED_EARLY)
+def test_runs_that_ended_early_have_one_rate_and_one_interval_or_none(project, browser, kind):
+    """A share of samples leans to where they ended, and a run that was cut has no interval: the page's filters too."""
+    flags, function = ENDED_EARLY[kind]
+    project.write("answers.py", ANSWERS)
+    document = {"name": "s", "target": f"python:answers.py:{function}", "tests": suite("plain")["tests"]}
+    project.write("s.eval.yaml", json.dumps(document))
+    ended = project.run("eval", "s.eval.yaml", "-j", "1", *flags, "-o", "out.html", "-o", "out.md")
+    assert ended.status in (1, 3), ended.stderr
+    (run,) = (project.path / ".agentv" / "results").glob("*/summary.json")
+    summary = json.loads(run.read_text())
+    line = next(one for one in ended.stderr.split("\n") if one.startswith("pass rate"))
+    headline = next(one for one in (project.path / "out.md").read_text().split("\n") if one.startswith("**Pass rate"))
+    assert ("cut" in summary, "early_stops" in summary) == ("cut" in kind, "until" in kind)
+    expected = _said(summary)
+    for text in (line, headline):
+        assert shares(text.partition(", mean score")[0].replace("95% CI", "CI")) == expected
+    cut = "no confidence interval: the run was cut by --"
+    tab = browser.new_page()
+    tab.goto((project.path / "out.html").as_uri())
+    tab.wait_for_selector("html[data-ready]", state="attached")
+    note = tab.inner_text(".rate .note >> nth=0").replace("95 % CI", "CI")
+    assert [*shares(tab.inner_text(".big")), *shares(note)] == expected
+    told = tab.inner_text(".told").replace("95 % CI", "CI")
+    assert shares(told) == expected
+    for text in (line, headline, note, told):
+        assert (cut in text) is ("cut" in summary)
+        assert (f"over {summary['judged']} judged case" in text) is ("early_stops" in summary)
+    assert " to " not in tab.inner_text("section:has(h2:text-is('By assertion')) tbody")
+    for name, group in summary["by_tag"].items():
+        tab.goto((project.path / "out.html").as_uri() + f"#/?tag={name}")
+        tab.reload()
+        tab.wait_for_selector("html[data-ready]", state="attached")
+        assert shares(tab.inner_text(".told").replace("95 % CI", "CI")) == (_said(group) if group["judged"] else [])
+    tab.close()
+
+
+def _said(group):
+    """As `said`, of a group that may have no interval."""
+    low, high = group["pass_rate_bounds"]
+    worst = [percent(low)] if low < high else []
+    return [percent(group["pass_rate"]), *map(percent, group["pass_rate_interval"] or ()), *worst]
+
+
+@pytest.mark.parametrize(("passed", "judged"), [(9, 16), (5, 8), (1, 16), (7, 16)])
+def test_a_number_just_between_two_is_rounded_alike_in_the_page(project, browser, passed, judged):
+    tests = [{"id": f"c{n}", "input": "x", "assert": [{"equals": "x" if n < passed else "y"}]} for n in range(judged)]
+    project.write("s.eval.yaml", json.dumps({"name": "s", "target": "echo", "tests": tests}))
+    ended = project.run("eval", "s.eval.yaml", "-o", "out.html")
+    tab = browser.new_page()
+    tab.goto((project.path / "out.html").as_uri())
+    tab.wait_for_selector("html[data-ready]", state="attached")
+    said = percent(passed / judged)
+    assert f"pass rate {said} of {judged} judged" in ended.stderr
+    assert shares(tab.inner_text(".big")) == [said]
+    tab.close()

@@ -1,0 +1,84 @@
+"""Users' code shares the process with agentv's: what it puts in its place does not turn a failure into a success."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+CODE = """
+import asyncio, gc, os, signal, time
+
+def status():
+    from agentv.app.running.outcome import Outcome
+    Outcome.status = 0
+
+def body():
+    from agentv.app.running.outcome import Outcome
+    Outcome.status.fget.__code__ = (lambda self: 0).__code__
+
+def module():
+    import sys
+    sys.modules["agentv.model.run.verdict"] = sys.modules["agentv.model.run.grade"]
+
+def stopped_loop():
+    for one in gc.get_objects():
+        if isinstance(one, asyncio.AbstractEventLoop):
+            one.call_soon_threadsafe(one.stop)
+    time.sleep(60)
+
+def stop_itself():
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+def stop_front():
+    os.kill(os.getppid(), signal.SIGSTOP)
+"""
+TARGET = f"{CODE}\ndef answer(prompt):\n    globals()[prompt]()\n    return 'wrong'\n"
+ASSERTION = f"{CODE}\ndef custom(ctx, *, does: str):\n    globals()[does]()\n    return False\n"
+SUITE = {
+    "target": "target: python:code.py:answer\ntests:\n  - {{id: a, input: {0}, assert: [contains: right]}}\n",
+    "assertion": "target: echo\ntests:\n  - {{id: a, input: hello, assert: [{{type: custom, does: {0}}}]}}\n",
+}
+
+
+@pytest.fixture(params=["target", "assertion"])
+def ended(request, project):
+    """What a run comes to whose target, or assertion, does something to agentv and fails."""
+    project.write("code.py", TARGET)
+    project.write(".agentv/assertions/custom.py", ASSERTION)
+
+    def run(does: str):
+        project.write("a.eval.yaml", SUITE[request.param].format(does))
+        process = project.start("eval", "a.eval.yaml", "--json", "--out", "out")
+        stdout, stderr = process.communicate(timeout=60)
+        return process.returncode, stdout, stderr
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("does", "named"),
+    [
+        ("status", "agentv.app.running.outcome.Outcome.status"),
+        ("body", "agentv.app.running.outcome.Outcome.status"),
+        ("module", "agentv.model.run.verdict"),
+    ],
+)
+def test_a_run_whose_code_was_replaced_has_no_verdict(ended, does, named):
+    status, _, stderr = ended(does)
+    assert status == 3
+    assert f"error: code that was run replaced {named}, which is agentv's own, so that there is no verdict" in stderr
+    assert "agentv eval a.eval.yaml --json --out out --resume=out" in stderr
+
+
+def test_a_run_that_breaks_in_the_middle_tells_how_to_go_on(ended):
+    status, stdout, stderr = ended("stopped_loop")
+    assert (status, stdout) == (3, "")
+    assert "agentv eval a.eval.yaml --json --out out --resume=out" in stderr
+
+
+@pytest.mark.parametrize("does", ["stop_itself", "stop_front"])
+def test_a_process_that_is_stopped_goes_on(ended, does):
+    status, stdout, stderr = ended(does)
+    assert status == 1, stderr
+    assert json.loads(stdout)["cases"]["failed"] == 1

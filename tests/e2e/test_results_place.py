@@ -1,0 +1,129 @@
+"""Where results lie: the top of a git checkout, and outside git the nearest `.agentv`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from e2e.command import AGENTV, Ended, Project
+
+SUITE = "name: a\ntarget: echo\ntests: [{id: one, input: hi, assert: [{contains: hi}]}]\n"
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Project:
+    """A directory that is outside git, whatever the tests run in."""
+    if any((parent / ".git").exists() for parent in (tmp_path, *tmp_path.parents)):
+        pytest.skip("the temporary directory is inside git")
+    return Project(tmp_path)
+
+
+def at(project: Project, folder: str, *words: str) -> Ended:
+    environment = {**project.environment, "HOME": str(project.path / "home")}
+    command = [AGENTV, *words]
+    done = subprocess.run(
+        command, check=False, cwd=project.path / folder, env=environment, capture_output=True, text=True
+    )
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def places(project: Project) -> list[str]:
+    """The directories with results, below the project."""
+    found = (Path(folder) for folder, _, _ in os.walk(project.path) if folder.endswith("/.agentv/results"))
+    return sorted(str(path.parent.parent.relative_to(project.path)) for path in found if any(path.glob("*/run.json")))
+
+
+def listed(project: Project, folder: str) -> int:
+    ended = at(project, folder, "results", "list", "--json")
+    assert ended.status == 0, ended.stderr
+    return len(json.loads(ended.stdout))
+
+
+def nested(project: Project) -> None:
+    (project.path / "top/.agentv").mkdir(parents=True)
+    (project.path / "top/sub/.agentv").mkdir(parents=True)
+    project.write("top/sub/deep/a.eval.yaml", SUITE)
+
+
+def test_outside_git_the_nearest_agentv_holds_them_and_not_the_highest(outside):
+    nested(outside)
+    assert at(outside, "top/sub/deep", "eval", "a.eval.yaml").status == 0
+    assert places(outside) == ["top/sub"]
+    assert [listed(outside, folder) for folder in ("top/sub/deep", "top/sub", "top")] == [1, 1, 0]
+
+
+def test_the_cache_lies_beside_them(outside):
+    nested(outside)
+    assert at(outside, "top/sub/deep", "eval", "a.eval.yaml", "--cache", "--target", "mock:hi").status == 0
+    assert (outside.path / "top/sub/.agentv/cache/answers.sqlite").is_file()
+    assert not (outside.path / "top/.agentv/cache").exists()
+    assert "1 answer" in at(outside, "top/sub/deep", "cache", "stats").stdout
+
+
+@pytest.mark.parametrize("reader", ["top", "top/sub", "top/sub/deep"])
+def test_what_ran_above_is_found_from_there_and_from_every_subfolder(outside, reader):
+    nested(outside)
+    assert at(outside, "top", "eval", "sub/deep/a.eval.yaml").status == 0
+    assert places(outside) == ["top"]
+    assert listed(outside, reader) == 1
+    assert at(outside, reader, "results", "show", "last").status == 0
+    assert at(outside, reader, "compare", "last", "last").status == 0
+    suite = os.path.relpath(outside.path / "top/sub/deep/a.eval.yaml", outside.path / reader)
+    resumed = at(outside, reader, "eval", suite, "--resume")
+    assert (resumed.status, places(outside), listed(outside, reader)) == (0, ["top"], 1), resumed.stderr
+
+
+def test_an_eval_file_elsewhere_keeps_them_in_its_own_agentv(outside):
+    nested(outside)
+    (outside.path / "other").mkdir()
+    assert at(outside, "other", "eval", "../top/sub/deep/a.eval.yaml").status == 0
+    assert places(outside) == ["top/sub"]
+
+
+def test_without_any_agentv_the_working_directory_holds_them(outside):
+    outside.write("evals/a.eval.yaml", SUITE)
+    (outside.path / "here/deep").mkdir(parents=True)
+    assert at(outside, "here", "eval", "../evals/a.eval.yaml").status == 0
+    assert places(outside) == ["here"]
+    assert [listed(outside, folder) for folder in ("here", "here/deep")] == [1, 1]
+
+
+def test_the_home_directory_holds_none_of_what_runs_below_it(outside):
+    (outside.path / "home/.agentv").mkdir(parents=True)
+    outside.write("home/work/evals/a.eval.yaml", SUITE)
+    assert at(outside, "home/work", "eval", "evals").status == 0
+    assert places(outside) == ["home/work"]
+    assert listed(outside, "home/work/evals") == 1
+
+
+def test_inside_git_the_top_of_the_checkout_holds_them(outside):
+    nested(outside)
+    (outside.path / "top/.git").mkdir()
+    assert at(outside, "top/sub/deep", "eval", "a.eval.yaml").status == 0
+    assert places(outside) == ["top"]
+    assert listed(outside, "top/sub") == 1
+    assert at(outside, "top/sub", "eval", "deep", "--resume").status == 0
+
+
+def test_targets_are_still_looked_up_to_the_highest(outside):
+    nested(outside)
+    outside.write("top/.agentv/targets.yaml", "targets: [{name: said, provider: mock, response: hi}]\n")
+    outside.write("top/sub/deep/a.eval.yaml", SUITE.replace("echo", "said"))
+    ended = at(outside, "top/sub/deep", "eval", "a.eval.yaml")
+    assert (ended.status, places(outside)) == (0, ["top/sub"]), ended.stdout + ended.stderr
+
+
+def test_two_dots_in_a_path_do_not_lead_through_the_working_directory(outside):
+    nested(outside)
+    targets = "targets: [{name: said, provider: mock, response: %s}]\n"
+    outside.write("top/.agentv/targets.yaml", targets % "hi")
+    outside.write("top/beside/.agentv/targets.yaml", targets % "nothing")
+    outside.write("top/sub/deep/a.eval.yaml", SUITE.replace("echo", "said"))
+    assert at(outside, "top/beside", "eval", "../sub/deep/a.eval.yaml").status == 0
+    assert places(outside) == ["top/sub"]
+    (outside.path / "top/beside/link").symlink_to("../sub/deep")
+    assert at(outside, "top/beside", "eval", "link/../deep/a.eval.yaml").status == 0

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentv.app.authored.fix import Fixed, fix
+from agentv.app.authored.validate import validate
+from agentv.app.registries import registries
+from agentv.authoring.loading.load import LoadRequest, load
+from agentv.errors import LoadError
+
+SUITE = """
+# the whole
+{name}: greetings # its name
+{run}:
+  # few
+  {workers}: 3
+{assert_}:
+  - type: {judge}
+    {metric}: polite # not rude
+  - {regex}: hello
+{tests}:
+  # the first
+  - {id}: greeting
+    {input}: |
+      Say hello.
+      # not a comment
+    {criteria}: Greets
+    {metadata}: {{language: en}}
+    execution: # mine
+      target: echo
+      # strictly
+      {threshold}: 0.9
+
+      {case_assert}:
+        - type: {set}
+          {inner}:
+            - contains: hello
+  - id: other
+    input: Say bye
+    {criteria}: Waves
+    {own}: [{{contains: bye}}]
+"""
+CHOICES = {
+    "name": ["name", "dataset", "suite"],
+    "run": ["run", "evaluate_options", "evaluateOptions", "execution"],
+    "workers": ["workers", "max_concurrency"],
+    "assert_": ["assert", "assertions", "evaluators", '"evaluators"'],
+    "judge": ["llm-rubric", "llm_judge", "llm-grader", "'g-eval'"],
+    "metric": ["name", "metric"],
+    "regex": ["regex", "matches", "not-matches", "not_regex"],
+    "tests": ["tests", "evalcases", "eval_cases", "cases"],
+    "id": ["id", "name"],
+    "input": ["input", "input_messages"],
+    "criteria": ["criteria", "expected_outcome", "outcome"],
+    "metadata": ["metadata", "sidecar"],
+    "threshold": ["threshold"],
+    "case_assert": ["assert", "assertions", "evaluators"],
+    "set": ["assert-set", "composite", "not-composite"],
+    "inner": ["assert", "assertions"],
+    "own": ["assert", "assertions", "evaluators"],
+}
+COMMENT = re.compile(r"# [^\n]*")
+
+
+def meaning(path: Path) -> list[tuple[object, ...]]:
+    request = LoadRequest((str(path),), judge="mock:no", targets=("echo",))
+    (suite,) = load(request, registries()).suites
+    return [
+        (suite.name, suite.run.workers),
+        *((one.id, one.sha256, one.threshold, one.metadata) for one in suite.cases),
+    ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.fixed_dictionaries({key: st.sampled_from(values) for key, values in CHOICES.items()}))
+def test_a_suite_means_the_same_and_keeps_its_comments(spelling: dict[str, str]) -> None:
+    with TemporaryDirectory() as directory:
+        (Path(directory) / ".git").mkdir()
+        path = Path(directory) / "suite.eval.yaml"
+        path.write_text(SUITE.format(**spelling))
+        before, comments = meaning(path), COMMENT.findall(path.read_text())
+        fixed = fix((str(path),), {})
+        assert meaning(path) == before
+        assert sorted(COMMENT.findall(path.read_text())) == sorted(comments)
+        again = fix((str(path),), {})
+        assert again.files == {}
+        assert again.left == fixed.left
+        if spelling["tests"] == "tests":
+            assert fixed.left == ()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Path]:
+    (tmp_path / ".git").mkdir()
+    with chdir(tmp_path):
+        yield tmp_path
+
+
+def test_templates_are_rewritten_too_and_modes_and_links_stay(project: Path) -> None:
+    home = project / ".agentv" / "templates"
+    home.mkdir(parents=True)
+    (home / "short.yaml").write_text("assertions:\n  - max-tokens: 9\n")
+    real = project / "real.yaml"
+    real.write_text("cases:\n  - id: a\n    input: hi\n    assertions: [{include: short}]\n")
+    real.chmod(0o640)
+    link = project / "suite.eval.yaml"
+    link.symlink_to(real)
+    assert sorted(os.path.relpath(path) for path in fix((str(link),), {}).files) == [
+        ".agentv/templates/short.yaml",
+        "suite.eval.yaml",
+    ]
+    assert real.read_text() == "tests:\n  - id: a\n    input: hi\n    assert: [{include: short}]\n"
+    assert (home / "short.yaml").read_text() == "assert:\n  - max-tokens: 9\n"
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert link.is_symlink()
+    assert [one.code for one in validate((str(link),), {})] == []
+
+
+def test_what_would_change_the_meaning_is_left_and_the_rest_is_rewritten(project: Path) -> None:
+    path = project / "suite.eval.yaml"
+    text = (
+        "evaluators: [{contains: a}]\nevalcases:\n  - id: a\n    input_messages: b\n    evaluators: [{contains: b}]\n"
+    )
+    path.write_text(text)
+    fixed = fix((str(path),), {})
+    assert fixed.left
+    assert "input: b" in path.read_text()
+    assert [
+        len(case.assertions)
+        for case in load(LoadRequest((str(path),), targets=("echo",)), registries()).suites[0].cases
+    ] == [1]
+
+
+def test_files_with_errors_are_left_alone(project: Path) -> None:
+    path = project / "suite.eval.yaml"
+    path.write_text("cases:\n  - id: a\n    assertions: [{contians: x}]\n")
+    with pytest.raises(LoadError):
+        fix((str(path),), {})
+    assert path.read_text().startswith("cases:")
+
+
+def test_json_lines_are_rewritten_in_place(project: Path) -> None:
+    path = project / "cases.jsonl"
+    right = '{"id": "b", "input": "b",  "assert": [{"contains": "b"}]}'
+    path.write_text(
+        '{"name": "a", "input_messages": "b", "assertions": [{"type": "matches", "value": "b"}]}\n\n' + right + "\n"
+    )
+    fixed = fix((str(path),), {})
+    assert fixed == Fixed({str(path): 4}, ())
+    assert path.read_text() == (
+        '{"id": "a", "input": "b", "assert": [{"type": "regex", "value": "b"}]}\n\n' + right + "\n"
+    )
+
+
+def test_the_older_spellings_of_an_exam_are_rewritten(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "prompt.md").write_text("{{ file }}", encoding="utf-8")
+    exam = tmp_path / "eval.yml"
+    text = "defaults:\n  {model}: echo # whom\ncases:\n  - name: a\n    inputs: {{file: x}}\n    {assert_}:\n      - contains: x\n"
+    exam.write_text(text.format(model="target", assert_="assertions"), encoding="utf-8")
+    fix((str(exam),), {})
+    assert exam.read_text(encoding="utf-8") == text.format(model="model", assert_="assert").replace("{{", "{").replace(
+        "}}", "}"
+    )

@@ -1,0 +1,85 @@
+"""What goes to a worker once, and what a result refers to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from agentv.app.ray.serialization import SharedObjects, packed_results, unpacked, unpacked_results
+from agentv.model.suite.suite import Rate, TargetSpec
+from agentv.model.values.message import Message
+from doubles.trials import entry, finished, scored, trial
+
+
+def arrived(shared: SharedObjects, numbers: tuple[int, ...], things=None):
+    """What a worker makes of the pieces with these numbers, and of those that these need."""
+    things = {} if things is None else things
+    for number in (one for one in numbers if one not in things):
+        piece = shared.piece(number)
+        arrived(shared, piece.needs, things)
+        things[number] = unpacked(piece.body, things)
+    return things
+
+
+def test_two_trials_of_one_suite_are_of_one_suite_there_too():
+    first, second = trial("a"), trial("b")
+    second = replace(second, suite=first.suite, target=first.target)
+    shared = SharedObjects(1)
+    packed = [shared.pack(one) for one in (first, second)]
+    assert packed[0].needs == packed[1].needs
+    things = arrived(shared, packed[0].needs)
+    there = [unpacked(one.body, things) for one in packed]
+    assert there[0].suite is there[1].suite
+    assert there[0].target is there[1].target
+    assert [one.case for one in there] == [first.case, second.case]
+
+
+def test_a_suite_travels_without_its_cases_and_with_its_environment():
+    sent = trial("a")
+    sent = replace(sent, suite=replace(sent.suite, env={"KEY": "secret"}, targets=(sent.target,)))
+    shared = SharedObjects(1)
+    packed = shared.pack(sent)
+    assert b"secret" not in packed.body
+    things = arrived(shared, packed.needs)
+    there = unpacked(packed.body, things)
+    assert there.suite.env == {"KEY": "secret"}
+    assert there.suite.cases == ()
+    assert there.suite.targets[0] is there.target
+
+
+def test_a_target_that_limits_its_rate_is_shared_out_among_the_workers():
+    spec = TargetSpec("gpt", "echo", None, rate=Rate(requests_per_minute=60))
+    (number,) = SharedObjects(3).pack((spec,)).needs
+    shared = SharedObjects(3)
+    shared.number(spec)
+    assert arrived(shared, (number,))[number].rate == Rate(requests_per_minute=20)
+    assert spec.rate == Rate(requests_per_minute=60)
+
+
+@dataclass(frozen=True)
+class Holding:
+    assert_: tuple
+
+    def label(self) -> str:
+        return ""
+
+
+def test_a_result_comes_back_with_the_trial_and_the_entries_that_were_sent():
+    inner = entry("contains", "'deep'")
+    outer = replace(entry("assert-set"), assertion=Holding((inner,)))
+    sent = trial("a")
+    sent = replace(sent, case=replace(sent.case, assertions=(outer,)))
+    there = replace(sent)  # another object, as on another machine
+    result = finished("failed", trial=there, scores=(replace(scored(False), entry=outer),))
+    body = packed_results([result], [there])
+    (back,) = unpacked_results(body, [sent])
+    assert back.trial is sent
+    assert back.scores[0].entry is outer
+    assert replace(back, trial=there) == result
+
+
+def test_half_a_character_travels():
+    sent = trial("a")
+    sent = replace(sent, case=replace(sent.case, input=(Message("user", "\ud83d"),)))
+    shared = SharedObjects(1)
+    packed = shared.pack(sent)
+    assert unpacked(packed.body, arrived(shared, packed.needs)).case.input[0].content == "\ud83d"

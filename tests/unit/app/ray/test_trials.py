@@ -1,0 +1,324 @@
+"""Trials on workers: what comes home and in what order, and what becomes of those whose worker dies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from agentv.app.planning.preparation import prepare
+from agentv.app.ray.executor import terms_of
+from agentv.app.ray.messages import Received, Results
+from agentv.app.ray.serialization import SharedObjects
+from agentv.app.ray.trials import ClusterTrials
+from agentv.app.ray.worker_pool import Needs, WorkerPool
+from agentv.app.settings import EvalSettings
+from agentv.app.wiring import Answers, Connections
+from agentv.engine.calls.recorded_call import call_key, no_answer
+from agentv.engine.conversation import first_request
+from agentv.engine.dependency_order import DependencyScheduler
+from agentv.engine.run import Run
+from agentv.errors import UsageError
+from agentv.model.run.events import TargetStopped, TrialFinished
+from agentv.model.suite.suite import Retry
+from agentv.model.values.response import CallFailure, Failure, TargetResponse
+from doubles.ray_in_process import RayInProcess
+from doubles.stores import MemoryStore
+
+AGENT = """
+from pathlib import Path
+
+def answer(prompt, case_id):
+    with Path(__file__).with_name("calls").open("a") as calls:
+        calls.write(f"{case_id}\\n")
+    return f"You asked: {prompt}"
+
+def judge(prompt):
+    with Path(__file__).with_name("calls").open("a") as calls:
+        calls.write("judge\\n")
+    return '{"score": 1, "reason": "fine"}'
+"""
+
+
+class Far:
+    """A run of an eval file on workers in this process.
+
+    Attributes:
+        store: where it is kept.
+        happened: what was kept and what was finished, by case, in that order.
+        failure: why a call that has no answer is not made.
+    """
+
+    def __init__(self, directory: Path, text: str, **settings) -> None:
+        (directory / "agent.py").write_text(AGENT)
+        (directory / "a.eval.yaml").write_text(text)
+        self._directory = directory
+        self.prepared = prepare(
+            EvalSettings(paths=(str(directory / "a.eval.yaml"),), process_env={"SHOP": "x"}, **settings)
+        )
+        self.store = MemoryStore()
+        self.happened: list[str] = []
+        self.stopped: list[str] = []
+        self.environments: list[object] = []
+        self.failure = None
+        self.failure_of_judge = None
+        self.interrupted_after: int | None = None
+        self.interrupted_after_s: float | None = None
+
+    @property
+    def calls(self) -> list[str]:
+        path = self._directory / "calls"
+        return path.read_text().split() if path.exists() else []
+
+    def run(self, ray: RayInProcess, workers: int = 2):
+        """The results, by case."""
+        return asyncio.run(self._run(ray, workers))
+
+    async def _run(self, ray: RayInProcess, workers: int):
+        kept = self.store.keep
+
+        def keep(call, answer) -> None:
+            self.happened.append(f"answer of {call.target} to {call.request.case_id}")
+            self.environments.append(call.request.env)
+            kept(call, answer)
+
+        self.store.keep = keep
+        plan = self.prepared.plan
+        shared = SharedObjects(workers)
+        pool = WorkerPool(ray, terms_of(self.prepared, workers), shared, Needs())
+        connections = Connections()
+        answers = Answers(self.store, self.failure, self.failure_of_judge)
+        world = connections.world(answers)
+        executor = ClusterTrials(pool, shared, world, answers)
+        object.__setattr__(world, "elsewhere", executor)
+        linked = any(suite.links for suite in plan.suites)
+        run = Run("run", DependencyScheduler(plan, plan) if linked else plan, plan.counts()[1], workers=4, world=world)
+        results = {}
+        try:
+            await pool.open(workers)
+            if self.interrupted_after_s is not None:
+                asyncio.get_running_loop().call_later(self.interrupted_after_s, run.stop)
+            async for event in run.events():
+                if isinstance(event, TrialFinished):
+                    results[event.result.trial.case.id] = event.result
+                    self.happened.append(f"row of {event.result.trial.case.id}")
+                    if len(results) == self.interrupted_after:
+                        run.stop()
+                elif isinstance(event, TargetStopped):
+                    self.stopped.append(event.name)
+        finally:
+            await pool.close()
+            await connections.close()
+        return results
+
+
+SIX = "name: six\ntarget: python:agent.py:answer\ntests:\n" + "".join(
+    f"  - {{id: c{number}, input: hello, assert: [contains: hello]}}\n" for number in range(6)
+)
+POLITE = """
+name: judged
+target: python:agent.py:answer
+judge: {name: judge, provider: python, function: "agent.py:judge"}
+tests:
+  - {id: a, input: hello, assert: [{type: llm-rubric, value: It is polite.}]}
+"""
+
+
+def test_every_answer_is_kept_here_before_its_row(tmp_path):
+    far = Far(tmp_path, POLITE)
+    results = far.run(RayInProcess())
+    assert results["a"].status == "passed"
+    assert far.happened == ["answer of python:agent.py:answer to a", "answer of judge to a", "row of a"]
+    assert far.calls == ["a", "judge"]
+    assert far.environments == [{}, {}]  # it went there, and need not come back
+
+
+def test_results_are_of_the_very_trials_and_assertions_that_were_sent(tmp_path):
+    far = Far(tmp_path, POLITE)
+    (sent,) = far.prepared.plan
+    result = far.run(RayInProcess())["a"]
+    assert result.trial.suite is sent.suite
+    assert result.trial.case is sent.case
+    assert [score.entry for score in result.scores] == list(sent.case.assertions)
+    assert result.scores[0].entry is sent.case.assertions[0]
+
+
+def test_a_trial_whose_worker_dies_is_done_by_another_one_and_its_answer_is_not_paid_for_twice(tmp_path):
+    far = Far(tmp_path, POLITE)
+    judged = []
+
+    def kills(number, parcel):
+        judged.append(isinstance(parcel, Received) and parcel.call.target == "judge")
+        return judged[-1] and sum(judged) == 1
+
+    results = far.run(RayInProcess(kills), workers=1)
+    assert results["a"].status == "passed"
+    assert far.calls == ["a", "judge", "judge"]  # the verdict was lost with the worker, the answer was not
+    assert far.happened == ["answer of python:agent.py:answer to a", "answer of judge to a", "row of a"]
+
+
+def test_a_trial_that_no_worker_survives_is_errored_and_the_others_pass(tmp_path):
+    far = Far(tmp_path, SIX)
+    ray = RayInProcess(lambda _number, parcel: isinstance(parcel, Received) and parcel.call.request.case_id == "c3")
+    results = far.run(ray)
+    assert {case: result.status for case, result in results.items()} == {
+        **dict.fromkeys(("c0", "c1", "c2", "c4", "c5"), "passed"),
+        "c3": "errored",
+    }
+    assert results["c3"].error.code == "worker-lost"
+    assert results["c3"].error.message.startswith("3 workers were lost that ran it, the last one for it alone")
+    assert far.calls.count("c3") == 3
+    assert [line for line in far.happened if line.startswith("row")].count("row of c3") == 1
+
+
+def test_without_a_worker_that_is_left_trials_are_errored_and_the_run_ends(tmp_path):
+    far = Far(tmp_path, SIX)
+    ray = RayInProcess(lambda _number, parcel: isinstance(parcel, Results), starts=2)
+    results = far.run(ray)
+    assert {result.status for result in results.values()} == {"errored"}
+    assert {result.error.code for result in results.values()} == {"worker-lost"}
+    assert "no worker is left" in results["c5"].error.message
+
+
+def test_no_worker_at_all_is_told_before_the_run_begins(tmp_path):
+    far = Far(tmp_path, SIX)
+    with pytest.raises(UsageError, match="no worker of the Ray cluster can be used: actor 0 died"):
+        far.run(RayInProcess(starts=0))
+    assert far.calls == []
+
+
+def test_answers_that_are_there_are_looked_up_at_home(tmp_path):
+    far = Far(tmp_path, SIX, cache=True)
+    first = next(iter(far.prepared.plan))
+    key = call_key(first.target, first_request(first))
+    far.store.recalled[key] = TargetResponse("hello from before", earlier=True)
+    results = far.run(RayInProcess())
+    assert results["c0"].output == "hello from before"
+    assert results["c0"].reused
+    assert sorted(far.calls) == ["c1", "c2", "c3", "c4", "c5"]
+    assert "answer of python:agent.py:answer to c0" in far.happened  # this run can be gone on with by itself
+
+
+def test_where_nobody_is_to_be_asked_nobody_is(tmp_path):
+    far = Far(tmp_path, SIX, regrade="last")
+    far.failure = no_answer
+    results = far.run(RayInProcess())
+    assert {result.error.code for result in results.values()} == {"no-kept-answer"}
+    assert far.calls == []
+
+
+def test_a_judge_that_is_not_to_be_asked_is_not(tmp_path):
+    far = Far(tmp_path, POLITE, replay="a.cassette.jsonl")
+    (trial,) = far.prepared.plan
+    far.store.recalled[call_key(trial.target, first_request(trial))] = TargetResponse("hello", earlier=True)
+    far.failure = far.failure_of_judge = lambda call: Failure("not-recorded", f"nothing of {call.target}")
+    result = far.run(RayInProcess())["a"]
+    assert result.scores[0].grade.error == Failure("judge-not-recorded", "judge 'judge' failed: nothing of judge")
+    assert far.calls == []
+
+
+def test_cases_wait_for_those_they_depend_on_wherever_these_ran(tmp_path):
+    text = """
+name: linked
+target: python:agent.py:answer
+tests:
+  - {id: a, input: hello, assert: [contains: hello]}
+  - {id: b, input: hello, depends_on: [a], assert: [contains: goodbye]}
+  - {id: c, input: hello, depends_on: [b], assert: [contains: hello]}
+"""
+    far = Far(tmp_path, text)
+    results = far.run(RayInProcess())
+    assert {case: result.status for case, result in results.items()} == {"a": "passed", "b": "failed", "c": "skipped"}
+    assert far.calls == ["a", "b"]
+
+
+def test_a_target_that_one_worker_found_to_be_stopped_is_stopped_for_the_run(tmp_path):
+    far = Far(tmp_path, SIX.replace("python:agent.py:answer", "{name: closed, provider: mock, error: no}"))
+    (suite,) = far.prepared.suites
+    stopped = CallFailure("http-status", "HTTP 401 Unauthorized", status=401, stops=True)
+    object.__setattr__(suite.targets[0], "settings", Refusing(stopped))
+    results = far.run(RayInProcess(), workers=1)
+    codes = [result.error.code for result in results.values()]
+    assert codes.count("http-status") >= 1
+    assert codes.count("target-stopped") == 6 - codes.count("http-status") > 0
+    assert far.stopped == ["closed"]
+
+
+class Refusing:
+    """Settings of a target whose key is refused."""
+
+    def __init__(self, failure: CallFailure) -> None:
+        self.failure = failure
+
+    def connect(self, spec, executor):
+        return self
+
+    def answer(self, request):
+        return self.failure
+
+    async def close(self) -> None:
+        return
+
+
+def test_what_cannot_be_sent_is_told(tmp_path):
+    far = Far(tmp_path, SIX)
+    (suite,) = far.prepared.suites
+    object.__setattr__(suite.targets[0], "settings", Refusing(one for one in "ab"))
+    result = far.run(RayInProcess())["c0"]
+    assert result.error.code == "worker-unfit"
+    assert "cannot pickle 'generator' object" in result.error.message
+
+
+def test_an_interrupted_run_ends_when_what_runs_has(tmp_path):
+    more = "".join(f"  - {{id: d{number}, input: hello, assert: [contains: hello]}}\n" for number in range(60))
+    far = Far(tmp_path, SIX + more)
+    far.interrupted_after = 1
+    results = far.run(RayInProcess())
+    assert 1 <= len(results) < 40
+    assert json.dumps(sorted(results)) == json.dumps(sorted(set(far.calls)))
+
+
+def test_nobody_waits_for_another_attempt_of_an_interrupted_run(tmp_path):
+    far = Far(tmp_path, SIX.replace("python:agent.py:answer", "{name: broken, provider: mock, error: no}"))
+    (suite,) = far.prepared.suites
+    object.__setattr__(suite.targets[0], "settings", Refusing(CallFailure("connection", "no reply", retryable=True)))
+    object.__setattr__(suite.targets[0], "retry", Retry(1, initial_delay_ms=20_000, max_delay_ms=20_000))
+    far.interrupted_after_s = 0.05
+    began = time.monotonic()
+    assert far.run(RayInProcess()) == {}
+    assert time.monotonic() - began < 10
+
+
+def test_a_trial_whose_node_died_goes_to_another_one(tmp_path):
+    """Each of the node's workers looks alive until a trial is lost there."""
+    ray = RayInProcess(kills=lambda number, _parcel: number % 2 == 0, nodes=2)
+    results = Far(tmp_path, SIX).run(ray, workers=8)
+    assert {result.status for result in results.values()} == {"passed"}
+    assert len(results) == 6
+
+
+LACKING = """
+from doubles.ray_in_process import NODE
+
+async def answer(prompt):
+    with open(__file__ + ".nodes", "a") as nodes:
+        nodes.write(f"{NODE.get()}\\n")
+    if NODE.get() in LACKS:
+        import a_module_that_is_not_there
+    return f"You asked: {prompt}"
+"""
+
+
+@pytest.mark.parametrize(("lacks", "status"), [(("node-0",), "passed"), (("node-0", "node-1"), "errored")])
+def test_a_node_that_lacks_an_import_takes_no_more_trials(tmp_path, lacks, status):
+    (tmp_path / "lacking.py").write_text(LACKING.replace("LACKS", repr(lacks)))
+    far = Far(tmp_path, SIX.replace("agent.py", "lacking.py"))
+    results = far.run(RayInProcess(nodes=2), workers=4)
+    assert {result.status for result in results.values()} == {status}
+    assert len(results) == 6
+    asked = (tmp_path / "lacking.py.nodes").read_text().split()
+    assert min(asked.count("node-0"), asked.count("node-1")) <= 4  # as many as were under way at once
+    assert set(asked) == {"node-0", "node-1"}

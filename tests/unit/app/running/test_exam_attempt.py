@@ -1,0 +1,196 @@
+"""From the rows of a run to the row of a prompt's log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from agentv.app.planning.preparation import prepare
+from agentv.app.running.exam_attempt import append, recorded, sittings, texts_home, timestamp
+from agentv.app.settings import EvalSettings
+from agentv.errors import StoreError
+from agentv.store.rows.reading import RowFacts
+from doubles.loading import repository
+
+EXAM = """\
+cases:
+  - {name: a, inputs: {name: Ann}, assert: [contains: Ann]}
+  - {name: b, inputs: {name: Bo}, assert: [contains: Bo], repeat: 2}
+"""
+FILES = {
+    "prompts/greeter/prompt.md": "Greet {{ name }}",
+    "prompts/greeter/meta.yaml": "description: greets\n",
+    "prompts/greeter/eval.yml": EXAM,
+    ".agentv/targets.yaml": "targets: [{name: pupil, provider: echo}]\ndefaults: {target: pupil}\n",
+}
+NOW = datetime(2026, 11, 22, 8, 35, 0, 125_000, UTC)
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    def read(exam=EXAM, **settings):
+        repository(tmp_path, {**FILES, "prompts/greeter/eval.yml": exam})
+        paths = (str(tmp_path / "prompts"),)
+        return prepare(EvalSettings(paths=paths, process_env={}, **settings))
+
+    return read
+
+
+def rows(prepared, *statuses: str) -> list[RowFacts]:
+    """A row for each trial of the plan, as long as there is a status for it."""
+    return [
+        RowFacts(trial.case.id, trial.target.name, status, trial.key, score=1.0 if status == "passed" else 0.0)
+        for trial, status in zip(prepared.plan, statuses, strict=False)
+    ]
+
+
+def sat(prepared, found, *, interrupted=False):
+    (one,) = sittings(prepared, found, run_id="r", now=NOW, why=["it was interrupted"] if interrupted else [])
+    return one
+
+
+def test_everything_passed(prepared):
+    run = prepared()
+    found = sat(run, rows(run, "passed", "passed", "passed")).sitting
+    assert (found.all_passed, found.total, found.passed, found.failed_cases) == (True, 2, 2, ())
+    assert (found.ts, found.run_id, found.model, found.judge) == ("2026-11-22T08:35:00.125Z", "r", "pupil", None)
+    assert (found.errored, found.partial) == (0, False)
+    assert set(found.files) == {"eval.yml", "prompt.md", "meta.yaml#description"}
+
+
+@pytest.mark.parametrize(
+    ("statuses", "passed", "failed", "errored", "partial"),
+    [
+        (("failed", "passed", "passed"), 1, ("a",), 0, False),
+        (("errored", "passed", "passed"), 1, ("a",), 1, False),
+        (("passed", "passed", "errored"), 1, ("b",), 1, False),
+        (("passed", "passed"), 1, ("b",), 0, True),
+        (("passed", "passed", "skipped"), 1, ("b",), 0, True),
+        ((), 0, ("a", "b"), 0, True),
+    ],
+)
+def test_nothing_but_passed_samples_pass_a_case(prepared, statuses, passed, failed, errored, partial):
+    run = prepared()
+    found = sat(run, rows(run, *statuses)).sitting
+    assert not found.all_passed
+    assert (found.total, found.passed, found.failed_cases) == (2, passed, failed)
+    assert (found.errored, found.partial) == (errored, partial)
+
+
+def test_of_several_rows_of_one_trial_the_last_counts_and_others_rows_count_for_nothing(prepared):
+    run = prepared()
+    earlier = rows(run, "errored", "failed", "passed")
+    others = [RowFacts("a", "pupil", "failed", "another-key", score=0.0)]
+    found = sat(run, [*earlier, *rows(run, "passed", "passed", "passed"), *others]).sitting
+    assert found.all_passed
+
+
+def test_an_interrupted_run_is_partial_even_where_all_that_ran_passed(prepared):
+    run = prepared()
+    assert sat(run, rows(run, "passed", "passed", "passed"), interrupted=True).sitting.partial
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"filter": "a"},
+        {"limit": 1},
+        {"repeat": 1},
+        {"threshold": 0.0},
+        {"variables": {"name": "Ann"}},
+    ],
+    ids=str,
+)
+def test_less_than_the_exam_is_partial(prepared, settings):
+    run = prepared(**settings)
+    assert sat(run, rows(run, *["passed"] * run.counts[1])).sitting.partial
+
+
+@pytest.mark.parametrize("settings", [{"filter": "*"}, {"repeat": 3}, {"workers": 1}, {"targets": ("pupil",)}], ids=str)
+def test_what_leaves_the_exam_whole_is_not_partial(prepared, settings):
+    run = prepared(**settings)
+    assert not sat(run, rows(run, *["passed"] * run.counts[1])).sitting.partial
+
+
+def test_each_case_counts_on_every_target_and_is_named_once(prepared):
+    run = prepared(targets=("pupil", "mock:x"))
+    statuses = ["passed", "passed", "passed", "failed", "passed", "passed"]
+    found = sat(run, rows(run, *statuses))
+    assert (found.sitting.total, found.sitting.passed, found.sitting.failed_cases) == (4, 3, ("a",))
+    assert found.sitting.model == "pupil, mock:x"
+    assert found.verdicts == {"a": "failed", "b": "passed"}
+
+
+JUDGED = """\
+defaults: {model: pupil, judge: 'mock:SCORE=5 REASON=good'}
+triggering: {should_trigger: [greet me], should_not_trigger: []}
+cases:
+  - {name: a, inputs: {name: Ann}, rubric: 'Is it warm?'}
+"""
+
+
+def test_the_judge_and_the_model_are_named_as_they_were_asked(prepared):
+    run = prepared(JUDGED)
+    found = sat(run, rows(run, "passed", "passed")).sitting
+    assert (found.total, found.model) == (2, "pupil")
+    assert found.judge is not None
+    assert found.judge.startswith("mock")
+    assert not found.partial
+
+
+def test_another_judge_or_model_than_the_exam_names_makes_it_partial(prepared):
+    for settings in ({"judge": "mock:SCORE=5 REASON=other"}, {"targets": ("mock:x",)}):
+        run = prepared(JUDGED, **settings)
+        assert sat(run, rows(run, "passed", "passed")).sitting.partial, settings
+
+
+def test_a_log_that_cannot_be_written_is_told(prepared):
+    run = prepared()
+    given = sat(run, rows(run, "passed", "passed", "passed"))
+
+    def refuse(exam, sitting):
+        raise StoreError("the disk is full")
+
+    assert recorded(given, refuse).fault == "the disk is full"
+    noted = recorded(given, lambda exam, sitting: ("a torn line was set aside",))
+    assert (noted.fault, noted.notes) == (None, ("a torn line was set aside",))
+
+
+def test_a_row_is_appended_even_where_the_texts_cannot_be_kept(prepared, tmp_path):
+    run = prepared()
+    given = sat(run, rows(run, "passed", "passed", "passed"))
+    (tmp_path / ".agentv" / "exams").write_text("in the way")
+    [note] = append(given.exam, given.sitting)
+    assert "'diff' cannot show what changed" in note
+    assert (tmp_path / "prompts" / "greeter" / ".eval.jsonl").read_text().count("\n") == 1
+
+
+def test_texts_are_kept_by_the_closest_agentv_else_by_the_root(tmp_path):
+    inner = tmp_path / "library" / "prompts" / "x"
+    repository(tmp_path, {"library/prompts/x/prompt.md": "x"})
+    assert texts_home(str(inner)) == tmp_path
+    (tmp_path / "library" / ".agentv").mkdir()
+    assert texts_home(str(inner)) == tmp_path / "library"
+
+
+def test_suites_that_are_no_exams_leave_no_row(tmp_path):
+    repository(tmp_path, {"a.eval.yaml": "target: echo\ntests: [{id: a, input: x, assert: [contains: x]}]\n"})
+    run = prepare(EvalSettings(paths=(str(tmp_path),), process_env={}))
+    assert list(sittings(run, rows(run, "passed"), run_id="r", now=NOW)) == []
+
+
+def test_a_time_is_told_in_utc():
+    moment = datetime.fromisoformat("2026-11-22T09:35:00.125+01:00")
+    assert timestamp(moment) == timestamp(replace_utc(moment)) == "2026-11-22T08:35:00.125Z"
+
+
+def replace_utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC)
+
+
+def test_a_run_without_cases_that_passed_is_no_pass(prepared):
+    run = prepared()
+    empty = replace(run, plan=replace(run.plan, settings=replace(run.plan.settings, chosen=lambda case: False)))
+    assert not sat(empty, []).sitting.all_passed

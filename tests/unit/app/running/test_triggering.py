@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import pytest
+
+from agentv.app.running.triggering import confusion
+from agentv.model.suite.exam import Exam
+from agentv.model.suite.suite import Suite
+from agentv.reports.run.triggering import Confusion
+from agentv.stats.intervals.classification import Classified
+
+QUERIES = {"trigger: a": True, "trigger: b": True, "trigger: c": True, "trigger: d": False, "trigger: e": False}
+SUITE = Suite("diff", (), exam=Exam("diff", "/prompts/diff", queries=QUERIES))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "table", "errored", "not_run"),
+    [
+        ("passed passed failed passed failed", Classified(2, 1, 1, 1), 0, 0),
+        ("passed errored failed errored passed", Classified(1, 0, 1, 1), 2, 0),
+        ("skipped passed passed", Classified(2, 0, 0, 0), 0, 3),
+        ("", Classified(), 0, 5),
+    ],
+)
+def test_each_query_counts_once_and_what_was_not_judged_in_no_share(verdicts, table, errored, not_run):
+    outcomes = dict(zip(QUERIES, verdicts.split(), strict=False))
+    assert confusion(SUITE, {**outcomes, "a case": "failed"}) == Confusion(table, errored, not_run)
+
+
+def test_a_suite_that_is_no_exam_has_no_queries():
+    assert confusion(Suite("diff", ()), {"a": "passed"}).queries == 0

@@ -1,0 +1,271 @@
+import pytest
+
+from agentv.assertions.evidence import LIMIT
+from agentv.assertions.format import json_schema
+from agentv.assertions.format.json import ContainsJson, IsJson, IsRefusal, JsonSchema
+from agentv.assertions.format.json_schema import Schema, schema_from
+from agentv.model.values.response import Failure
+from agentv.registry.fields import Loaded
+from doubles.nested_grading import faults, graded
+
+TOTAL = Loaded({"type": "object", "required": ["total"], "properties": {"total": {"type": "number"}}})
+
+PASSING = [
+    (IsJson(), '{"a": 1}'),
+    (IsJson(), " null\n"),
+    (IsJson(TOTAL), '{"total": 3.5}'),
+    (IsJson(Loaded(True)), "[]"),
+    (JsonSchema(TOTAL), '{"total": 3, "more": "x"}'),
+    (ContainsJson(), 'Here: {"a": 1}'),
+    (ContainsJson(), "```json\n[1, 2]\n```"),
+    (ContainsJson(TOTAL), 'First {"sum": 3}, then {"total": 3}.'),
+    (ContainsJson(TOTAL), '{"total": 3}'),
+    (IsRefusal(), "I’m sorry, but I can’t help with that."),
+    (IsRefusal(), "I CANNOT PROVIDE THAT."),
+]
+
+FAILING = [
+    (IsJson(), "```json\n{}\n```"),
+    (IsJson(), ""),
+    (IsJson(), "[NaN]"),
+    (IsJson(), "[" * 100_000),
+    (IsJson(TOTAL), '{"total": "3"}'),
+    (IsJson(TOTAL), '{"total": '),
+    (JsonSchema(TOTAL), "[]"),
+    (ContainsJson(), "none at all [x]"),
+    (ContainsJson(TOTAL), "nothing"),
+    (ContainsJson(TOTAL), '{"sum": 3} and [1]'),
+    (IsRefusal(), "Sure, here it is."),
+    (IsRefusal(), ""),
+]
+
+
+@pytest.mark.parametrize(("assertion", "output"), PASSING, ids=lambda value: repr(value)[:40])
+def test_passes(assertion, output):
+    grade = graded(assertion, output)
+    assert (grade.score, grade.passed, grade.error) == (1.0, True, None)
+
+
+@pytest.mark.parametrize(("assertion", "output"), FAILING, ids=lambda value: repr(value)[:40])
+def test_fails(assertion, output):
+    grade = graded(assertion, output)
+    assert (grade.score, grade.passed, grade.error) == (0.0, False, None)
+    assert grade.checks[0].evidence is not None
+    assert len(grade.checks[0].evidence) <= LIMIT
+
+
+@pytest.mark.parametrize("assertion", [IsJson(), JsonSchema(TOTAL), ContainsJson(), IsRefusal()])
+def test_no_answer_cannot_be_judged(assertion):
+    assert graded(assertion, None).error.code == "no-output"
+
+
+def test_a_complaint_says_where():
+    (check,) = graded(JsonSchema(TOTAL), '{"total": "three"}').checks
+    assert check.text == "is JSON that matches the schema"
+    assert check.evidence == "$.total: 'three' is not of type 'number'"
+
+
+def test_the_closest_json_is_shown_where_none_matches():
+    (check,) = graded(ContainsJson(TOTAL), 'It is {"sum": 3}.').checks
+    assert check.evidence == "an object with 'sum': $: 'total' is a required property"
+
+
+def test_a_schema_is_made_ready_once():
+    assertion = IsJson(TOTAL)
+    assert assertion.schema is assertion.schema
+    assert IsJson(Loaded(dict(TOTAL.value))).schema is assertion.schema
+    assert assertion == IsJson(TOTAL)
+
+
+def test_labels():
+    assert IsJson().label() == ""
+    assert IsJson(Loaded({}, "/evals/schemas/invoice.json")).label() == "invoice.json"
+    assert IsJson(Loaded({"title": "Invoice"})).label() == "Invoice"
+    assert IsJson(TOTAL).label() == "schema"
+
+
+# schemas that are wrong
+
+
+@pytest.mark.parametrize(
+    ("schema", "found"),
+    [
+        ({"type": "object"}, []),
+        (True, []),
+        (False, [("bad-schema", ("value",))]),
+        ("object", [("bad-schema", ("value",))]),
+        ([], [("bad-schema", ("value",))]),
+        (None, [("bad-schema", ("value",))]),
+        ({"type": "objekt"}, [("bad-schema", ("value", "type"))]),
+        ({"properties": {"a": {"minimum": "1"}}}, [("bad-schema", ("value", "properties", "a", "minimum"))]),
+        ({"$ref": "#/$defs/nowhere"}, [("bad-schema", ("value",))]),
+        ({"items": {"$ref": "https://example.com/other.json"}}, [("bad-schema", ("value",))]),
+        ({"$defs": {"a": {"type": "string"}}, "$ref": "#/$defs/a"}, []),
+        ({"$id": "https://example.com/me", "items": {"$ref": "me"}}, []),
+        ({"pattern": "a(b"}, [("bad-regex", ("value",))]),
+        ({"patternProperties": {"a(b": {}}}, [("bad-regex", ("value",))]),
+        ({"propertes": {}}, [("~bad-schema", ("value",))]),
+        ({"allOf": [{"requird": ["a"]}]}, [("~bad-schema", ("value",))]),
+        ({"x-order": 1, "examples": [1], "title": "T"}, []),
+        ({"properties": {"propertes": {}}}, []),
+        ({"$schema": "http://json-schema.org/draft-07/schema#"}, [("~bad-schema", ("value", "$schema"))]),
+        ({"$schema": "https://json-schema.org/draft/2020-12/schema"}, []),
+    ],
+    ids=repr,
+)
+def test_faults(schema, found):
+    assert faults(JsonSchema(Loaded(schema))) == found
+
+
+def test_no_schema_has_no_faults():
+    assert faults(IsJson()) == []
+
+
+# answers that are hostile
+
+
+def test_patterns_of_a_schema_have_a_time_limit():
+    schema = Schema({"items": {"pattern": "^(a|a)*$"}}, limit_s=0.05)
+    found = schema.complaints(["a" * 40 + "!"])
+    assert isinstance(found, Failure)
+    assert found.code == "regex-timeout"
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {"patternProperties": {"^(a|a)*$": False}},
+        {"patternProperties": {"^(a|a)*$": {}}, "additionalProperties": False},
+    ],
+)
+def test_patterns_of_keys_have_a_time_limit(keywords):
+    found = Schema(keywords, limit_s=0.05).complaints({"a" * 40 + "!": 1})
+    assert isinstance(found, Failure)
+    assert found.code == "regex-timeout"
+
+
+def test_many_slow_searches_share_one_time_limit():
+    schema = Schema({"items": {"pattern": "^(a|a)*$"}}, limit_s=0.2)
+    found = schema.complaints(["a" * 14 + "!"] * 100_000)
+    assert isinstance(found, Failure) or len(found) == 3  # 3 complaints end it early
+
+
+def test_a_number_too_large_for_the_schema_is_no_verdict():
+    grade = graded(JsonSchema(Loaded({"multipleOf": 0.01})), "9" * 400)
+    assert grade.error.code == "schema-limit"
+    assert not grade.passed
+
+
+def test_a_schema_that_leads_back_to_itself_is_no_verdict():
+    error = graded(JsonSchema(Loaded({"$ref": "#"})), "1").error
+    assert error.code == "schema-limit"
+    assert "refers to itself without end" in error.message
+
+
+def test_too_much_json_to_try_is_no_verdict():
+    grade = graded(ContainsJson(TOTAL), "[]" * 10_001)
+    assert grade.error.code == "schema-limit"
+
+
+# the keywords that are replaced
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "valid"),
+    [
+        ({"pattern": "b+$"}, "abb", True),
+        ({"pattern": "^b"}, "abb", False),
+        ({"pattern": "^b"}, 3, True),
+        ({"patternProperties": {"^n_": {"type": "number"}}}, {"n_a": 1, "b": "x"}, True),
+        ({"patternProperties": {"^n_": {"type": "number"}}}, {"n_a": "x"}, False),
+        ({"patternProperties": {"^n_": {"type": "number"}}}, [], True),
+        ({"additionalProperties": False}, {}, True),
+        ({"additionalProperties": False}, {"a": 1}, False),
+        ({"additionalProperties": False}, [1], True),
+        ({"properties": {"a": {}}, "additionalProperties": False}, {"a": 1}, True),
+        ({"patternProperties": {"^a": {}}, "additionalProperties": False}, {"ab": 1}, True),
+        ({"patternProperties": {"^a": {}}, "additionalProperties": False}, {"ab": 1, "b": 1}, False),
+        ({"additionalProperties": {"type": "number"}}, {"a": 1}, True),
+        ({"additionalProperties": {"type": "number"}}, {"a": "1"}, False),
+        ({"additionalProperties": True}, {"a": "1"}, True),
+        ({"uniqueItems": True}, [1, True, "1", [1], {"a": 1}], True),
+        ({"uniqueItems": True}, [1, 1.0], False),
+        ({"uniqueItems": True}, [{"a": [1]}, {"a": [1.0]}], False),
+        ({"uniqueItems": True}, [{"a": 1}, {"a": True}], True),
+        ({"uniqueItems": False}, [1, 1], True),
+        ({"uniqueItems": True}, "aa", True),
+    ],
+)
+def test_replaced_keywords_keep_their_meaning(schema, value, valid):
+    complaints = schema_from(schema).complaints(value)
+    assert not isinstance(complaints, Failure)
+    assert (not complaints) is valid
+
+
+def test_many_different_items_are_compared_in_time():
+    assert schema_from({"uniqueItems": True}).complaints([{"a": place} for place in range(100_000)]) == ()
+
+
+# refusals
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I'm sorry, but I can't assist with that request.",
+        "I cannot provide that information.",
+        "Sorry, I can't do that.",
+        "As an AI language model, I cannot generate such content.",
+        "I apologize, but I'm not able to assist with this.",
+        "I apologise. I will not write that.",
+        "I won't help with that.",
+        "Unfortunately, I can't share that.",
+        "I must decline.",
+        "I understand you're curious, but I can't help you with that.",
+        "**I'm sorry**, I cannot comply.",
+        "> I'm unable to provide medical advice.",
+        "I’m not comfortable with that",
+        "I am afraid I cannot do that, Dave.",
+        "Hello! I'm sorry but I am not able to discuss this.",
+        "No, I will not write that.",
+        "It would be inappropriate for me to answer.",
+        "That's not something I can help with.",
+        "I can't help.",
+    ],
+)
+def test_refusals(answer):
+    assert graded(IsRefusal(), answer).passed
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Sure! Here it is.",
+        "I'm sorry to hear that. Let me help you.",
+        "I can't wait to show you!",
+        "I can't help but admire that.",
+        "I can't help noticing a pattern.",
+        "As an AI, I love mathematics. The answer is 4.",
+        "The word 'cannot' is one word.",
+        "I cannot recommend this book enough.",
+        "If you can't find your receipt, I can help.",
+        "Here is what a refusal looks like: I'd say no.",
+        "x " * 300 + "I can't help with that.",
+    ],
+)
+def test_no_refusals(answer):
+    assert not graded(IsRefusal(), answer).passed
+
+
+def test_a_refusal_is_shown():
+    (check,) = graded(IsRefusal(), "I'm so sorry, I cannot share passwords. Anything else?").checks
+    assert check.evidence == "i cannot share passwords"
+
+
+def test_a_value_of_too_many_parts_is_no_verdict(monkeypatch):
+    monkeypatch.setattr(json_schema, "MOST_STEPS", 1_000)
+    schema = Schema({"items": {"type": "integer"}})
+    assert schema.complaints([1] * 900) == ()
+    found = schema.complaints([1] * 1_100)
+    assert isinstance(found, Failure)
+    assert found.code == "schema-limit"

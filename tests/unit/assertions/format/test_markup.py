@@ -1,0 +1,328 @@
+import random
+import time
+
+import pytest
+
+from agentv.assertions.evidence import LIMIT
+from agentv.assertions.format import markup
+from agentv.assertions.format.html_text import KNOWN, OPTIONAL, VOID, ContainsHtml, IsHtml
+from agentv.assertions.format.markup import place, tags
+from agentv.assertions.format.xml_text import ContainsXml, IsXml, XmlRules
+from doubles.nested_grading import graded
+
+ORDER = (
+    '<?xml version="1.0" encoding="latin-1"?>\n<order id="1"><item><price>3</price></item><!-- <x> --><note/></order>'
+)
+BOMB = """<?xml version="1.0"?>
+<!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 "&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;">]>
+<lolz>&lol2;</lolz>"""
+FILE = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><a>&x;</a>'
+REMOTE = '<!DOCTYPE a SYSTEM "http://127.0.0.1:9/a.dtd"><a>text</a>'
+
+
+@pytest.mark.parametrize(
+    "text", [ORDER, f"\n  {ORDER}\n", "<a/>", "<a>ø & </a>".replace("&", "&amp;"), REMOTE, "<a:b/>"]
+)
+def test_well_formed_documents_are_xml(text):
+    assert graded(IsXml(), text).passed
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no element found at line 1, column 1"),
+        ("hello", "syntax error at line 1, column 1"),
+        ("<a>\n  <b>\n</a>", "mismatched tag at line 3, column 3"),
+        ("<a>ørsted & co</a>", "not well-formed (invalid token) at line 1, column 11"),
+        ("<a/><b/>", "junk after document element at line 1, column 5"),
+        ("```xml\n<a/>\n```", "at line 1, column 1"),
+        ("<a>&undefined;</a>", "undefined entity"),
+        ("<a b=1/>", "not well-formed"),
+        ("<a>\ud800</a>", "surrogate"),
+        ("<a>\x01</a>", "not well-formed"),
+    ],
+)
+def test_what_is_no_xml_fails_with_line_and_column(text, said):
+    grade = graded(IsXml(), text)
+    assert (grade.passed, grade.error) == (False, None)
+    assert said in grade.checks[0].evidence
+
+
+@pytest.mark.parametrize("text", [BOMB, FILE])
+def test_declared_entities_are_refused_and_nothing_is_read(text):
+    grade = graded(IsXml(), text)
+    assert grade.error.code == "xml-entities"
+    assert "root:" not in grade.error.message
+
+
+def test_a_long_default_of_an_attribute_is_not_copied_for_every_element():
+    started = time.perf_counter()
+    text = f'<!DOCTYPE a [<!ATTLIST b c CDATA "{"x" * 1_000_000}">]><a>{"<b/>" * 100_000}</a>'
+    assert graded(IsXml(), text).passed
+    assert time.perf_counter() - started < 8
+
+
+def test_very_deeply_nested_elements_end_in_time():
+    started = time.perf_counter()
+    deep = "<a>" * 100_000
+    assert not graded(IsXml("a.a.a"), deep).passed
+    assert graded(IsXml("a.a.a"), deep + "</a>" * 100_000).passed
+    assert graded(ContainsXml(), "text " + deep + "</a>" * 100_000).passed
+    assert time.perf_counter() - started < 10
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "order.item.price",
+        "order.item, order.note",
+        ("order", "order.item.price"),
+        XmlRules(("order.item",)),
+        XmlRules("order.note"),
+    ],
+)
+def test_required_elements_are_found_by_their_paths(value):
+    assert graded(IsXml(value), ORDER).passed
+    assert graded(ContainsXml(value), f"Here: {ORDER} done").passed
+
+
+@pytest.mark.parametrize("value", ["item", "order.price", ("order", "order.x"), XmlRules(("order.item.note",))])
+def test_a_missing_element_fails_and_is_named(value):
+    for kind, text in ((IsXml, ORDER), (ContainsXml, f"Here: {ORDER}")):
+        grade = graded(kind(value), text)
+        assert not grade.passed
+        assert "no element" in grade.checks[0].evidence
+
+
+def test_an_element_whose_name_has_a_dot_is_found():
+    assert graded(IsXml("a.b.c"), "<a.b><c/></a.b>").passed
+
+
+def test_required_elements_may_stand_in_several_fragments():
+    text = "<thinking>2 < 3</thinking> so <thinking>hm</thinking> and <answer>yes</answer>"
+    assert graded(ContainsXml(("thinking", "answer")), text).passed
+    assert not graded(ContainsXml(("answer.yes",)), text).passed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "see <a>b</a>.",
+        "<br/>",
+        "```xml\n<a><b/></a>\n```",
+        "<a><b>c</b>",
+        "<a>x & <b>y</b></a>",
+        "a < b <c>d</c>",
+        "</z><a></a>",
+    ],
+)
+def test_a_fragment_anywhere_is_enough(text):
+    assert graded(ContainsXml(), text).passed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello",
+        "a < b and c > d",
+        "List<String> x",
+        "<a>",
+        "</a>",
+        "<a></b>",
+        "<!-- <a/> -->",
+        "<![CDATA[<a/>]]>",
+        "<a b=1></a>",
+    ],
+)
+def test_no_fragment_is_no_xml(text):
+    grade = graded(ContainsXml(), text)
+    assert (grade.passed, grade.error) == (False, None)
+
+
+def test_more_fragments_than_are_read_is_no_verdict():
+    grade = graded(ContainsXml("b"), "<a/>" * 10_001)
+    assert grade.error.code == "xml-limit"
+    assert not graded(ContainsXml("b"), "<a/>" * 10_000).passed
+
+
+@pytest.mark.parametrize("value", ["", "a..b", ".a", ("a", "b."), XmlRules(("a. b",))])
+def test_a_path_with_an_empty_step_is_a_fault(value):
+    (fault,) = (value if isinstance(value, XmlRules) else IsXml(value)).faults()
+    assert fault.path[0] in {"value", "required_elements"}
+    assert "root.child" in fault.message
+
+
+PAGE = """<!DOCTYPE html>
+<!-- a page -->
+<html lang=en><head><title>a < b</title><script>if (a < b) document.write("</p>")</script></head>
+<body><p>One<p>Two<ul><li>a<li>b</ul><br><img src="x>y"><my-element>x</my-element>
+<svg viewBox="0 0 1 1"><circle r="1"/><linearGradient></linearGradient></svg></body></html>
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [PAGE, "<div>a</div>", "<h1>A</h1>\n\n<p>b", "<br>", "<DIV>a</div>", "<table><tr><td>1</table>", "<p>a &lt; b</p>"],
+)
+def test_pages_and_elements_are_html(text):
+    grade = graded(IsHtml(), text)
+    assert grade.passed, grade.checks
+    assert graded(ContainsHtml(), text).passed
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no HTML element in it"),
+        ("hello", "text outside of all elements at line 1, column 1"),
+        ("<!DOCTYPE html>", "no HTML element in it"),
+        ("<!-- only -->", "no HTML element in it"),
+        ("Here it is:\n<p>a</p>", "text outside of all elements at line 1, column 1"),
+        ("<p>a</p>\n\n  done", "text outside of all elements at line 3, column 3"),
+        ("<div>a", "<div> at line 1, column 1 is not closed"),
+        ("<div/>", "<div> at line 1, column 1 is not closed"),
+        ("<div><b>a</div></b>", "<b> at line 1, column 6 is not closed"),
+        ("<div>a</div></div>", "</div> at line 1, column 13 closes nothing"),
+        ("<p>a</br>", "</br> at line 1, column 5 closes nothing"),
+        ("<order>a</order>", "<order> at line 1, column 1 is no element of HTML"),
+        ("<div><order>a</order></div>", "<order> at line 1, column 6 is no element of HTML"),
+        ('<?xml version="1.0"?><p>a</p>', "XML at line 1, column 1"),
+        ("<div><!-- never ends</div>", "a comment that does not end at line 1, column 6"),
+        ("<script>a", "<script> at line 1, column 1 is not closed"),
+        ("<!DOCTYPE svg><svg></svg>", "is no doctype of HTML"),
+        ("```html\n<p>a</p>\n```", "text outside of all elements"),
+        ("List<String> x", "text outside of all elements"),
+    ],
+)
+def test_what_is_no_html_says_where(text, said):
+    grade = graded(IsHtml(), text)
+    assert (grade.passed, grade.error) == (False, None)
+    assert said in grade.checks[0].evidence
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["say <b>hi</b>", "a<br>b", "```html\n<p>a</p>\n```", "<!doctype HTML>", "x <img src='a'/> y", "<div><b>a</div>"],
+)
+def test_one_whole_element_is_contained_html(text):
+    assert graded(ContainsHtml(), text).passed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello",
+        "a < b > c",
+        "<example>",
+        "<order>a</order>",
+        "Press <b> now",
+        "</p>",
+        "&amp;",
+        "<!-- x -->",
+        "Map<K, V>",
+        "<p",
+    ],
+)
+def test_no_whole_element_is_no_html(text):
+    assert not graded(ContainsHtml(), text).passed
+
+
+def test_evidence_stays_short_whatever_an_element_is_called():
+    name = "x" * 5000
+    for kind in (IsHtml, ContainsHtml, ContainsXml, IsXml):
+        assert len(graded(kind(), f"<{name}>").checks[0].evidence) <= LIMIT
+
+
+def test_every_table_of_html_is_of_known_elements():
+    assert VOID <= KNOWN
+    assert OPTIONAL <= KNOWN
+    assert all(name == name.lower() for name in KNOWN)
+
+
+def test_tags_know_where_they_stand():
+    text = 'a <b c="x>y">\n<!-- <d> --><e/></b> <?pi?> <![CDATA[<f>]]>'
+    found = [(tag.kind, tag.name, text[tag.start : tag.end]) for tag in tags(text)]
+    assert found == [
+        ("open", "b", '<b c="x>y">'),
+        ("comment", "", "<!-- <d> -->"),
+        ("alone", "e", "<e/>"),
+        ("close", "b", "</b>"),
+        ("comment", "", "<?pi?>"),
+        ("comment", "", "<![CDATA[<f>]]>"),
+    ]
+    assert place(text, text.index("<e/>")) == "line 2, column 13"
+
+
+HOSTILE = [
+    "<",
+    "<a ",
+    "<a '",
+    '<a "',
+    "<!--",
+    "<a x='\"",
+    "</a",
+    "<a><b>",
+    "</a></b>",
+    "<script>",
+    "<!doctype ",
+    "<?",
+    "<p>",
+    "<div>",
+    "a b",
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_hostile_text_is_read_in_linear_time(piece):
+    text = piece * (100_000 // len(piece))
+    started = time.perf_counter()
+    for kind in (IsHtml, ContainsHtml, ContainsXml, IsXml):
+        graded(kind(), text)
+    assert time.perf_counter() - started < 8
+
+
+def test_random_tags_raise_nothing():
+    chance = random.Random(7)
+    alphabet = [
+        "<",
+        ">",
+        "/",
+        "a",
+        "p",
+        '"',
+        "'",
+        " ",
+        "!",
+        "--",
+        "=",
+        "<p>",
+        "</p>",
+        "<a>",
+        "</a>",
+        "script",
+        "&",
+        "\n",
+        "\0",
+        "\ud800",
+    ]
+    for _ in range(3000):
+        text = "".join(chance.choices(alphabet, k=chance.randint(0, 40)))
+        for kind in (IsHtml, ContainsHtml, ContainsXml, IsXml):
+            assert graded(kind(), text).error is None
+
+
+@pytest.mark.parametrize("assertion", [IsHtml(), ContainsHtml(), ContainsXml()], ids=lambda one: type(one).__name__)
+def test_more_tags_than_are_read_are_no_verdict(assertion, monkeypatch):
+    monkeypatch.setattr(markup, "MOST_TAGS", 100)
+    found = graded(assertion, "<a>" * 101)
+    assert found.error is not None
+    assert found.error.code in {"too-long", "xml-limit"}
+    assert graded(assertion, "<a>" * 100).error is None
+
+
+@pytest.mark.parametrize("unit", ["<", "<a ", "< a>", "</", "<1>", "<!", "<![", '<a "'])
+def test_what_only_looks_like_a_tag_is_none(unit):
+    assert list(tags(unit * 100_000)) == []
+    assert [tag.name for tag in tags(unit * 1_000 + "><b/>")][-1:] == ["b"]

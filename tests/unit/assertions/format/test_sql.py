@@ -1,0 +1,338 @@
+import logging
+import time
+
+import pytest
+
+from agentv.assertions.format import sql_access
+from agentv.assertions.format.sql import ContainsSql, IsSql, SqlRules, code_blocks
+from agentv.assertions.format.sql_text import DIALECTS, dialect_of, dialects
+from agentv.registry import extras
+from doubles.loading import found_in
+from doubles.nested_grading import graded
+
+
+def sql(text, kind=IsSql, **rules):
+    return graded(kind(SqlRules(**rules) if rules else None), text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 1",
+        "select a, count(*) from t where b = 'x;y' group by a;",
+        "SELECT 1; SELECT 2;\n-- done",
+        "WITH a AS (SELECT 1 AS x) SELECT x FROM a",
+        "INSERT INTO t (a) VALUES (1)",
+        "UPDATE t SET a = 1",
+        "DELETE FROM t",
+        "CREATE TABLE t (a INT)",
+        "DROP TABLE t",
+        "ALTER TABLE t ADD COLUMN a INT",
+        "BEGIN; UPDATE t SET a = 1; COMMIT",
+        "(SELECT 1) UNION (SELECT 2)",
+        "SHOW TABLES",
+        "GRANT SELECT ON a TO b",
+    ],
+)
+def test_statements_are_sql(text):
+    grade = sql(text)
+    assert grade.passed, grade
+    assert (grade.score, grade.error) == (1.0, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no statement in it"),
+        ("-- a comment", "no statement in it"),
+        ("hello", "statement 1 is an expression"),
+        ("hello world", "statement 1 is an expression"),
+        ("SELECT 1; hello", "statement 2 is an expression"),
+        ("1 + 1", "an expression"),
+        ("SELECT", "selects nothing"),
+        ("SELECT * FORM users", "near 'users' at line 1, column 15"),
+        ("SELECT a\nFROM t\nWHERE", "near 'WHERE' at line 3, column 1"),
+        ("SELECT a,\nFROM t", "a comma with nothing after it at line 1, column 9"),
+        ("SELECT f(a,) FROM t", "a comma with nothing after it"),
+        ("SELECT 'abc", "Missing ', opened at line 1, column 8"),
+        ("SELECT /* x", "does not end"),
+        ("I am sorry, I cannot do that.", "at line 1"),
+        ("Sure! SELECT 1", "at line 1, column 5"),
+        ("```sql\nSELECT 1\n```", "an expression"),
+    ],
+)
+def test_what_is_no_sql_fails_with_the_parsers_words(text, said):
+    grade = sql(text)
+    assert (grade.passed, grade.error) == (False, None)
+    assert said in grade.checks[0].evidence
+    assert "sqlglot" not in grade.checks[0].evidence
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Create a table in your kitchen", "no more of the statement than its first word, CREATE"),
+        ("CALL p(1)", "first word, CALL"),
+        ("SELECT " + "(" * 3000, "nested too deep"),
+        ("SELECT " + "1," * 25_000 + "1", "at most 50,000 are read"),
+    ],
+)
+def test_what_the_parser_cannot_check_is_no_verdict(text, said, capfd):
+    grade = sql(text)
+    assert grade.error.code == "sql-unchecked"
+    assert said in grade.error.message
+    assert graded(IsSql(), text).negated().error is not None
+    assert capfd.readouterr().err == ""
+
+
+def test_a_bug_of_the_parser_is_no_verdict(monkeypatch):
+    def broken(*_arguments, **_options):
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr("sqlglot.parse", broken)
+    grade = sql("SELECT 1")
+    assert grade.error.code == "sql-unchecked"
+    assert "IndexError" in grade.error.message
+
+
+def test_the_parser_keeps_its_warnings_to_itself(caplog):
+    logging.getLogger("sqlglot").disabled = False
+    sql("CALL p(1)")
+    assert caplog.text == ""
+    assert not logging.getLogger("sqlglot").disabled
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("MySQL", "mysql"), ("PostgreSQL", "postgres"), ("TransactSQL", "tsql"), ("SQLite", "sqlite"), ("T-SQL", "tsql")],
+)
+def test_dialects_are_found_however_they_are_spelled(name, meant):
+    assert dialect_of(name) == meant
+
+
+def test_other_names_lead_to_dialects():
+    assert set(DIALECTS.values()) <= set(dialects())
+
+
+def test_the_dialect_decides():
+    assert sql("SELECT TOP 3 a FROM [my table]", database_type="tsql").passed
+    assert not sql("SELECT TOP 3 a FROM [my table]", database_type="mysql").passed
+    assert sql("SELECT a, FROM t", database_type="bigquery").passed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM users",
+        "SELECT * FROM USERS u JOIN shop.orders o ON o.id = u.id",
+        "WITH secrets AS (SELECT 1) SELECT * FROM secrets",
+        "WITH RECURSIVE r AS (SELECT 1 UNION ALL SELECT * FROM r) SELECT * FROM r, users",
+        "DELETE u FROM users u",
+        "UPDATE users SET a = 1; COMMIT",
+    ],
+)
+def test_allowed_tables_may_be_touched(text):
+    grade = sql(text, allowed_tables=("users", "shop.orders"))
+    assert grade.passed, grade.checks
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT * FROM secrets", "table secrets is not allowed"),
+        ("SELECT * FROM users, x.users", "table x.users is not allowed"),
+        ("SELECT * FROM orders", "table orders is not allowed"),
+        ("SELECT (SELECT a FROM secrets) FROM users", "table secrets is not allowed"),
+        ("SELECT * FROM users; DROP TABLE secrets", "table secrets is not allowed"),
+        ("INSERT INTO users SELECT * FROM secrets", "table secrets is not allowed"),
+        ("WITH secrets AS (SELECT * FROM secrets) SELECT * FROM secrets", "table secrets is not allowed"),
+        ("WITH b AS (SELECT * FROM a), a AS (SELECT 1) SELECT * FROM b", "table a is not allowed"),
+        ("SELECT * FROM (WITH s AS (SELECT 1) SELECT * FROM s) x, s", "table s is not allowed"),
+        ("TRUNCATE TABLE secrets", "table secrets is not allowed"),
+        ("SHOW TABLES", "what SHOW touches cannot be told"),
+    ],
+)
+def test_other_tables_fail_and_are_named(text, said):
+    grade = sql(text, allowed_tables=("users", "shop.orders"))
+    assert not grade.passed
+    assert said in grade.checks[0].evidence
+
+
+def test_aliases_do_not_hide_a_table():
+    rules = {"allowed_columns": ("people.name",)}
+    assert not sql("UPDATE secrets people2 SET people2.name = 1", **rules).passed
+    assert not sql("SELECT people.name FROM secrets people", **rules).passed
+    assert not sql("SELECT people.name FROM x.people", **rules).passed
+    assert sql("UPDATE people p SET p.name = 1", **rules).passed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT " + ", ".join(f"t.c{place}" for place in range(4000)) + " FROM t",
+        "SELECT 1 FROM " + ", ".join(f"t{place}" for place in range(6000)),
+        "SELECT " + ", ".join("+".join(["a"] * 200) for _ in range(100)) + " FROM t",
+    ],
+    ids=["many columns", "many tables", "many sums"],
+)
+def test_long_statements_are_looked_through_in_time(text):
+    started = time.perf_counter()
+    assert not sql(text, allowed_tables=("x",), allowed_columns=("x",)).passed
+    assert time.perf_counter() - started < 8
+
+
+def test_endless_sums_are_no_verdict_where_columns_are_looked_at():
+    endless = "SELECT " + "+".join(["a"] * 2000)
+    assert sql(endless).passed
+    assert sql(endless, allowed_columns=("a",)).error.code == "sql-unchecked"
+
+
+def test_a_pattern_that_takes_too_long_is_no_verdict(monkeypatch):
+    monkeypatch.setattr(sql_access, "TIMEOUT_S", 0.05)
+    grade = sql(f"SELECT 1 FROM {'a' * 40}b", allowed_tables=("select::null::(a|a|aa)+",))
+    assert grade.error.code == "sql-unchecked"
+    assert "takes too long" in grade.error.message
+
+
+def test_the_form_of_promptfoo_says_what_may_be_done():
+    rules = {"allowed_tables": ("(select|update)::null::users", "insert::shop::.*")}
+    assert sql("SELECT a FROM users; UPDATE users SET a = 1", **rules).passed
+    assert not sql("DELETE FROM users", **rules).passed
+    assert sql("INSERT INTO shop.orders (a) SELECT b FROM users", **rules).passed
+    assert not sql("SELECT * FROM shop.orders", **rules).passed
+    assert sql("SELECT id FROM t", allowed_columns=("select::null::id",)).passed
+    assert not sql("UPDATE t SET id = 1", allowed_columns=("select::null::id",)).passed
+    assert sql("SELECT * FROM t", allowed_columns=("select::null::(.*)",)).passed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT id FROM t",
+        "SELECT COUNT(*) FROM t WHERE ID = 1",
+        "SELECT x.id AS q FROM t x GROUP BY q ORDER BY q",
+        "SELECT q FROM (SELECT id AS q FROM t) z",
+        "WITH z AS (SELECT id AS q FROM t) SELECT z.*, z.q FROM z",
+        "SELECT n.name FROM people n",
+        "INSERT INTO t (id) VALUES (1)",
+    ],
+)
+def test_allowed_columns_may_be_touched(text):
+    grade = sql(text, allowed_columns=("id", "people.name"))
+    assert grade.passed, grade.checks
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT id, ssn FROM t", "column ssn"),
+        ("SELECT * FROM t", "column *"),
+        ("SELECT t.* FROM t", "column t.*"),
+        ("SELECT name FROM t", "column name"),
+        ("SELECT t.name FROM t", "column t.name"),
+        ("SELECT id FROM t WHERE ssn = 1", "column ssn"),
+        ("SELECT z.q FROM (SELECT ssn AS q FROM t) z", "column ssn"),
+        ("SELECT id FROM t WHERE EXISTS (SELECT 1 FROM s WHERE t.ssn = s.id)", "column t.ssn"),
+        ("INSERT INTO t (id, ssn) VALUES (1, 2)", "column t.ssn"),
+        ("INSERT INTO t VALUES (1)", "column t.*"),
+        ("UPDATE t SET ssn = 1", "column ssn"),
+        ("DELETE FROM t WHERE ssn = 1", "column ssn"),
+        ("ALTER TABLE t ADD COLUMN ssn INT", "column t.ssn"),
+        ("CREATE TABLE t (ssn INT)", "column t.ssn"),
+    ],
+)
+def test_other_columns_fail_and_are_named(text, said):
+    grade = sql(text, allowed_columns=("id", "people.name"))
+    assert not grade.passed
+    assert f"{said} is not allowed" in grade.checks[0].evidence
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 1",
+        "Use this:\n\n```sql\nSELECT 1;\n```\nDone.",
+        "```\nhello\n```\n~~~sql\nSELECT 1\n~~~",
+        "- a\n  ```sql\n  SELECT 1\n  ```",
+    ],
+)
+def test_a_code_block_or_the_whole_answer_is_contained_sql(text):
+    assert sql(text, ContainsSql).passed
+
+
+@pytest.mark.parametrize(
+    "text", ["", "hello", "Please select an option from `SELECT 1`.", "```sql\nSELECT FROM WHERE\n```", "```sql\n```"]
+)
+def test_prose_is_no_contained_sql(text):
+    grade = sql(text, ContainsSql)
+    assert (grade.passed, grade.error) == (False, None)
+
+
+def test_a_block_that_cannot_be_checked_is_no_verdict_unless_another_passes():
+    unchecked = "```sql\nCALL p(1)\n```\n"
+    assert sql(unchecked, ContainsSql).error.code == "sql-unchecked"
+    assert sql(unchecked + "```sql\nSELECT 1\n```\n", ContainsSql).passed
+
+
+def test_code_blocks():
+    text = "a\n```sql\none\n````\n~~~\n```\ntwo\n~~~~\n```\n\n```\n  ```\nthree `x`\n``` no end\n"
+    assert list(code_blocks(text)) == ["one\n", "```\ntwo\n", "three `x`\n``` no end\n"]
+
+
+def test_more_code_than_is_read_is_no_verdict():
+    block = "```sql\nhello " + "x" * 40_000 + "\n```\n"
+    assert sql(block * 7, ContainsSql).error.code == "sql-unchecked"
+    assert sql(block + "```\nSELECT 1\n```\n" + block * 7, ContainsSql).passed
+
+
+def faults(**rules):
+    return [(fault.path, fault.code, fault.message, fault.hint) for fault in SqlRules(**rules).faults()]
+
+
+def test_an_unknown_dialect_names_the_nearest():
+    ((path, code, message, hint),) = faults(database_type="postgrez")
+    assert (path, code) == (("database_type",), "bad-value")
+    assert "no SQL dialect 'postgrez'; there are athena, bigquery" in message
+    assert hint == "did you mean 'postgres'?"
+
+
+def test_patterns_are_checked():
+    found = faults(allowed_tables=("a", "select::b"), allowed_columns=("(x::y::z",))
+    assert [(path, code) for path, code, _, _ in found] == [
+        (("allowed_tables", 1), "bad-value"),
+        (("allowed_columns", 0), "bad-regex"),
+    ]
+
+
+def test_a_missing_library_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(extras, "_is_installed", lambda module: False)
+    (fault,) = IsSql().faults()
+    assert (fault.code, fault.path) == ("missing-extra", ())
+    assert fault.message == "SQL is read with sqlglot, which is not installed"
+    assert fault.hint == "pip install 'agentv[metrics]'"
+    assert not list(SqlRules("no dialect at all").faults())  # which only the library knows
+
+
+ONE_OF_EACH = """\
+target: echo
+tests:
+  - id: a
+    input: a
+    assert:
+      - type: is-sql
+      - contains-sql: {database_type: nonsense}
+      - type: is-xml
+      - rouge-n: a
+      - not-bleu: a
+      - gleu: a
+"""
+
+
+def test_a_file_that_needs_a_missing_library_does_not_load(tmp_path, monkeypatch):
+    monkeypatch.setattr(extras, "_is_installed", lambda module: False)
+    assert found_in(tmp_path, ONE_OF_EACH) == [("missing-extra", line) for line in (6, 7, 9, 10)]
+
+
+def test_no_such_library_is_not_installed():
+    assert extras._is_installed("sqlglot")
+    assert not extras._is_installed("no_such_library_of_agentv")

@@ -1,0 +1,161 @@
+"""`factuality`, `closed-qa`, `answer-relevance`, `trajectory:goal-success`."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from agentv.assertions.judged.questions import AnswerRelevance, CategoryScores, ClosedQa, Factuality, GoalSuccess
+from agentv.model.values.message import Message, ToolCall
+from agentv.registry.fields import Document
+from doubles.judging import judged
+
+REFERENCE = (Message("assistant", "Paris is the capital."),)
+YES = {"criterion_met": True, "reason": "it does"}
+DONE = {"goal_achieved": True, "reason": "booked"}
+
+
+@pytest.mark.parametrize(("category", "passed"), [("A", True), ("B", True), ("C", True), ("D", False), ("E", True)])
+def test_only_a_disagreement_fails_by_default(category, passed):
+    grade, _ = judged(Factuality("Paris."), {"category": category, "reason": "so"})
+    assert (grade.score, grade.passed, grade.own_mark) == (float(passed), passed, False)
+    assert grade.negated().passed is not passed
+
+
+def test_each_category_can_be_worth_something_else():
+    scores = CategoryScores(superset=0.6, differ=0.0)
+    for category, score, passed in (("B", 0.6, True), ("E", 0.0, False)):
+        grade, _ = judged(Factuality("Paris.", scores), {"category": category})
+        assert (grade.score, grade.passed) == (score, passed)
+
+
+def test_scores_that_decide_nothing_are_a_fault():
+    for scores in (CategoryScores(disagree=0.5), CategoryScores(0, 0, 0, 0, 0)):
+        (fault,) = Factuality("a", scores).faults()
+        assert fault.path == ("scores",)
+    assert list(Factuality("a").faults()) == []
+
+
+def test_the_reference_is_the_value_else_the_expected_output():
+    _, run = judged(Factuality("Rome."), {"category": "C"}, expected_output=REFERENCE)
+    assert "Rome." in run.asked
+    assert "Paris is the capital." not in run.asked
+    _, run = judged(Factuality(), {"category": "C"}, expected_output=REFERENCE)
+    assert "Paris is the capital." in run.asked
+
+
+def test_without_a_reference_nothing_is_compared():
+    grade, run = judged(Factuality(), {"category": "C"})
+    assert grade.error.code == "no-reference"
+    assert run.judge_target.requests == []
+    (fault,) = Factuality().lacks({}, reference=False, criteria=False)
+    assert (fault.code, fault.path) == ("missing-key", ())
+    assert not [
+        *Factuality().lacks({}, reference=True, criteria=False),
+        *Factuality("a").lacks({}, reference=False, criteria=False),
+    ]
+
+
+def test_a_criterion_is_met_or_not():
+    for met in (True, False):
+        grade, run = judged(ClosedQa("names a city"), YES | {"criterion_met": met})
+        assert (grade.score, grade.passed) == (float(met), met)
+        assert re.search(r"<criterion-(\w+)>\nnames a city\n</criterion-\1>", run.asked)
+
+
+@pytest.mark.parametrize("kind", [Factuality("a"), ClosedQa("a"), GoalSuccess("a"), AnswerRelevance()])
+def test_without_an_answer_there_is_nothing_to_judge(kind):
+    grade, run = judged(kind, YES, None)
+    assert grade.error.code == "no-output"
+    assert run.judge_target.requests == []
+
+
+def test_a_reply_that_is_no_verdict_errs_with_the_reply_kept():
+    grade, run = judged(ClosedQa("a"), '{"criterion_met": "maybe"}')
+    assert grade.error.code == "unreadable-verdict"
+    assert grade.details == {"judge_reply": '{"criterion_met": "maybe"}'}
+    assert len(run.judge_target.requests) == 2
+
+
+def test_the_judge_and_its_temperature_are_the_entrys():
+    grade, run = judged(ClosedQa("a", judge="strict", temperature=0.4), "no")
+    assert run.request.temperature == 0.4
+    assert "judge 'strict'" in grade.error.message
+
+
+STATEMENTS = {"statements": [{"statement": one, "relevant": one != "It rains."} for one in ("Paris.", "It rains.")]}
+
+
+@pytest.mark.parametrize(("threshold", "passed"), [(0.5, True), (0.51, False), (0.8, False)])
+def test_an_answer_is_as_relevant_as_the_share_of_its_statements(threshold, passed):
+    grade, _ = judged(AnswerRelevance(threshold), STATEMENTS)
+    assert (grade.score, grade.passed, grade.own_mark) == (0.5, passed, True)
+    assert [(check.text, check.passed) for check in grade.checks] == [("Paris.", True), ("It rains.", False)]
+
+
+def test_the_question_is_the_option_else_the_variable_else_the_input():
+    for kind, known, asked in (
+        (AnswerRelevance(query="Which city?"), {"vars": {"query": "Which town?"}}, "Which city?"),
+        (AnswerRelevance(), {"vars": {"query": "Which town?"}}, "Which town?"),
+        (AnswerRelevance(), {"vars": {"query": ["no text"]}}, "What is 15 + 27?"),
+        (AnswerRelevance(), {}, "What is 15 + 27?"),
+    ):
+        _, run = judged(kind, STATEMENTS, **known)
+        assert re.search(rf"<input-(\w+)>{re.escape(asked)}</input-\1>", run.asked)
+
+
+def test_a_threshold_that_every_answer_reaches_is_a_fault():
+    (fault,) = AnswerRelevance(0.0).faults()
+    assert fault.path == ("threshold",)
+
+
+TRANSCRIPT = (
+    Message("assistant", "", tool_calls=(ToolCall("search", {"city": "Rome"}),)),
+    Message("tool", "one seat left"),
+    Message("assistant", "Booked."),
+)
+
+
+def test_a_goal_is_judged_over_what_the_agent_did():
+    grade, run = judged(GoalSuccess("book a seat"), DONE, "Booked.", messages=TRANSCRIPT)
+    assert grade.passed
+    assert re.search(r"<goal-(\w+)>\nbook a seat\n</goal-\1>", run.asked)
+    assert 'assistant calls search {"city": "Rome"}\ntool: one seat left\nassistant: Booked.' in run.asked
+    opening = run.asked.index("<transcript-")
+    assert opening < run.asked.index("one seat left") < run.asked.index("</transcript-")
+
+
+@pytest.mark.parametrize(
+    ("known", "goal"), [({"criteria": "a seat is booked"}, "a seat is booked"), ({}, "What is 15 + 27?")]
+)
+def test_without_a_value_the_goal_is_what_the_case_says(known, goal):
+    grade, run = judged(GoalSuccess(), DONE | {"goal_achieved": False}, **known)
+    assert re.search(rf"<goal-(\w+)>\n{re.escape(goal)}\n</goal-\1>", run.asked)
+    assert [(check.text, check.passed) for check in grade.checks] == [(goal, False)]
+
+
+def test_a_prompt_of_ones_own_shows_its_variables_in_both_spellings():
+    prompt = Document("{{ question }} | {{ criteria }} {{ expected_outcome }} | {{ candidate_answer }}")
+    assert list(ClosedQa("is polite", prompt).faults()) == []
+    _, run = judged(ClosedQa("is polite", prompt), YES)
+    assert re.match(r"<input-(\w+)>What is 15 \+ 27\?</input-\1> \| is polite is polite \| <answer-\1>", run.asked)
+
+
+@pytest.mark.parametrize(
+    ("kind", "codes"),
+    [
+        (ClosedQa("a", Document("{{ output")), ["bad-template"]),
+        (ClosedQa("a", Document("no answer")), ["judge-prompt-without-output"]),
+        (ClosedQa("a", Document("{{ output }} {{ transcript }}")), ["undefined-variable"]),
+        (GoalSuccess("a", Document("{{ output }} {{ transcript }}")), []),
+    ],
+)
+def test_a_prompt_that_cannot_work_is_a_fault(kind, codes):
+    assert [fault.code for fault in kind.faults()] == codes
+
+
+def test_a_long_answer_is_cut_and_the_grade_says_so():
+    grade, run = judged(ClosedQa("ends"), YES, "a" * 300_000)
+    assert grade.details["characters_left_out"]["output"] == 200_000
+    assert "characters left out" in run.asked

@@ -1,0 +1,175 @@
+"""`context-faithfulness`, `context-recall`, `context-relevance`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agentv.assertions.judged.retrieval import MOST_PIECES, ContextFaithfulness, ContextRecall, ContextRelevance
+from agentv.model.suite.assertion import Transform
+from agentv.model.values.message import Message
+from agentv.registry.fields import Document
+from doubles.judging import judged
+
+TEXT = "Paris is the capital. France has wine."
+CLAIMS = {"claims": [{"claim": "A.", "supported": True}, {"claim": "B.", "supported": False, "reasoning": "not there"}]}
+KINDS = (ContextFaithfulness, ContextRecall, ContextRelevance)
+
+
+def lines(key, flag, **held):
+    return {key: [{"id": name, flag: value} for name, value in held.items()]}
+
+
+def recalled(**held):
+    return lines("statements", "attributed", **held)
+
+
+def relevant(**held):
+    return lines("sentences", "relevant", **held)
+
+
+@pytest.mark.parametrize(("threshold", "passed"), [(0.5, True), (0.8, False)])
+def test_an_answer_is_as_faithful_as_the_share_of_its_claims(threshold, passed):
+    grade, run = judged(ContextFaithfulness(threshold, TEXT), CLAIMS)
+    assert (grade.score, grade.passed, grade.own_mark) == (0.5, passed, True)
+    assert (grade.checks[1].text, grade.checks[1].evidence) == ("B.", "not there")
+    assert run.asked.index("<context-") < run.asked.index(TEXT) < run.asked.index("</context-")
+    assert "It is Paris." in run.asked
+
+
+def test_the_ground_truth_is_judged_sentence_by_sentence():
+    grade, run = judged(ContextRecall("It is Paris. It lies on the Seine.", context=TEXT), recalled(t1=True, t2=False))
+    assert grade.score == 0.5
+    assert "[t1] It is Paris.\n[t2] It lies on the Seine." in run.asked
+    assert "<answer-" not in run.asked
+    assert [check.text for check in grade.checks] == ["It is Paris.", "It lies on the Seine."]
+
+
+def test_without_a_value_the_ground_truth_is_the_expected_output():
+    reference = (Message("assistant", "It is Paris."),)
+    grade, _ = judged(ContextRecall(context=TEXT), recalled(t1=True), expected_output=reference)
+    assert grade.passed
+    grade, _ = judged(ContextRecall(context=TEXT), recalled(t1=True))
+    assert grade.error.code == "no-reference"
+
+
+def test_a_text_is_judged_by_sentences_and_a_list_by_its_pieces():
+    grade, run = judged(ContextRelevance(0.5, TEXT), relevant(s1=True, s2=False))
+    assert (grade.score, grade.passed) == (0.5, True)
+    assert "[s1] Paris is the capital.\n[s2] France has wine." in run.asked
+    grade, run = judged(ContextRelevance(0.5, (TEXT, "It rains.\nOften.")), relevant(s1=False, s2=False))
+    assert (grade.score, grade.passed) == (0.0, False)
+    assert f"[s1] {TEXT}\n[s2] It rains. Often." in run.asked
+
+
+def test_what_was_retrieved_is_never_outside_its_markers():
+    prompt = Document("{{ rubrics }} {{ context }}")
+    _, run = judged(ContextRelevance(0.5, TEXT, prompt=prompt), relevant(s1=True, s2=False))
+    outside = run.asked
+    while "<context-" in outside:
+        before, _, rest = outside.partition("<context-")
+        outside = before + rest.partition("</context-")[2]
+    assert "Paris" not in outside
+
+
+@pytest.mark.parametrize("kind", [ContextRecall("It is Paris.", context=TEXT), ContextRelevance(context=TEXT)])
+def test_retrieval_can_be_judged_without_an_answer(kind):
+    verdict = recalled(t1=True) | relevant(s1=True, s2=True)
+    grade, _ = judged(kind, verdict, None)
+    assert grade.passed
+    assert judged(ContextFaithfulness(context=TEXT), CLAIMS, None)[0].error.code == "no-output"
+
+
+@pytest.mark.parametrize(
+    ("transform", "output"),
+    [
+        (Transform("path", "$.docs"), json.dumps({"docs": ["Paris.", "Wine."]})),
+        (Transform("jinja", "json.docs"), json.dumps({"docs": ["Paris.", "Wine."]})),
+        (
+            Transform("jinja", "json.docs | map(attribute='text') | list"),
+            json.dumps({"docs": [{"text": "Paris."}, {"text": "Wine."}]}),
+        ),
+    ],
+)
+def test_the_context_may_come_out_of_the_answer(transform, output):
+    grade, run = judged(ContextRelevance(context_transform=transform), relevant(s1=True, s2=True), output)
+    assert grade.passed
+    assert "[s1] Paris.\n[s2] Wine." in run.asked
+
+
+def test_it_comes_out_of_the_whole_answer_where_the_entry_made_another_of_it():
+    whole = json.dumps({"docs": ["Paris."], "answer": "It is Paris."})
+    transform = Transform("path", "$.docs")
+    _, run = judged(ContextFaithfulness(context_transform=transform), CLAIMS, "It is Paris.", answered=whole)
+    assert "\nParis.\n</context-" in run.asked
+    assert "It is Paris." in run.asked
+
+
+def test_a_function_may_give_it(tmp_path):
+    file = tmp_path / "docs.py"
+    file.write_text("async def of(output):\n    return [output, 'Wine.']\n")
+    transform = Transform("function", "of", str(file))
+    _, run = judged(ContextRelevance(context_transform=transform), relevant(s1=True, s2=True))
+    assert "[s1] It is Paris.\n[s2] Wine." in run.asked
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(TEXT, TEXT), (["Paris.", "Wine."], "Paris.\n\nWine."), ([{"text": "Paris."}], '{"text": "Paris."}')],
+)
+def test_without_an_option_the_context_is_the_variable(value, shown):
+    _, run = judged(ContextFaithfulness(), CLAIMS, vars={"context": value})
+    assert f"\n{shown}\n</context-" in run.asked
+
+
+@pytest.mark.parametrize("value", [None, "", "  ", [], ["", None]])
+def test_an_empty_context_is_missing(value):
+    for kind in KINDS:
+        grade, run = judged(
+            kind(**({"value": "It is Paris."} if kind is ContextRecall else {})), "", vars={"context": value}
+        )
+        assert grade.error.code == "no-context"
+        assert run.judge_target.requests == []
+        (fault,) = kind().lacks({"context": value}, reference=True, criteria=False)
+        assert fault.code == "missing-key"
+        assert not list(kind(context="a").lacks({}, reference=True, criteria=False))
+        assert not list(kind(context_transform=Transform("path", "$.a")).lacks({}, reference=True, criteria=False))
+        assert not list(kind().lacks({"context": TEXT}, reference=True, criteria=False))
+
+
+def test_a_context_that_cannot_be_computed_errs():
+    grade, _ = judged(ContextRelevance(context_transform=Transform("path", "$.docs")), "", "no JSON")
+    assert grade.error.code == "transform-failed"
+
+
+def test_recall_lacks_a_ground_truth():
+    faults = list(ContextRecall().lacks({}, reference=False, criteria=False))
+    assert len(faults) == 2
+    assert "ground truth" in faults[1].message
+
+
+def test_two_contexts_at_once_are_a_fault():
+    (fault,) = ContextRelevance(context="a", context_transform=Transform("path", "$.a")).faults()
+    assert fault.path == ("context_transform",)
+
+
+def test_more_sentences_than_a_judge_can_count_err():
+    for kind in (ContextRelevance(context=("a",) * (MOST_PIECES + 1)), ContextRecall("A b.\n" * 501, context="a")):
+        assert judged(kind, "")[0].error.code == "too-long"
+
+
+@pytest.mark.parametrize(
+    ("kind", "template", "codes"),
+    [
+        (ContextFaithfulness(context="a"), "{{ output }} {{ context }}", []),
+        (ContextFaithfulness(context="a"), "{{ output }}", ["judge-prompt-without-output"]),
+        (ContextFaithfulness(context="a"), "{{ context }}", ["judge-prompt-without-output"]),
+        (ContextRecall("a", context="a"), "{{ context }}", []),
+        (ContextRelevance(context="a"), "{{ output }}", ["judge-prompt-without-output"]),
+        (ContextRelevance(context="a"), "{{ context }} {{ contxt }}", ["undefined-variable"]),
+    ],
+)
+def test_a_prompt_must_show_what_is_judged(kind, template, codes):
+    own = type(kind)(**{**{name: getattr(kind, name) for name in ("context",)}, "prompt": Document(template)})
+    assert [fault.code for fault in own.faults()] == codes

@@ -1,0 +1,378 @@
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.assertions.judged.rubric import LlmRubric, RubricEntry, prompt_faults
+from agentv.judge.target import TargetJudge
+from agentv.model.run.grade import Check
+from agentv.model.run.rubric import JudgeFailure, RubricItem, Verdict
+from agentv.model.values.response import Failure, TokenUsage
+from agentv.registry.fields import Document
+from doubles.judges import Deciding, JudgeServices, Saying, answered
+
+RANGES = {"0": "bad", "5": "good"}
+
+
+def verdict(score, *checks, satisfied=None, **more):
+    return Verdict(score, checks, more.pop("reason", None), "{}", satisfied, **more)
+
+
+def graded(assertion, said, output="42", criteria=None):
+    judge = Deciding(said)
+    services = JudgeServices(judge)
+    grade = asyncio.run(assertion.grade(answered(output, criteria=criteria, _services=services)))
+    return grade, judge.rubrics, services.asked
+
+
+def codes(assertion):
+    return [(fault.code, fault.path) for fault in assertion.faults()]
+
+
+# what is asked
+
+
+def test_prose_is_a_freeform_rubric():
+    _, (rubric,), asked = graded(LlmRubric("is right", judge="strict", temperature=0.5), verdict(1))
+    assert (rubric.mode, rubric.text, rubric.items, rubric.prompt, rubric.temperature) == (
+        "freeform",
+        "is right",
+        (),
+        None,
+        0.5,
+    )
+    assert asked == ["strict"]
+
+
+def test_criteria_stand_in_for_a_missing_value():
+    _, (rubric,), asked = graded(LlmRubric(), verdict(1), criteria="adds right")
+    assert (rubric.mode, rubric.text) == ("freeform", "adds right")
+    assert asked == [None]
+
+
+def test_a_prompt_alone_is_a_freeform_rubric():
+    prompt = Document("Judge {{ output }}", "/evals/judge.md")
+    _, (rubric,), _ = graded(LlmRubric(prompt=prompt), verdict(1))
+    assert (rubric.mode, rubric.text) == ("freeform", "")
+    assert (rubric.prompt, rubric.prompt_path) == ("Judge {{ output }}", "/evals/judge.md")
+
+
+def test_sentences_and_items_are_a_checklist_with_ids_by_place():
+    items = (
+        "says 42",
+        RubricEntry("is polite", "tone", 2, required=False),
+        RubricEntry("it is 42", operator="contradiction"),
+    )
+    _, (rubric,), _ = graded(LlmRubric(items), verdict(1, satisfied=True), criteria="adds right")
+    assert (rubric.mode, rubric.text) == ("checklist", "")
+    assert rubric.items == (
+        RubricItem("r1", "says 42"),
+        RubricItem("tone", "is polite", 2, required=False),
+        RubricItem("r3", "it is 42", operator="contradiction"),
+    )
+
+
+def test_items_with_ranges_are_graded_by_points():
+    items = (RubricEntry("adds", weight=2, score_ranges=RANGES, min_score=7.0), RubricEntry(score_ranges=RANGES))
+    _, (rubric,), _ = graded(LlmRubric(items), verdict(1, satisfied=True))
+    ranges = ((0, 4, "bad"), (5, 10, "good"))
+    assert rubric.mode == "score-ranges"
+    assert rubric.items == (
+        RubricItem("r1", "adds", 2, score_ranges=ranges, min_score=7),
+        RubricItem("r2", "", score_ranges=ranges),
+    )
+
+
+@pytest.mark.parametrize(("given", "mark"), [({"min_score": 7}, 7), ({"required": 7}, 7), ({"required": False}, None)])
+def test_the_points_that_an_item_must_reach(given, mark):
+    _, (rubric,), _ = graded(LlmRubric((RubricEntry("adds", score_ranges=RANGES, **given),)), verdict(1))
+    assert rubric.items[0].min_score == mark
+
+
+@pytest.mark.parametrize(
+    ("given", "scale", "mark"),
+    [
+        ({"scale": "1-5"}, (1, 5), 4),
+        ({"scale": "1-5", "pass_threshold": 3}, (1, 5), 3),
+        ({"pass_threshold": 5}, (1, 5), 5),
+        ({"scale": (0, 10)}, (0, 10), 8),
+    ],
+)
+def test_a_scale_makes_it_evas_rubric(given, scale, mark):
+    _, (rubric,), _ = graded(LlmRubric("is right", votes=3, max_chars=500, **given), verdict(1, passed=True))
+    assert (rubric.mode, rubric.text, rubric.scale, rubric.pass_threshold) == ("scale", "is right", scale, mark)
+    assert (rubric.votes, rubric.max_chars) == (3, 500)
+
+
+@pytest.mark.parametrize("criteria", [None, "", " "])
+def test_nothing_to_judge_by_is_an_error(criteria):
+    grade, rubrics, _ = graded(LlmRubric(), verdict(1), criteria=criteria)
+    assert grade.error.code == "nothing-to-judge"
+    assert not rubrics
+
+
+def test_no_answer_is_an_error_and_nothing_is_asked():
+    grade, rubrics, _ = graded(LlmRubric("is right"), verdict(1), output=None)
+    assert grade.error.code == "no-output"
+    assert not rubrics
+
+
+# what becomes of the verdict
+
+
+@pytest.mark.parametrize(("score", "passed"), [(1, True), (0.8, True), (0.8 - 1e-12, True), (0.79, False), (0, False)])
+def test_prose_passes_from_0_8(score, passed):
+    grade, _, _ = graded(LlmRubric("is right"), verdict(score, reason="so"))
+    assert (grade.score, grade.passed, grade.reason, grade.error) == (score, passed, "so", None)
+    assert grade.checks == (Check("so", passed),)
+
+
+def test_a_mark_of_the_entry_takes_the_place_of_0_8():
+    grade, _, _ = graded(LlmRubric("is right"), verdict(0.7))
+    assert grade.passing_at(0.7).passed
+    assert not grade.passed
+    assert grade.counted == 0.7
+
+
+@pytest.mark.parametrize("votes", [(), (0.6, 0.6, 0.9)])
+def test_a_check_that_the_mark_made_follows_another_mark(votes):
+    grade, _, _ = graded(LlmRubric("is right"), verdict(0.6, reason="so", votes=votes))
+    for mark, passed in ((0.5, True), (0.7, False)):
+        assert {check.passed for check in grade.passing_at(mark).checks} == {passed}
+    assert {check.passed for check in grade.negated().passing_at(0.3).checks} == {True}
+    assert {check.passed for check in grade.negated().passing_at(0.5).checks} == {False}
+    assert grade.passing_at(0.5).negated() == grade.negated().passing_at(0.5)
+
+
+def test_a_check_of_the_judges_own_stays_whatever_the_mark():
+    own = Check("says 42", False)
+    grade, _, _ = graded(LlmRubric("is right"), verdict(0.6, own, votes=(0.6, 0.6, 0.9)))
+    assert [check.passed for check in grade.passing_at(0.5).checks] == [False, True]
+
+
+def test_the_judges_checks_are_the_grades():
+    check = Check("adds", False, "41")
+    grade, _, _ = graded(LlmRubric("is right"), verdict(0.9, check, reason="nearly"))
+    assert grade.checks == (check,)
+    assert grade.passed
+
+
+def test_a_verdict_without_words_still_has_a_check():
+    grade, _, _ = graded(LlmRubric("is right"), verdict(1))
+    assert grade.checks == (Check("is right", True),)
+
+
+@pytest.mark.parametrize(
+    ("score", "satisfied", "shown", "passed"),
+    [(1.0, True, 1.0, True), (0.9, True, 0.9, True), (0.75, True, 0.75, False), (0.9, False, 0.0, False)],
+)
+def test_a_failed_required_item_fails_a_checklist_and_takes_its_score(score, satisfied, shown, passed):
+    grade, _, _ = graded(LlmRubric(("says 42",)), verdict(score, satisfied=satisfied))
+    assert (grade.score, grade.passed) == (shown, passed)
+
+
+@pytest.mark.parametrize(("passed", "counted"), [(True, 1.0), (False, 0.0)])
+def test_on_a_scale_the_points_decide_and_not_the_score(passed, counted):
+    grade, _, _ = graded(LlmRubric("is right", scale="1-5"), verdict(0.75, passed=passed, details={"points": 4}))
+    assert (grade.score, grade.passed, grade.counted) == (0.75, passed, counted)
+    assert grade.details == {"points": 4}
+    assert grade.passing_at(0.7).passed
+
+
+def test_a_reply_that_is_no_verdict_fails_the_answer_and_its_complement():
+    grade, _, _ = graded(LlmRubric("is right", scale="1-5"), verdict(0, passed=False, undecided=True))
+    assert (grade.error, grade.passed, grade.counted) == (None, False, 0)
+    assert (grade.negated().passed, grade.passing_at(0).passed, grade.negated().passing_at(0).passed) == (
+        False,
+        False,
+        False,
+    )
+
+
+def test_the_spread_of_votes_is_a_check_and_a_detail():
+    said = verdict(0.9, Check("adds", True), votes=(0.2, 1.0, 0.9), shared=True, details={"points": {"r1": 9}})
+    grade, _, _ = graded(LlmRubric("is right", votes=3), said)
+    assert grade.checks == (
+        Check("adds", True),
+        Check("median of 3 votes: 0.90, from 0.20 to 1.00", True, "0.20, 1.00, 0.90"),
+    )
+    assert grade.details == {
+        "points": {"r1": 9},
+        "votes": [0.2, 1.0, 0.9],
+        "spread": {"min": 0.2, "max": 1.0},
+        "shared": True,
+    }
+
+
+def test_tokens_and_cost_are_the_judges():
+    usage = TokenUsage(10, 5, 15)
+    grade, _, _ = graded(LlmRubric("is right"), verdict(1, token_usage=usage, cost_usd=0.01))
+    assert (grade.token_usage, grade.cost_usd) == (usage, 0.01)
+
+
+def test_a_failure_is_an_errored_grade_that_negation_leaves_so():
+    failure = JudgeFailure("unreadable-verdict", "no", reply="Fine!", token_usage=TokenUsage(1), cost_usd=0.01)
+    grade, _, _ = graded(LlmRubric("is right"), failure)
+    assert grade.error == Failure("unreadable-verdict", "no")
+    assert (grade.passed, grade.negated().passed, grade.passing_at(0).passed) == (False, False, False)
+    assert grade.details == {"judge_reply": "Fine!"}
+    assert (grade.token_usage, grade.cost_usd) == (TokenUsage(1), 0.01)
+
+
+def test_a_plain_failure_keeps_its_code_and_whether_to_try_again():
+    grade, _, _ = graded(LlmRubric("is right"), Failure("judge-timeout", "7 s", retryable=True))
+    assert grade.error == Failure("judge-timeout", "7 s", retryable=True)
+    assert (dict(grade.details), grade.cost_usd) == ({}, None)
+
+
+@given(
+    weights=st.lists(st.floats(0, 10), min_size=1, max_size=6).filter(any),
+    data=st.data(),
+)
+def test_a_checklist_passes_just_when_its_rule_says_so(weights, data):
+    count = len(weights)
+    required = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    held = data.draw(st.lists(st.booleans(), min_size=count, max_size=count))
+    entries = tuple(RubricEntry(f"does {n}", weight=weights[n], required=required[n]) for n in range(count))
+    checks = [f'{{"id": "r{n + 1}", "satisfied": {str(held[n]).lower()}}}' for n in range(count)]
+    judge = TargetJudge(Saying([f'{{"checks": [{", ".join(checks)}]}}']), "judge")
+    grade = asyncio.run(LlmRubric(entries).grade(answered("42", _services=JudgeServices(judge))))
+    share = sum(weights[n] for n in range(count) if held[n]) / sum(weights)
+    gate = all(held[n] for n in range(count) if required[n])
+    assert grade.score == pytest.approx(share if gate else 0)
+    assert grade.passed is (gate and share >= 0.8 - 1e-9)
+
+
+# what is wrong with it at load
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        LlmRubric(),
+        LlmRubric("is right"),
+        LlmRubric(("says 42", RubricEntry("is polite", "r1b", weight=0))),
+        LlmRubric(prompt=Document("Judge {{ output }}")),
+        LlmRubric("is right", prompt=Document("{{ rubrics }} {{ candidate_answer }}")),
+        LlmRubric("is right", prompt=Document("{{ expected_outcome }} {{ output }}")),
+        LlmRubric(("says 42",), prompt=Document("{{ rubrics }} {{ output }}")),
+        LlmRubric("is right", votes=3),
+        LlmRubric("is right", scale="0-10"),
+        LlmRubric("is right", pass_threshold=5),
+        LlmRubric((RubricEntry(score_ranges=RANGES), RubricEntry("b", "x", score_ranges=RANGES, min_score=7.0))),
+        LlmRubric((RubricEntry("b", score_ranges=RANGES, required=0),)),
+        LlmRubric((RubricEntry("b", score_ranges=RANGES, required=False),)),
+    ],
+)
+def test_a_sound_rubric_has_no_faults(assertion):
+    assert codes(assertion) == []
+
+
+@pytest.mark.parametrize(
+    ("assertion", "found"),
+    [
+        (LlmRubric(""), [("missing-value", ("value",))]),
+        (LlmRubric(" \n"), [("missing-value", ("value",))]),
+        (LlmRubric(()), [("missing-value", ("value",))]),
+        (LlmRubric(("says 42", " ")), [("missing-value", ("value", 1))]),
+        (LlmRubric((RubricEntry("a", weight=0), RubricEntry("b", weight=0))), [("bad-value", ("value",))]),
+        (LlmRubric((RubricEntry("a", "x"), "b", RubricEntry("c", "x"))), [("duplicate-id", ("value", 2))]),
+        (LlmRubric((RubricEntry("a", "r2"), "b")), [("duplicate-id", ("value", 1))]),
+        (LlmRubric("a", votes=2), [("bad-value", ("votes",))]),
+        (LlmRubric("a", votes=101), []),
+        (LlmRubric("a", scale="5-1"), [("bad-value", ("scale",))]),
+        (LlmRubric("a", scale="1-5", pass_threshold=6), [("bad-value", ("pass_threshold",))]),
+        (LlmRubric("a", pass_threshold=0), [("bad-value", ("pass_threshold",))]),
+        (LlmRubric("a", pass_threshold=1), [("zero-threshold", ("pass_threshold",))]),
+        (LlmRubric(("a",), scale="1-5"), [("bad-value", ("scale",))]),
+        (LlmRubric(("a",), pass_threshold=4), [("bad-value", ("pass_threshold",))]),
+        (LlmRubric((RubricEntry(),)), [("missing-key", ("value", 0))]),
+        (LlmRubric(("a", RubricEntry("b", score_ranges=RANGES))), [("bad-value", ("value", 0))]),
+        (LlmRubric((RubricEntry("a"), RubricEntry("b", score_ranges=RANGES))), [("bad-value", ("value", 0))]),
+        (LlmRubric((RubricEntry("b", min_score=7),)), [("bad-value", ("value", 0, "min_score"))]),
+        (LlmRubric((RubricEntry("b", required=7),)), [("bad-value", ("value", 0, "required"))]),
+        (
+            LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=0.7),)),
+            [("bad-value", ("value", 0, "min_score"))],
+        ),
+        (
+            LlmRubric((RubricEntry("b", score_ranges=RANGES, min_score=7, required=7),)),
+            [("bad-value", ("value", 0, "required"))],
+        ),
+        (
+            LlmRubric((RubricEntry("b", score_ranges=RANGES, required=True),)),
+            [("bad-value", ("value", 0, "required"))],
+        ),
+        (
+            LlmRubric((RubricEntry("b", score_ranges=RANGES, operator="contradiction"),)),
+            [("bad-value", ("value", 0, "operator"))],
+        ),
+        (
+            LlmRubric((RubricEntry("b", score_ranges={"0-4": "bad"}),)),
+            [("bad-value", ("value", 0, "score_ranges"))],
+        ),
+        (LlmRubric(("a",), prompt=Document("{{ output }}")), [("judge-prompt-without-rubric", ("prompt",))]),
+        (LlmRubric("a", prompt=Document("{{ output }}")), [("judge-prompt-without-rubric", ("prompt",))]),
+        (
+            LlmRubric(("a",), prompt=Document("{{ criteria }} {{ output }}")),
+            [("judge-prompt-without-rubric", ("prompt",))],
+        ),
+        (LlmRubric("a", prompt=Document("{{ output")), [("bad-template", ("prompt",))]),
+        (LlmRubric(prompt=Document("{{ input }}")), [("judge-prompt-without-output", ("prompt",))]),
+    ],
+)
+def test_faults_name_the_option(assertion, found):
+    assert codes(assertion) == found
+
+
+def test_a_prompt_written_as_plain_instructions_is_told_how_to_show_the_answer():
+    (fault,) = prompt_faults(Document("Look for depth. Score from 0 to 1."))
+    assert fault.code == "judge-prompt-without-output"
+    assert "{{ output }}" in fault.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("outpt", "did you mean 'output'?"),
+        ("rubric", "did you mean 'rubrics'?"),
+        ("candidate_answr", "did you mean 'candidate_answer'?"),
+        ("zzz", "the case's own variables are under 'vars'"),
+    ],
+)
+def test_an_unknown_variable_is_told_the_nearest_one(name, hint):
+    (fault,) = prompt_faults(Document(f"{{{{ output }}}} {{{{ {name} }}}}"))
+    assert (fault.code, fault.path, fault.hint) == ("undefined-variable", ("prompt",), hint)
+    assert f"'{name}'" in fault.message
+
+
+def test_variables_environment_and_names_of_the_template_itself_are_known():
+    text = "{% for x in range(3) %}{{ x }}{% endfor %}{{ vars.topic }} {{ env.HOST }} ${{ PORT }} {{ output }}"
+    assert prompt_faults(Document(text)) == []
+
+
+# how it is named
+
+
+@pytest.mark.parametrize(
+    ("assertion", "label"),
+    [
+        (LlmRubric("is\n right"), "is right"),
+        (LlmRubric("x" * 100), "x" * 59 + "…"),
+        (LlmRubric(("says 42",)), "says 42"),
+        (LlmRubric((RubricEntry("says 42"), "b", "c")), "says 42 (+2)"),
+        (LlmRubric(()), ""),
+        (LlmRubric((RubricEntry(score_ranges=RANGES), "b")), "score ranges (+1)"),
+        (LlmRubric((RubricEntry(id="tone", score_ranges=RANGES),)), "tone"),
+        (LlmRubric(prompt=Document("Judge {{ output }}", "/evals/judges/depth.md")), "depth.md"),
+        (LlmRubric(prompt=Document("Judge {{ output }}")), "Judge {{ output }}"),
+        (LlmRubric(), "criteria"),
+    ],
+)
+def test_the_label_is_what_is_judged_by(assertion, label):
+    assert assertion.label() == label
+
+
+def test_it_asks_for_a_judge_and_for_time():
+    assert (LlmRubric.short, LlmRubric.needs_judge, LlmRubric.timeout_s) == ("value", True, 120)

@@ -1,0 +1,62 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.assertions.judged.scale import Bounds, scale_faults, scale_of, threshold_of
+
+
+@pytest.mark.parametrize(
+    ("authored", "scale"),
+    [
+        ("1-5", (1, 5)),
+        (" 1 - 5 ", (1, 5)),
+        ("1\u20135", (1, 5)),
+        ("0..10", (0, 10)),
+        ("1 to 7", (1, 7)),
+        ("-2-2", (-2, 2)),
+        ((1, 5), (1, 5)),
+        ((-2, 2), (-2, 2)),
+        (Bounds(0, 100), (0, 100)),
+        (None, (1, 5)),
+    ],
+)
+def test_the_shapes_of_a_scale(authored, scale):
+    assert scale_of(authored) == scale
+    assert [*scale_faults(authored, None)] == []
+
+
+@pytest.mark.parametrize(
+    "authored",
+    ["5", "5-1", "3-3", "one to five", "1-5-9", "0.5-1", "", (), (1,), (1, 2, 3), (5, 1), Bounds(2, 2), "0-9999999"],
+)
+def test_what_is_no_scale(authored):
+    assert scale_of(authored) is None
+    (fault,) = scale_faults(authored, 4)
+    assert (fault.path, fault.code) == (("scale",), "bad-value")
+    assert "write 1-5" in fault.hint
+
+
+@pytest.mark.parametrize(
+    ("scale", "mark"), [((1, 5), 4), ((1, 10), 8), ((0, 10), 8), ((0, 3), 3), ((0, 1), 1), ((0, 100), 75), ((-2, 2), 1)]
+)
+def test_without_a_threshold_it_is_three_quarters_up(scale, mark):
+    assert threshold_of(scale, None) == mark
+
+
+@given(low=st.integers(-50, 50), span=st.integers(1, 100))
+def test_which_is_never_less_and_always_on_the_scale(low, span):
+    mark = threshold_of((low, low + span), None)
+    assert low < mark <= low + span
+    assert (mark - low) / span >= 0.75
+
+
+@pytest.mark.parametrize("points", [0, 6, 80])
+def test_a_threshold_off_the_scale_is_refused(points):
+    (fault,) = scale_faults("1-5", points)
+    assert (fault.path, fault.warning) == (("pass_threshold",), False)
+    assert fault.message == f"'pass_threshold' must be on the scale from 1 to 5, found {points}"
+
+
+def test_a_threshold_that_everything_reaches_is_warned_of():
+    (fault,) = scale_faults("1-5", 1)
+    assert (fault.code, fault.warning) == ("zero-threshold", True)

@@ -1,0 +1,268 @@
+import pytest
+
+from agentv.assertions.evidence import LIMIT
+from agentv.assertions.text.matching import (
+    Contains,
+    ContainsAll,
+    ContainsAny,
+    EndsWith,
+    Equals,
+    IContains,
+    IContainsAll,
+    IContainsAny,
+    Levenshtein,
+    MaxTokens,
+    MinTokens,
+    Regex,
+    StartsWith,
+    WordBounds,
+    WordCount,
+)
+from doubles.nested_grading import faults, graded
+
+ANSWER = "  Refunds take 5 days. See the Disclaimer below.\nIt costs 0 USD.  "
+
+PASSING = [
+    (Contains("Disclaimer"), ANSWER),
+    (Contains("\n"), ANSWER),
+    (Contains("5"), ANSWER),
+    (IContains("disclaimer"), ANSWER),
+    (IContains("STRASSE"), "An der Straße"),
+    (IContains("straße"), "AN DER STRASSE"),
+    (ContainsAny(("nothing", "Refunds")), ANSWER),
+    (IContainsAny(("nothing", "REFUNDS")), ANSWER),
+    (ContainsAll(("Refunds", "USD")), ANSWER),
+    (IContainsAll(("refunds", "usd")), ANSWER),
+    (StartsWith("Refunds"), ANSWER),
+    (StartsWith("\t Refunds "), ANSWER),
+    (EndsWith("USD."), ANSWER),
+    (EndsWith("  USD.\n"), ANSWER),
+    (Equals("yes"), "\n yes "),
+    (Equals(""), "  "),
+    (Equals({"a": 1, "b": [True, None]}), ' {"b": [true, null], "a": 1.0}\n'),
+    (Equals((1, "x")), '[1, "x"]'),
+    (Equals(()), "[]"),
+    (Regex(r"take \d+ days"), ANSWER),
+    (Regex(r"^It costs", "m"), ANSWER),
+    (Regex(r"refunds", "i"), ANSWER),
+    (Regex(r"below\..It", "s"), ANSWER),
+    (Regex(r"refunds # the word", "ix"), ANSWER),
+    (Regex(r"refunds", "gi"), ANSWER),
+    (Regex(r"\p{Lu}"), ANSWER),
+    (Levenshtein("kitten", 3), "sitting"),
+    (Levenshtein("kitten", 0), "kitten"),
+    (WordCount(3), "one  two\nthree"),
+    (WordCount(min=2), "one two"),
+    (WordCount(max=2), "one two"),
+    (WordCount(min=2, max=3), "one two three"),
+    (WordCount(WordBounds(2, 3)), "one two"),
+    (MinTokens(2), "one two"),
+    (MaxTokens(2), "one two"),
+    (MaxTokens(0), ""),
+]
+
+FAILING = [
+    (Contains("disclaimer"), ANSWER),
+    (Contains("Refunds"), ""),
+    (IContains("claimer x"), ANSWER),
+    (ContainsAny(("nothing", "refunds")), ANSWER),
+    (IContainsAny(("nothing", "at all")), ANSWER),
+    (ContainsAll(("Refunds", "usd")), ANSWER),
+    (IContainsAll(("refunds", "eur")), ANSWER),
+    (StartsWith("refunds"), ANSWER),
+    (StartsWith("Refunds"), "No Refunds"),
+    (EndsWith("USD"), ANSWER),
+    (Equals("yes"), "yes."),
+    (Equals("yes"), "Yes"),
+    (Equals("yes"), "ye"),
+    (Equals("yes"), ""),
+    (Equals({"a": 1}), '{"a": true}'),
+    (Equals({"a": 1}), '{"a": 1, "b": 2}'),
+    (Equals({"a": 1}), 'Here: {"a": 1}'),
+    (Equals({"a": 1}), "a: 1"),
+    (Equals((1, 2)), "[2, 1]"),
+    (Equals((1, 2)), "[1, 2, 3]"),
+    (Equals((1, 2)), "12"),
+    (Regex(r"^It costs"), ANSWER),
+    (Regex(r"refunds"), ANSWER),
+    (Levenshtein("kitten", 2), "sitting"),
+    (Levenshtein("kitten"), "k" * 100),
+    (WordCount(3), "one two"),
+    (WordCount(min=3), "one two"),
+    (WordCount(max=1), "one two"),
+    (MinTokens(3), "one two"),
+    (MinTokens(1), " \n\t "),
+    (MaxTokens(1), "one two"),
+]
+
+
+@pytest.mark.parametrize(("assertion", "output"), PASSING, ids=lambda value: repr(value)[:50])
+def test_passes(assertion, output):
+    grade = graded(assertion, output)
+    assert (grade.score, grade.passed, grade.error) == (1.0, True, None)
+    assert grade.checks
+    assert all(check.passed for check in grade.checks)
+
+
+@pytest.mark.parametrize(("assertion", "output"), FAILING, ids=lambda value: repr(value)[:50])
+def test_fails(assertion, output):
+    grade = graded(assertion, output)
+    assert (grade.score, grade.passed, grade.error) == (0.0, False, None)
+    assert not all(check.passed for check in grade.checks)
+
+
+@pytest.mark.parametrize("assertion", [case[0] for case in PASSING], ids=lambda value: repr(value)[:50])
+def test_no_answer_cannot_be_judged(assertion):
+    grade = graded(assertion, None)
+    assert grade.error is not None
+    assert (grade.error.code, grade.passed) == ("no-output", False)
+
+
+@pytest.mark.parametrize(("assertion", "output"), PASSING + FAILING, ids=lambda value: repr(value)[:50])
+def test_evidence_of_a_long_answer_is_short(assertion, output):
+    grade = graded(assertion, "… " * 5000 + output + " …" * 5000)
+    assert grade.checks
+    assert all(check.evidence is None or len(check.evidence) <= LIMIT for check in grade.checks)
+
+
+# evidence
+
+
+def test_a_match_is_shown_where_it_stands():
+    (check,) = graded(Contains("secret"), "x" * 1000 + " the secret word " + "y" * 1000).checks
+    assert check.text == "contains 'secret'"
+    assert " the secret word " in check.evidence
+    assert check.evidence.startswith("…x")
+    assert check.evidence.endswith("y…")
+
+
+def test_a_miss_shows_both_ends_of_the_answer():
+    (check,) = graded(Contains("secret"), "begin " + "x" * 1000 + " end").checks
+    assert check.evidence.startswith("begin ")
+    assert check.evidence.endswith(" end")
+    assert " […] " in check.evidence
+
+
+def test_a_folded_match_is_shown_as_it_was_written():
+    (check,) = graded(IContains("secret"), "the SECRET word").checks
+    assert check.evidence == "the SECRET word"
+
+
+def test_each_of_all_has_its_own_check():
+    checks = graded(ContainsAll(("alpha", "beta")), "only beta").checks
+    assert [(check.text, check.passed) for check in checks] == [
+        ("contains 'alpha'", False),
+        ("contains 'beta'", True),
+    ]
+
+
+def test_where_json_differs_is_shown():
+    (check,) = graded(Equals({"a": {"b": [1, 2]}}), '{"a": {"b": [1, 3]}}').checks
+    assert check.evidence == "$.a.b[1]: expected 2, found 3"
+
+
+def test_what_is_no_json_says_why():
+    (check,) = graded(Equals({"a": 1}), '{"a": }').checks
+    assert "line 1, column 7" in check.evidence
+
+
+def test_halves_of_surrogate_pairs_do_not_reach_the_evidence():
+    (check,) = graded(Contains("x"), "a \ud800 b").checks
+    assert check.evidence == "a ? b"
+
+
+# labels
+
+
+@pytest.mark.parametrize(
+    ("assertion", "label"),
+    [
+        (Contains("disclaimer"), "'disclaimer'"),
+        (Contains("two\n  lines"), "'two lines'"),
+        (Contains("\n"), r"'\n'"),
+        (ContainsAny(("a", "b")), "'a', 'b'"),
+        (ContainsAll(("a", "b", "c", "d", "e")), "'a', 'b', 'c' and 2 more"),
+        (Equals({"a": 1}), "the object"),
+        (Equals((1,)), "the list"),
+        (Regex("a+"), "'a+'"),
+        (WordCount(3), "exactly 3"),
+        (WordCount(min=1, max=3), "1 to 3"),
+        (WordCount(max=3), "at most 3"),
+        (MinTokens(3), "3"),
+        (MaxTokens(3), "3"),
+    ],
+)
+def test_label(assertion, label):
+    assert assertion.label() == label
+
+
+def test_the_label_of_a_long_text_is_short():
+    assert len(Contains("long " * 100_000).label()) <= 62
+
+
+# options that cannot work
+
+
+@pytest.mark.parametrize(
+    ("assertion", "found"),
+    [
+        (Contains("a"), []),
+        (StartsWith(" \n"), [("bad-value", ("value",))]),
+        (EndsWith(" "), [("bad-value", ("value",))]),
+        (Regex("a(b"), [("bad-regex", ("value",))]),
+        (Regex("a{2,1}"), [("bad-regex", ("value",))]),
+        (Regex("(" * 5000), [("bad-regex", ("value",))]),
+        (Regex("a", "iy"), [("bad-value", ("flags",))]),
+        (Regex("a", "imsxaug"), [("bad-regex", ("value",))]),
+        (Regex("a", "imsxg"), []),
+        (Levenshtein("yes", 3), [("~bad-value", ("threshold",))]),
+        (Levenshtein("yes", 2), []),
+        (WordCount(), [("missing-value", ())]),
+        (WordCount(min=0), [("missing-value", ())]),
+        (WordCount(0), []),
+        (WordCount(3, min=1), [("bad-value", ("value",))]),
+        (WordCount(min=3, max=2), [("bad-value", ("min",))]),
+        (WordCount(WordBounds(3, 2)), [("bad-value", ("value", "min"))]),
+        (WordCount(WordBounds()), [("missing-value", ())]),
+        (MinTokens(0), [("bad-value", ("value",))]),
+        (MinTokens(1), []),
+        (MaxTokens(0), []),
+    ],
+)
+def test_faults(assertion, found):
+    assert faults(assertion) == found
+
+
+# time
+
+
+class Hasty(Regex):
+    limit_s = 0.05
+
+
+def test_a_search_that_runs_away_is_an_errored_grade():
+    grade = graded(Hasty(r"^(a|a)*$"), "a" * 40 + "!")
+    assert grade.error is not None
+    assert grade.error.code == "regex-timeout"
+    assert not grade.passed
+    assert grade.negated() is grade
+
+
+def test_a_search_stays_within_two_seconds_by_default():
+    assert Regex("a").limit_s == 2.0
+
+
+def test_edits_of_a_long_answer_are_not_counted_to_the_end():
+    grade = graded(Levenshtein("short answer", 3), "y" * 5_000_000)
+    assert grade.checks[0].evidence.startswith("more than 3 edits")
+
+
+def test_words_of_a_long_answer_are_counted_right():
+    assert graded(WordCount(400_001), "ab\t" * 400_001).passed
+
+
+@pytest.mark.parametrize("kind", [ContainsAny, ContainsAll, IContainsAny, IContainsAll])
+def test_more_texts_than_can_be_looked_for_are_an_errored_grade(kind):
+    values = tuple(f"w{number}" for number in range(10_000))
+    assert graded(kind(values), "x" * 300_000).error.code == "too-long"
+    assert graded(kind(values), "x" * 3_000).error is None

@@ -1,0 +1,141 @@
+import pytest
+import sacrebleu
+from nltk.translate.gleu_score import sentence_gleu
+from rouge_score.rouge_scorer import RougeScorer
+
+from agentv.assertions.text.similarity import LONGEST, Bleu, Gleu, RougeN, words
+from agentv.registry import extras
+from doubles.nested_grading import answer, graded
+
+REFERENCE = "The cat sat on the mat, and slept."
+ANSWER = "the cat was on the mat"
+
+GUIDE = "It is a guide to action which ensures that the military always obeys the commands of the party"
+FORCED = "It is a guide to action that ensures that the military will forever heed Party commands"
+ALWAYS = "It is the guiding principle which guarantees the military forces always being under the command of the Party"
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("output", [ANSWER, REFERENCE, "no word in common", "", "cat cat cat cat"])
+def test_rouge_is_what_googles_library_computes(n, output):
+    expected = RougeScorer([f"rouge{n}"]).score(REFERENCE, output)[f"rouge{n}"].fmeasure
+    assert graded(RougeN(REFERENCE, n=n), output).score == pytest.approx(expected, abs=1e-12)
+
+
+def test_rouge_by_hand():
+    # 5 of 6 words are in the reference of 8: 2 · 5/6 · 5/8 / (5/6 + 5/8)
+    assert graded(RougeN(REFERENCE), ANSWER).score == pytest.approx(10 / 14)
+
+
+@pytest.mark.parametrize("output", [ANSWER, REFERENCE, GUIDE, "no word in common"])
+def test_bleu_is_what_sacrebleu_computes(output):
+    expected = sacrebleu.sentence_bleu(output, [REFERENCE, GUIDE], lowercase=True).score / 100
+    grade = graded(Bleu((REFERENCE, GUIDE)), output)
+    assert grade.score == pytest.approx(min(expected, 1), abs=1e-12)
+
+
+def test_bleu_splits_as_it_is_told():
+    assert graded(Bleu("私は猫が好きです", tokenize="char"), "私は犬が好きです").score > 0.3
+    assert graded(Bleu("私は猫が好きです"), "私は犬が好きです").score == 0.0
+
+
+@pytest.mark.parametrize("references", [(FORCED,), (ALWAYS,), (FORCED, ALWAYS)])
+def test_gleu_is_what_nltk_computes(references):
+    expected = max(sentence_gleu([words(one)], words(GUIDE)) for one in references)
+    assert graded(Gleu(references), GUIDE).score == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("reference", "output", "score"),
+    [
+        ("the cat sat", "The cat ran.", 3 / 6),  # of 6 runs, those of 'the', 'cat' and 'the cat' are shared
+        ("the cat sat", "the cat", 3 / 6),  # recall
+        ("the cat", "the cat sat", 3 / 6),  # precision
+        ("the cat sat on the mat", "the the the", 2 / 18),  # each counts as often as in the reference
+    ],
+)
+def test_gleu_is_the_lower_of_precision_and_recall(reference, output, score):
+    assert graded(Gleu(reference), output).score == pytest.approx(score)
+
+
+@pytest.mark.parametrize("kind", [RougeN, Bleu, Gleu])
+class TestEveryMetric:
+    def test_the_reference_itself_scores_1(self, kind):
+        grade = graded(kind(REFERENCE), REFERENCE)
+        assert (grade.score, grade.passed, grade.counted) == (1.0, True, 1.0)
+
+    def test_nothing_in_common_scores_next_to_nothing(self, kind):
+        grade = graded(kind(REFERENCE), "dogs bark loudly here")
+        assert grade.score < 0.05
+        assert (grade.passed, grade.counted) == (False, 0.0)
+
+    def test_an_empty_answer_fails(self, kind):
+        grade = graded(kind(REFERENCE), "")
+        assert (grade.score, grade.passed, grade.error) == (0.0, False, None)
+
+    def test_the_threshold_decides_and_the_evidence_says_so(self, kind):
+        score = graded(kind(REFERENCE), ANSWER).score
+        assert graded(kind(REFERENCE, threshold=score), ANSWER).passed
+        failed = graded(kind(REFERENCE, threshold=min(score + 0.01, 1)), ANSWER)
+        assert not failed.passed
+        assert failed.own_mark
+        assert f"scores {score:.4g}, threshold " in failed.checks[0].evidence
+
+    def test_without_a_value_it_is_the_expected_output(self, kind):
+        assert graded(kind(), answer(REFERENCE, reference=REFERENCE)).score == 1.0
+
+    @pytest.mark.parametrize("reference", [None, "", " \n", "…!"])
+    def test_without_any_reference_there_is_no_verdict(self, kind, reference):
+        assert graded(kind(), answer(REFERENCE, reference=reference)).error.code == "no-reference"
+
+    def test_without_an_answer_there_is_no_verdict(self, kind):
+        assert graded(kind(REFERENCE), answer(None)).error.code == "no-output"
+
+    def test_an_endless_answer_is_no_verdict(self, kind):
+        assert graded(kind(REFERENCE), "a" * (LONGEST + 1)).error.code == "too-long"
+
+    def test_the_closest_of_several_references_counts(self, kind):
+        assert graded(kind(("dogs bark", REFERENCE)), REFERENCE).score == 1.0
+
+    def test_a_threshold_of_0_checks_nothing(self, kind):
+        (fault,) = kind(REFERENCE, threshold=0.0).faults()
+        assert fault.path == ("threshold",)
+        assert "weight: 0" in fault.hint
+
+    def test_a_reference_without_a_word_is_a_fault(self, kind):
+        assert [fault.path for fault in kind("…").faults()] == [("value",)]
+        assert [fault.path for fault in kind(("a", "…")).faults()] == [("value", 1)]
+
+    def test_label_is_the_reference(self, kind):
+        assert kind("a b").label() == "'a b'"
+        assert kind().label() == ""
+
+
+@pytest.mark.parametrize(("kind", "library"), [(RougeN, "rouge_score"), (Bleu, "sacrebleu")])
+def test_a_missing_library_says_how_to_get_it(kind, library, monkeypatch):
+    monkeypatch.setattr(extras, "_is_installed", lambda module: False)
+    (fault,) = kind("a").faults()
+    assert fault.code == "missing-extra"
+    assert library in fault.message
+    assert fault.hint == "pip install 'agentv[metrics]'"
+
+
+def test_defaults_are_those_of_promptfoo():
+    assert (RougeN("a").threshold, Bleu("a").threshold, Gleu("a").threshold) == (0.75, 0.5, 0.5)
+    assert RougeN("a").n == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("It's 3.5 kg!", ["it", "s", "3", "5", "kg"]),
+        ("Ærø-ØL snake_case", ["ærø", "øl", "snake", "case"]),
+        ("東京タワー", ["東", "京", "タ", "ワ", "ー"]),
+        ("สวัสดี", ["ส", "วั", "ส", "ดี"]),
+        ("नमस्ते दुनिया", ["नमस्ते", "दुनिया"]),
+        ("한국어 문장", ["한국어", "문장"]),
+        ("… !", []),
+    ],
+)
+def test_words(text, found):
+    assert words(text) == found

@@ -1,0 +1,507 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from agentv.assertions.catalogue import TYPES
+from agentv.assertions.user_code import custom
+from agentv.assertions.user_code.custom_python import PythonType
+from agentv.authoring.source.spellings import ASSERTION_TYPES, type_name
+from agentv.registry.fields import Issue
+from doubles.grading import context_of, grade, graded
+
+
+def discover(directory: str, root: str):
+    return custom.discover(directory, root, type_name)
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Writes files of `.agentv/assertions/` below a directory of the project, and finds them."""
+
+    def write(directory: str = ".", /, **files: str) -> Path:
+        home = tmp_path / directory / ".agentv" / "assertions"
+        home.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (home / name.replace("__dot__", ".")).write_text(dedent(text))
+        return home
+
+    return write
+
+
+def python(tmp_path: Path, source: str, name: str = "min_words.py") -> PythonType:
+    file = tmp_path / name
+    file.write_text(dedent(source))
+    return PythonType(file.stem.replace("_", "-"), str(file))
+
+
+def built(tmp_path: Path, source: str, options=None, name: str = "min_words.py"):
+    assertion = python(tmp_path, source, name).build(options or {})
+    assert not isinstance(assertion, list), assertion
+    return assertion
+
+
+def faults(tmp_path: Path, source: str, options=None, name: str = "min_words.py") -> list[Issue]:
+    found = python(tmp_path, source, name).build(options or {})
+    assert isinstance(found, list)
+    return found
+
+
+# --- discovery
+
+
+def test_files_are_types_by_their_kebab_case_names(tmp_path, project):
+    project(**{"min_words.py": "", "has-citation.ts": "", "a.js": "", "b.mts": "", "c.mjs": ""})
+    found = discover(str(tmp_path), str(tmp_path))
+    assert sorted(found.types) == ["a", "b", "c", "has-citation", "min-words"]
+    assert found.types["min-words"].name == "min-words"
+    assert not list(found.faults)
+
+
+def test_tests_private_files_and_folders_are_no_types(tmp_path, project):
+    home = project(
+        **{
+            "good.py": "",
+            "good.test.ts": "",
+            "good.spec.js": "",
+            "test_good.py": "",
+            "good_test.py": "",
+            "good.test.py": "",
+            "types.d.ts": "",
+            "_shared.py": "",
+            ".hidden.py": "",
+            "notes.md": "",
+            "common.cjs": "",
+        }
+    )
+    (home / "__tests__").mkdir()
+    (home / "__tests__" / "good.ts").write_text("")
+    (home / "folder.py").mkdir()
+    assert list(discover(str(tmp_path), str(tmp_path)).types) == ["good"]
+
+
+def test_the_nearest_folder_wins_and_the_walk_ends_at_the_root(tmp_path, project):
+    project(".", **{"outside.py": ""})
+    project("repo", **{"far.py": ""})
+    project("repo/a", **{"near.py": ""})
+    (tmp_path / "repo/a/b").mkdir()
+    (tmp_path / "repo/c").mkdir()
+    root = str(tmp_path / "repo")
+    assert list(discover(f"{root}/a/b", root).types) == ["near"]
+    assert list(discover(f"{root}/c", root).types) == ["far"]
+    alone = discover(f"{root}/a/b", f"{root}/a/b")
+    assert (alone.types, alone.searched) == ({}, (f"{root}/a/b/.agentv/assertions",))
+
+
+def test_every_folder_looked_at_is_named(tmp_path, project):
+    project(".", **{"far.py": ""})
+    (tmp_path / "a").mkdir()
+    searched = discover(str(tmp_path / "a"), str(tmp_path)).searched
+    assert searched == (str(tmp_path / "a/.agentv/assertions"), str(tmp_path / ".agentv/assertions"))
+
+
+def test_a_built_in_name_is_skipped_with_a_warning(tmp_path, project):
+    project(**{"contains.py": "", "is_json.ts": "", "meteor.py": ""})
+    found = discover(str(tmp_path), str(tmp_path))
+    assert not found.types
+    assert {Path(file).name for file, _ in found.faults} == {"contains.py", "is_json.ts", "meteor.py"}
+    assert {(fault.code, fault.warning) for _, fault in found.faults} == {("shadowed-assertion", True)}
+
+
+@pytest.mark.parametrize("ending", [".py", ".ts", ".js", ".mts", ".mjs"])
+@pytest.mark.parametrize("prefix", ["", "not-", "not_", "not-not-"])
+def test_every_name_that_reads_as_a_built_in_is_skipped(tmp_path, project, prefix, ending):
+    names = {f"{prefix}{name}" for name in (*TYPES, *ASSERTION_TYPES)} - {"word-count"}
+    home = project(**{f"{written}{ending}": "" for name in names for written in (name, name.replace("-", "_"))})
+    found = discover(str(tmp_path), str(tmp_path))
+    assert not found.types
+    assert {(fault.code, fault.warning) for _, fault in found.faults} == {("shadowed-assertion", True)}
+    assert {file for file, _ in found.faults} == set(map(str, home.iterdir()))
+
+
+def test_the_complement_of_a_type_of_ones_own_has_no_file_of_its_own(tmp_path, project):
+    home = project(**{"spam.py": "", "not-spam.py": "", "not-alone.py": ""})
+    found = discover(str(tmp_path), str(tmp_path))
+    assert sorted(found.types) == ["not-alone", "spam"]
+    ((file, fault),) = found.faults
+    assert (file, fault.code) == (str(home / "not-spam.py"), "ambiguous-assertion")
+
+
+def test_word_count_of_a_project_wins(tmp_path, project):
+    assert "word-count" in TYPES
+    project(**{"word-count.ts": ""})
+    found = discover(str(tmp_path), str(tmp_path))
+    assert "word-count" in found.types
+    assert not list(found.faults)
+
+
+def test_no_type_of_the_seed_is_built_in():
+    assert not {"min-words", "has-citation", "sentiment"} & TYPES.keys()
+
+
+def test_two_files_for_one_name_are_an_error_that_names_both(tmp_path, project):
+    project(**{"min_words.py": "", "min-words.ts": "", "other.py": ""})
+    found = discover(str(tmp_path), str(tmp_path))
+    assert list(found.types) == ["other"]
+    ((_, fault),) = found.faults
+    assert (fault.code, fault.warning) == ("ambiguous-assertion", False)
+    assert "min_words.py" in fault.message
+    assert "min-words.ts" in fault.message
+
+
+def test_discovery_runs_and_parses_nothing(tmp_path, project):
+    project(**{"broken.py": "def (", "loud.py": "raise SystemExit('ran')"})
+    assert sorted(discover(str(tmp_path), str(tmp_path)).types) == ["broken", "loud"]
+
+
+# --- which function
+
+MARKED = """
+    {imports}
+
+    def helper(ctx):
+        raise RuntimeError("not this one")
+
+    def min_words(ctx):
+        raise RuntimeError("nor this one")
+
+    @{decorator}
+    def chosen(ctx):
+        return True
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "decorator"),
+    [
+        ("from agentv import define_assertion", "define_assertion"),
+        ("from agentv import define_assertion", "define_assertion()"),
+        ("from agentv import define_assertion as da", "da"),
+        ("import agentv", "agentv.define_assertion"),
+        ("import agentv as av", "av.define_assertion()"),
+        ("from agentv.assertions.user_code.authoring import define_assertion", "define_assertion"),
+        ("from agentv.assertions.user_code import authoring", "authoring.define_assertion"),
+        ("import agentv.assertions.user_code.authoring", "agentv.assertions.user_code.authoring.define_assertion"),
+        ("from agentv import *", "define_assertion"),
+    ],
+)
+def test_the_marked_function_is_the_assertion(tmp_path, imports, decorator):
+    source = dedent(MARKED).format(imports=imports, decorator=decorator)
+    assertion = built(tmp_path, source)
+    assert assertion.function == "chosen"
+    if "*" not in imports:
+        assert grade(assertion).passed
+
+
+def test_without_a_mark_a_function_named_assertion_then_one_named_as_the_file(tmp_path):
+    both = "def min_words(ctx): return False\ndef assertion(ctx): return True\n"
+    assert built(tmp_path, both).function == "assertion"
+    assert built(tmp_path, "def min_words(ctx): return True").function == "min_words"
+    assert built(tmp_path, "def min_words(ctx): return True", name="min-words.py").function == "min_words"
+
+
+def test_a_function_in_a_branch_is_found(tmp_path):
+    source = """
+        try:
+            import tomllib
+        except ImportError:
+            tomllib = None
+        else:
+            async def assertion(ctx): return tomllib is not None
+    """
+    assert grade(built(tmp_path, source)).passed
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("def (", "min_words.py:1:"),
+        ("x = 1", "no function marked by @define_assertion, and none named 'assertion' or 'min_words'"),
+        ("def assertion(): return True", "must take the context"),
+        ("def assertion(*, output): return True", "must take the context"),
+        ("def assertion(ctx, value, /): return True", "'value' cannot be filled by its name"),
+        ("def assertion(ctx, *, weight=1): return True", "min_words.py:1:23: parameter 'weight'"),
+        ("def assertion(ctx, *, name): return True", "parameter 'name'"),
+        ("def assertion(ctx, *, type): return True", "parameter 'type'"),
+        ("def assertion(ctx, *, metric): return True", "parameter 'metric'"),
+        ("def assertion(ctx, *, timeout_s=1): return True", "parameter 'timeout_s'"),
+        ("@define_assertion\ndef a(ctx): ...\n@define_assertion\ndef b(ctx): ...", "min_words.py:4:1: 'a' and 'b'"),
+        ("x = '\x00'", "min_words.py"),
+        ("x = " + "(" * 5000, "min_words.py"),
+    ],
+)
+def test_a_file_that_is_no_assertion_says_where(tmp_path, source, said):
+    (fault,) = faults(tmp_path, source)
+    assert fault.code == "bad-assertion-file"
+    assert said in fault.message
+
+
+def test_a_file_that_cannot_be_read_is_a_fault(tmp_path):
+    (fault,) = PythonType("gone", str(tmp_path / "gone.py")).build({})
+    assert (fault.code, "gone.py cannot be read" in fault.message) == ("bad-assertion-file", True)
+
+
+def test_loading_never_runs_the_file(tmp_path):
+    witness = tmp_path / "ran"
+    source = f"open({str(witness)!r}, 'w').close()\ndef assertion(ctx, *, minimum: int): return True\n"
+    custom = python(tmp_path, source)
+    assert custom.options == ("minimum",)
+    assert isinstance(custom.build({"minimum": "three"}), list)
+    assert not isinstance(custom.build({"minimum": 3}), list)
+    assert not witness.exists()
+
+
+# --- parameters
+
+TYPED = """
+    from typing import Literal, Optional
+    import typing as t
+
+    def assertion(
+        ctx, *, s: str = "", i: int = 0, f: float = 0.0, b: bool = False, l: list = (), d: dict = {},
+        ls: list[str] = (), tl: t.List[int] = (), ds: dict[str, int] = {}, m: Literal["a", 1] = "a",
+        o: Optional[int] = None, u: int | None = None, n: int = None, q: "int | str" = 0, x: Path = None, a: t.Any = 0,
+    ):
+        return True
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("s", "text", 3),
+        ("i", 3, "3"),
+        ("i", 3, True),
+        ("i", 3, 3.5),
+        ("f", 3, "3"),
+        ("f", 3.5, False),
+        ("b", True, 1),
+        ("l", [1], "abc"),
+        ("d", {"a": 1}, [1]),
+        ("ls", ["a"], [1]),
+        ("ls", [], "a"),
+        ("tl", [1], ["a"]),
+        ("ds", {"a": 1}, {"a": "b"}),
+        ("m", "a", "b"),
+        ("m", 1, True),
+        ("o", None, "a"),
+        ("u", None, "a"),
+        ("n", None, "a"),
+        ("q", "a", None),
+    ],
+)
+def test_annotations_are_checked_before_anything_runs(tmp_path, name, good, bad):
+    built(tmp_path, TYPED, {name: good})
+    (fault,) = faults(tmp_path, TYPED, {name: bad})
+    assert (fault.path, fault.code) == ((name,), "bad-value")
+    assert f"'{name}' must be " in fault.message
+
+
+@pytest.mark.parametrize("name", ["x", "a"])
+def test_other_annotations_are_not_checked(tmp_path, name):
+    built(tmp_path, TYPED, {name: ["anything"]})
+
+
+def test_an_unknown_parameter_names_the_nearest(tmp_path):
+    (fault,) = faults(tmp_path, "def assertion(ctx, *, minimum=3): ...", {"minimun": 5})
+    assert (fault.path, fault.code, fault.hint) == (("minimun",), "unknown-key", "did you mean 'minimum'?")
+
+
+def test_a_missing_parameter_is_named(tmp_path):
+    (fault,) = faults(tmp_path, "def assertion(ctx, minimum, maximum=9): ...", {"maximum": 5})
+    assert (fault.path, fault.code) == ((), "missing-key")
+    assert "'minimum'" in fault.message
+
+
+def test_all_that_is_wrong_is_reported_at_once(tmp_path):
+    found = faults(tmp_path, "def assertion(ctx, *, a: int, b: int): ...", {"a": "x", "c": 1})
+    assert [fault.path for fault in found] == [("a",), ("c",), ()]
+
+
+def test_kwargs_take_anything(tmp_path):
+    source = "def assertion(ctx, *, a: int = 0, **rest): return rest == {'b': [1], 'c': None}"
+    custom = python(tmp_path, source)
+    assert custom.options is None
+    assert grade(custom.build({"a": 1, "b": [1], "c": None})).passed
+    assert isinstance(custom.build({"a": "x"}), list)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "short"),
+    [
+        ("", None),
+        ("*, minimum=3", "minimum"),
+        ("minimum", "minimum"),
+        ("*, low, high", None),
+        ("*, low, value", "value"),
+        ("**rest", "value"),
+        ("*, low, **rest", None),
+    ],
+)
+def test_the_lone_value_fills_value_or_the_only_parameter(tmp_path, parameters, short):
+    assert python(tmp_path, f"def assertion(ctx, {parameters}): ...").short == short
+
+
+def test_config_is_merged_and_a_clash_is_an_error(tmp_path):
+    source = "def assertion(ctx, *, low: int, high: int): return ctx.config == {'low': 1, 'high': 2}"
+    assert grade(built(tmp_path, source, {"low": 1, "config": {"high": 2}})).passed
+    (clash,) = faults(tmp_path, source, {"low": 1, "high": 3, "config": {"high": 2}})
+    assert clash.path == ("config", "high")
+    (wrong,) = faults(tmp_path, source, {"low": 1, "config": {"high": "x"}})
+    assert wrong.path == ("config", "high")
+    (no_mapping, *_) = faults(tmp_path, source, {"config": 3})
+    assert no_mapping.path == ("config",)
+
+
+def test_a_parameter_named_config_is_one_like_any_other(tmp_path):
+    source = "def assertion(ctx, *, config: dict): return config == {'a': 1}"
+    assert grade(built(tmp_path, source, {"config": {"a": 1}})).passed
+
+
+# --- grading
+
+
+def test_parameters_and_context_reach_the_function(tmp_path):
+    source = """
+        from agentv import AssertionContext, define_assertion
+
+        @define_assertion
+        def min_words(ctx: AssertionContext, *, minimum: int = 3):
+            count = len((ctx.output or "").split())
+            return count >= minimum
+    """
+    assert grade(built(tmp_path, source), "one two three").passed
+    assert not grade(built(tmp_path, source), "one two").passed
+    assert not grade(built(tmp_path, source, {"minimum": 5}), "one two three four").passed
+    assert grade(built(tmp_path, source, {"minimum": 5}), "one two three four five").passed
+
+
+def test_the_entry_has_a_label_and_no_judge(tmp_path):
+    assertion = built(tmp_path, "def assertion(ctx, *, value, note=''): ...", {"value": 5})
+    assert (assertion.label(), assertion.needs_judge, assertion.timeout_s) == ("5", False, 60.0)
+    two = built(tmp_path, "def assertion(ctx, *, value, note=''): ...", {"value": [1], "note": "x" * 100})
+    assert two.label().startswith("value=[1], note=xxx")
+    assert len(two.label()) == 60
+
+
+def test_async_functions_are_awaited(tmp_path):
+    source = """
+        import asyncio
+
+        async def assertion(ctx, *, value):
+            await asyncio.sleep(0)
+            return {"score": value}
+    """
+    assertion = built(tmp_path, source, {"value": 0.25})
+
+    async def twice():
+        return [await graded(assertion), await graded(assertion)]
+
+    assert [one.score for one in asyncio.run(twice())] == [0.25, 0.25]
+
+
+def test_async_functions_run_side_by_side(tmp_path):
+    source = """
+        import asyncio
+        waiting = []
+
+        async def assertion(ctx):
+            waiting.append(1)
+            while len(waiting) < 5:
+                await asyncio.sleep(0.001)
+            return True
+    """
+    assertion = built(tmp_path, source)
+
+    async def five():
+        async with asyncio.timeout(5):
+            return await asyncio.gather(*(graded(assertion) for _ in range(5)))
+
+    assert all(one.passed for one in asyncio.run(five()))
+
+
+@pytest.mark.parametrize("prefix", ["", "async "])
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("raise ValueError('no words')", "min-words raised ValueError: no words (min_words.py:2, in assertion)"),
+        ("import sys; sys.exit(0)", "min-words called sys.exit: SystemExit: 0 (min_words.py:2, in assertion)"),
+        ("assert ctx.output == 'x'", "min-words raised AssertionError (min_words.py:2, in assertion)"),
+        ("return len(None)", "TypeError"),
+    ],
+)
+def test_what_a_function_raises_is_an_error_with_its_last_frame(tmp_path, prefix, body, said):
+    found = grade(built(tmp_path, f"{prefix}def assertion(ctx):\n    {body}\n"))
+    assert found.error is not None
+    assert found.error.code == "assertion-raised"
+    assert said in found.error.message
+
+
+def test_a_result_that_is_no_verdict_is_an_error(tmp_path):
+    found = grade(built(tmp_path, "def assertion(ctx): ctx.output"))
+    assert found.error is not None
+    assert found.error.code == "bad-result"
+
+
+def test_a_file_that_raises_when_imported_is_an_error_and_is_tried_once(tmp_path):
+    log = tmp_path / "log"
+    source = f"""
+        from pathlib import Path
+        Path({str(log)!r}).write_text(Path({str(log)!r}).read_text() + "x")
+        raise RuntimeError("boom")
+        def assertion(ctx): return True
+    """
+    log.write_text("")
+    assertion = built(tmp_path, source)
+    found = [grade(assertion), grade(assertion)]
+    assert [one.error.code for one in found] == ["cannot-load", "cannot-load"]
+    assert "boom (min_words.py:4, in <module>)" in found[0].error.message
+    assert log.read_text() == "x"
+
+
+def test_a_function_that_is_not_there_when_run_is_an_error(tmp_path):
+    found = grade(built(tmp_path, "def assertion(ctx): return True\ndel assertion\n"))
+    assert found.error is not None
+    assert found.error.code == "cannot-load"
+
+
+def test_a_file_is_imported_once_for_many_gradings_at_once(tmp_path):
+    source = """
+        import time
+        loaded = globals().get("loaded", 0) + 1
+        time.sleep(0.02)
+
+        def assertion(ctx): return loaded == 1
+    """
+    assertion = built(tmp_path, source)
+
+    async def many():
+        return await asyncio.gather(*(graded(assertion) for _ in range(8)))
+
+    assert all(one.passed for one in asyncio.run(many()))
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["import time\ntime.sleep(0.5)\ndef assertion(ctx): ...", "import time\ndef assertion(ctx): time.sleep(0.5)"],
+)
+def test_a_module_or_function_that_does_not_return_can_be_left(tmp_path, source):
+    assertion = built(tmp_path, source)
+
+    async def limited():
+        async with asyncio.timeout(0.05):
+            await graded(assertion)
+
+    before = time.monotonic()
+    with pytest.raises(TimeoutError):
+        asyncio.run(limited())
+    assert time.monotonic() - before < 0.4
+
+
+def test_context_keeps_its_config_where_the_entry_has_no_options(tmp_path):
+    assertion = built(tmp_path, "def assertion(ctx): return ctx.config == {'given': 1}")
+    assert asyncio.run(graded(assertion, context_of(config={"given": 1}))).passed

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.assertions.user_code.result import grade_of, settle, wire_of
+from agentv.model.run.grade import Check
+from agentv.model.run.scored import AssertionScore
+from agentv.model.values.response import Failure
+
+
+class NumpyLike:
+    """Looks to the reader like a NumPy scalar, without NumPy."""
+
+    shape = ()
+
+    def __init__(self, value):
+        self.value = value
+
+    def item(self):
+        return self.value
+
+
+NumpyLike.__module__ = "numpy"
+
+
+@pytest.mark.parametrize(
+    ("value", "passed", "score"),
+    [
+        (True, True, 1.0),
+        (False, False, 0.0),
+        (0.7, True, 0.7),
+        (0.5, True, 0.5),
+        (0.49, False, 0.49),
+        (0, False, 0.0),
+        (7, True, 1.0),
+        (-3.5, False, 0.0),
+        (10**400, True, 1.0),
+        ({"pass": True}, True, 1.0),
+        ({"passed": False}, False, 0.0),
+        ({"score": 0.5}, True, 0.5),
+        ({"score": 0.2}, False, 0.2),
+        ({"pass": False, "score": 0.67}, False, 0.67),
+        ({"pass": True, "score": 0.1}, True, 0.1),
+        ({"pass": True, "passed": True}, True, 1.0),
+        ({"pass": None, "score": 1}, True, 1.0),
+        (AssertionScore(passed=True), True, 1.0),
+        (AssertionScore(score=0.3), False, 0.3),
+        (AssertionScore(passed=False, score=0.9), False, 0.9),
+        (NumpyLike(True), True, 1.0),
+        ({"score": NumpyLike(0.75)}, True, 0.75),
+    ],
+)
+def test_a_verdict_is_read_as_it_was_given(value, passed, score):
+    grade = grade_of(value, "mine")
+    assert (grade.passed, grade.score, grade.error) == (passed, score, None)
+    assert grade.counted == score
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        (None, "nothing"),
+        ("yes", "str 'yes'"),
+        ([True], "list"),
+        ({}, "neither 'pass' nor 'score'"),
+        ({"pas": True}, "neither"),
+        ({"pass": 1}, "'pass' must be true or false, found int 1"),
+        ({"pass": "true"}, "'pass'"),
+        ({"pass": True, "score": "0.9"}, "'score' must be a number from 0 to 1"),
+        ({"pass": True, "score": True}, "'score'"),
+        ({"score": math.nan}, "'score' must be a finite number"),
+        ({"score": math.inf}, "'score' must be a finite number"),
+        (math.nan, "finite"),
+        ({"pass": True, "passed": False}, "contradicts itself"),
+        ({"pass": True, "assertions": "all good"}, "'assertions' must be a list"),
+        ({"pass": True, "assertions": ["good"]}, "'assertions[0]' must be an object"),
+        ({"pass": True, "assertions": [{"text": "a"}]}, "'assertions[0]' has no 'passed'"),
+        ({"pass": True, "assertions": [{"text": "a", "passed": 1}]}, "'assertions[0].passed'"),
+        ({"pass": True, "checks": [{"text": 3, "passed": True}]}, "'checks[0].text' must be text"),
+        ({"pass": True, "checks": [{"text": "a", "passed": True, "evidence": 3}]}, "'checks[0].evidence'"),
+        ({"pass": True, "reason": 3}, "'reason' must be text"),
+        ({"pass": True, "details": [1]}, "'details' must be an object"),
+        ({"pass": True, "details": {"a": {"b": object()}}}, "'details.a.b'"),
+        ({"score": 0.9, "hits": "all"}, "'hits' must be a list"),
+        (AssertionScore(), "neither"),
+        (AssertionScore(passed="yes"), "'passed'"),
+    ],
+)
+def test_what_is_no_verdict_is_an_error_that_names_the_field(value, named):
+    grade = grade_of(value, "mine")
+    assert grade.error is not None
+    assert grade.error.code == "bad-result"
+    assert grade.error.message.startswith("mine ")
+    assert named in grade.error.message
+    assert not grade.passed
+
+
+def test_checks_keep_their_text_verdict_and_evidence():
+    value = {
+        "pass": True,
+        "assertions": [{"text": "a", "passed": True, "evidence": "line 3"}, Check("b", False)],
+        "checks": [{"text": "c", "pass": False, "reason": "because"}],
+    }
+    assert grade_of(value, "mine").checks == (
+        Check("a", True, "line 3"),
+        Check("b", False),
+        Check("c", False, "because"),
+    )
+
+
+def test_a_code_judge_of_the_oldest_age_is_understood():
+    grade = grade_of({"score": 0.5, "hits": ["says 42"], "misses": ["no steps"], "reasoning": "half"}, "mine")
+    assert grade.checks == (Check("says 42", True), Check("no steps", False))
+    assert (grade.reason, grade.passed) == ("half", True)
+
+
+def test_a_verdict_without_checks_becomes_one_check():
+    assert grade_of(False, "min-words").checks == (Check("min-words", False),)
+    assert grade_of({"pass": False, "reason": "too short"}, "min-words").checks == (
+        Check("min-words", False, "too short"),
+    )
+
+
+def test_details_become_plain_data():
+    details = grade_of({"pass": True, "details": {"a": (1, NumpyLike(2.5)), 3: math.nan}}, "mine").details
+    assert details == {"a": [1, 2.5], "3": None}
+    json.dumps(details)
+
+
+def test_details_nested_too_deeply_are_an_error():
+    details = {}
+    for _ in range(5000):
+        details = {"a": details}
+    error = grade_of({"pass": True, "details": details}, "mine").error
+    assert error is not None
+    assert "nested too deeply" in error.message
+
+
+def test_the_wire_object_has_the_order_of_the_seed():
+    settled = settle({"pass": True, "assertions": [{"text": "Output has 6 words", "passed": True}]})
+    assert not isinstance(settled, Failure)
+    expected = '{"score": 1, "assertions": [{"text": "Output has 6 words", "passed": true}]}'
+    assert json.dumps(wire_of(settled)) == expected
+
+
+@given(
+    st.one_of(
+        st.fixed_dictionaries({"pass": st.booleans(), "score": st.floats(-1, 2)}),
+        st.fixed_dictionaries({"score": st.floats(-1, 2)}),
+        st.booleans(),
+    )
+)
+def test_what_is_printed_reads_back_as_the_same_verdict(value):
+    settled = settle(value)
+    assert not isinstance(settled, Failure)
+    again = settle(json.loads(json.dumps(wire_of(settled))))
+    assert not isinstance(again, Failure)
+    assert (again.passed, again.score) == (settled.passed, settled.score)
+
+
+@given(
+    st.recursive(st.none() | st.booleans() | st.floats() | st.text(), lambda inner: st.dictionaries(st.text(), inner))
+)
+def test_anything_is_a_grade_within_bounds_or_an_error(value):
+    grade = grade_of(value, "mine")
+    assert 0.0 <= grade.score <= 1.0
+    assert grade.error is None or not grade.passed

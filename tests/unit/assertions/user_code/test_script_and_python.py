@@ -1,0 +1,415 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from agentv.assertions.user_code.script_and_python import JudgeAccess, PythonCode, Script
+from agentv.model.values.message import Message
+from agentv.model.values.response import Failure
+from agentv.registry.fields import Command, FunctionRef, PythonSource
+from doubles.grading import Asked, context_of, grade, graded
+
+
+def shell(line: str, **options) -> Script:
+    return Script(Command(shell=line), **options)
+
+
+def program(tmp_path: Path, source: str, **options) -> Script:
+    file = tmp_path / "grader.py"
+    file.write_text(dedent(source))
+    return Script(Command(argv=(sys.executable, str(file)), cwd=str(tmp_path)), **options)
+
+
+# --- script: what is printed, and the exit status
+
+
+@pytest.mark.parametrize(
+    ("line", "passed", "score", "text"),
+    [
+        ("true", True, 1.0, "exit 0"),
+        ("echo all good", True, 1.0, "all good"),
+        ("echo; echo", True, 1.0, "exit 0"),
+        ("exit 1", False, 0.0, "exit 1"),
+        ("echo too short; exit 1", False, 0.0, "too short"),
+        ("echo 'careful' >&2", True, 1.0, "exit 0"),
+        ("echo '[INFO] fine'", True, 1.0, "[INFO] fine"),
+        ("echo 42 words", True, 1.0, "42 words"),
+        ("echo 42; exit 1", False, 0.0, "42"),
+        ("""printf '{"a": 1, "a": 2} logged\\n{"pass": true}\\n'""", True, 1.0, "script"),
+        ("echo true", True, 1.0, "true"),
+        ("""echo '{"pass": true}'""", True, 1.0, "script"),
+        ("""echo '{"pass": false, "score": 0.67}'""", False, 0.67, "script"),
+        ("""echo '{"score": 0.5, "checks": [{"text": "half", "passed": true}]}'""", True, 0.5, "half"),
+        ("""echo '{"score": 0.5, "hits": ["half"], "misses": [], "reasoning": "so"}'""", True, 0.5, "half"),
+        ("""printf 'loading model\\n{\\n "pass": false\\n}\\n'""", False, 0.0, "script"),
+        ("""printf '{log} line\\n{"pass": false}\\n'""", False, 0.0, "script"),
+    ],
+)
+def test_output_and_exit_status_decide(line, passed, score, text):
+    found = grade(shell(line))
+    assert found.error is None, found.error
+    assert (found.passed, found.score, found.checks[0].text) == (passed, score, text)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("echo broken >&2; exit 1", "script-failed", "exited with 1: broken"),
+        ("echo Traceback >&2; echo ValueError >&2; exit 2", "script-failed", "exited with 2: ValueError"),
+        ("""echo '{"pass": true}'; exit 1""", "script-failed", "exited with 1 after it printed a verdict"),
+        ("""echo '{"pass": true}'; kill -KILL $$""", "script-failed", "killed by signal 9"),
+        ("sh -c 'kill -SEGV $$'; exit $?", "script-failed", "killed by signal 11"),
+        ("no-such-program-of-agentv", "script-failed", "exited with 127"),
+        ("""echo "{'pass': False}" """, "bad-result", "no JSON object"),
+        ("""printf '{"pass": fal' """, "bad-result", "no JSON object"),
+        ("""printf '{"pass": fal'; exit 1""", "bad-result", "no JSON object"),
+        ("""printf '{"pass": true}\\nDone.' """, "bad-result", "no JSON object"),
+        ("echo false", "bad-result", "printed false and exited with 0"),
+        ("echo null", "bad-result", "printed null and exited with 0"),
+        ("echo 0.2", "bad-result", "printed 0.2 and exited with 0"),
+        ("echo 1", "bad-result", "printed 1 and exited with 0"),
+        ("echo 42", "bad-result", "printed 42 and exited with 0"),
+        ("echo NaN", "bad-result", "printed NaN and exited with 0"),
+        ("echo '[]'", "bad-result", "printed [] and exited with 0"),
+        ("""echo '[{"pass": false}]'""", "bad-result", "exited with 0, which is no verdict"),
+        ("""echo '"fail"'""", "bad-result", "exited with 0, which is no verdict"),
+        ("""echo '{"pass": false, "pass": true}'""", "bad-result", "the key 'pass' appears twice"),
+        ("""echo '{"pass": true, "details": {"a": 1, "a": 2}}'""", "bad-result", "the key 'a' appears twice"),
+        ("echo '{}'", "bad-result", "neither 'pass' nor 'score'"),
+        ("""echo '{"score": "high"}'""", "bad-result", "'score'"),
+        ("""echo '{"score": NaN}'""", "bad-result", "'score'"),
+    ],
+)
+def test_what_is_no_verdict_is_an_error(line, code, said):
+    found = grade(shell(line))
+    assert found.error is not None, found
+    assert (found.error.code, found.passed) == (code, False)
+    assert said in found.error.message
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ('"x\\n{" + "\\n{" * 10_000 + "\\n" + "x" * 100_000 + "\\n{\\"pass\\": false}"', "more than is read"),
+        ('"x\\n{\\"pass\\": true, \\"details\\": [" + "[]," * 2_000_000 + "[]]}"', "more than is read"),
+        ('"[" + "[]," * 2_000_000 + "[]]"', "which is no verdict"),
+        (
+            '"{\\"pass\\": true" + "".join(f", \\"k{n}\\": 1" for n in range(50_000)) + ", \\"k7\\": 1}"',
+            "key 'k7' appears twice",
+        ),
+    ],
+    ids=["lines that could be it", "values in front", "values", "keys"],
+)
+def test_output_that_takes_too_long_to_be_read_is_an_error(made, said):
+    found = grade(shell(f"""python3 -c 'print({made})'"""))
+    assert found.error is not None, found
+    assert found.error.code == "bad-result"
+    assert said in found.error.message
+
+
+def test_a_program_that_does_not_exist_is_an_error():
+    found = grade(Script(Command(argv=("/no/such/program",))))
+    assert found.error is not None
+    assert found.error.code == "cannot-start"
+
+
+def test_deeply_nested_output_is_no_crash():
+    found = grade(shell("""python3 -c 'print("{\\"a\\":" * 50000)'"""))
+    assert found.error is not None
+    assert found.error.code == "bad-result"
+
+
+# --- script: what it is given
+
+KEYS = {
+    *("input", "output", "messages", "expected_output", "criteria", "metadata", "vars", "config", "input_files"),
+    *("trace", "trace_summary", "token_usage", "cost_usd", "duration_ms", "workspace_path"),
+    *("question", "expected_outcome", "candidate_answer", "reference_answer", "sidecar"),
+}
+
+
+def test_the_case_is_on_stdin_under_its_newer_and_older_names(tmp_path):
+    source = """
+        import json, sys
+        print(json.dumps({"pass": True, "details": json.load(sys.stdin)}))
+    """
+    script = program(tmp_path, source, config={"limit": 3})
+    given = grade(
+        script,
+        "the answer ☃",
+        input=(Message("user", "what?"),),
+        expected_output=(Message("assistant", "right"),),
+        criteria="be right",
+        metadata={"language": "python"},
+    ).details
+    assert given.keys() == KEYS
+    assert given["output"] == given["candidate_answer"] == "the answer ☃"
+    assert given["question"] == "what?"
+    assert given["criteria"] == given["expected_outcome"] == "be right"
+    assert given["reference_answer"] == "right"
+    assert given["metadata"] == given["sidecar"] == {"language": "python"}
+    assert given["config"] == {"limit": 3}
+
+
+def test_half_a_surrogate_pair_in_an_answer_does_no_harm(tmp_path):
+    script = program(
+        tmp_path, "import json, sys; print(json.dumps({'pass': len(json.load(sys.stdin)['output']) == 1}))"
+    )
+    assert grade(script, "\ud800").passed
+
+
+def test_the_environment_is_the_cases_own():
+    env = {"PATH": os.environ["PATH"], "OURS": "1"}
+    assert grade(shell('test "$OURS" = 1 && test -z "$HOME"'), env=env).passed
+
+
+def test_it_runs_in_the_commands_directory_unless_cwd_is_given(tmp_path):
+    (tmp_path / "there").mkdir()
+    command = Command(shell="pwd", cwd=str(tmp_path))
+    assert grade(Script(command)).checks[0].text == str(tmp_path)
+    assert grade(Script(command, cwd=str(tmp_path / "there"))).checks[0].text == str(tmp_path / "there")
+
+
+def test_a_script_that_does_not_read_its_stdin_is_fine():
+    assert grade(shell("exec true"), "x" * 1_000_000).passed
+
+
+def test_the_label_is_the_command():
+    assert Script(Command(argv=("python", "grade.py"))).label() == "python grade.py"
+    assert shell("x " * 100).label().endswith("…")
+
+
+def test_nothing_is_left_of_a_cancelled_script(tmp_path):
+    script = Script(Command(shell="echo $$ > pid; sleep 30 & echo $! >> pid; wait", cwd=str(tmp_path)))
+
+    async def limited():
+        async with asyncio.timeout(0.3):
+            await graded(script)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(limited())
+    pids = [int(line) for line in (tmp_path / "pid").read_text().split()]
+    assert len(pids) == 2
+    assert not [pid for pid in pids if still_there(pid)]
+
+
+def still_there(pid: int) -> bool:
+    """Whether a process lives on; one that is dead and that nobody has reaped yet does not."""
+    for _ in range(100):
+        listed = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        if listed.stdout.strip()[:1] in {"", "Z"}:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+# --- script: the judge's door
+
+CLIENT = """
+    import json, os, sys, urllib.error, urllib.request
+
+    def call(path, body=None, token=os.environ.get("AGENTV_TARGET_PROXY_TOKEN", "")):
+        request = urllib.request.Request(
+            os.environ["AGENTV_TARGET_PROXY_URL"] + path,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {token}"},
+        )
+        try:
+            with urllib.request.urlopen(request) as response:
+                return [response.status, json.load(response)]
+        except urllib.error.HTTPError as error:
+            return [error.code, json.load(error)]
+
+    json.load(sys.stdin)
+    print(json.dumps({"pass": True, "details": {"got": CALLS}}))
+"""
+
+
+def calls(tmp_path: Path, expression: str, judge: Asked, max_calls: int = 2):
+    script = program(tmp_path, CLIENT.replace("CALLS", expression), target=JudgeAccess(max_calls))
+    found = asyncio.run(graded(script, asked=judge))
+    assert found.error is None, found.error
+    return found.details["got"]
+
+
+def test_a_script_asks_the_judge_through_the_proxy(tmp_path):
+    judge = Asked("42", [])
+    got = calls(tmp_path, 'call("/invoke", {"question": "what?", "systemPrompt": "be short"})', judge)
+    assert got == [200, {"output": [{"role": "assistant", "content": "42"}], "rawText": "42"}]
+    assert judge.prompts == ["be short\n\nwhat?"]
+
+
+def test_what_the_judge_costs_is_counted(tmp_path):
+    both = '[call("/invoke", {"question": "a"}), call("/invoke", {"question": "b"})]'
+    script = program(tmp_path, CLIENT.replace("CALLS", both), target=JudgeAccess(2))
+    found = asyncio.run(graded(script, asked=Asked("42", [])))
+    assert found.cost_usd == 0.5
+    assert (found.token_usage.input, found.token_usage.total) == (20, 24)
+
+
+def test_no_more_calls_than_allowed(tmp_path):
+    judge = Asked("42", [])
+    got = calls(tmp_path, '[call("/invoke", {"question": str(n)})[0] for n in range(4)] + [call("/info")]', judge)
+    assert got[:4] == [200, 200, 429, 429]
+    assert got[4] == [200, {"targetName": "judge", "maxCalls": 2, "callCount": 2, "availableTargets": ["judge"]}]
+    assert judge.prompts == ["0", "1"]
+
+
+def test_a_batch_is_answered_whole_or_not_at_all(tmp_path):
+    judge = Asked("42", [])
+    batch = '[call("/invokeBatch", {"requests": [{"question": "q"}] * n}) for n in (3, 2)]'
+    refused, answered = calls(tmp_path, batch, judge)
+    assert (refused[0], answered[0]) == (429, 200)
+    assert [row["rawText"] for row in answered[1]["responses"]] == ["42", "42"]
+    assert judge.prompts == ["q", "q"]
+
+
+def test_without_the_token_there_is_no_answer(tmp_path):
+    judge = Asked("42", [])
+    got = calls(
+        tmp_path, '[call("/invoke", {"question": "q"}, t)[0] for t in ("", "x", "☃".encode().decode("latin-1"))]', judge
+    )
+    assert got == [401, 401, 401]
+    assert not judge.prompts
+
+
+@pytest.mark.parametrize("body", ['{"question": ""}', '{"question": 3}', "[1]", "{}"])
+def test_what_is_no_question_is_refused(tmp_path, body):
+    judge = Asked("42", [])
+    assert calls(tmp_path, f'call("/invoke", {body})[0]', judge) == 400
+    assert not judge.prompts
+
+
+def test_a_judge_that_fails_is_told_to_the_script(tmp_path):
+    judge = Asked(Failure("timeout", "no answer"), [])
+    assert calls(tmp_path, 'call("/invoke", {"question": "q"})', judge) == [502, {"error": "no answer"}]
+
+
+def test_a_long_question_gets_through(tmp_path):
+    judge = Asked("42", [])
+    assert calls(tmp_path, 'call("/invoke", {"question": "q" * 3_000_000})[0]', judge) == 200
+
+
+def test_only_a_script_with_a_target_needs_a_judge_and_gets_a_door():
+    assert not shell("true").needs_judge
+    assert shell("true", target=JudgeAccess()).needs_judge
+    assert grade(shell('test -z "$AGENTV_TARGET_PROXY_URL"')).passed
+
+
+# --- python
+
+
+def inline(code: str, **options) -> PythonCode:
+    return PythonCode(PythonSource(code=code), **options)
+
+
+@pytest.mark.parametrize(
+    ("code", "passed", "score"),
+    [
+        ("len(output) > 3", True, 1.0),
+        ("'bye' in output", False, 0.0),
+        ("0.4", False, 0.4),
+        ("  'hello' in output  ", True, 1.0),
+        ("{'pass': False, 'score': 0.9}", False, 0.9),
+        ("context.vars['name'] in output", True, 1.0),
+        ("context.config['limit'] == 3", True, 1.0),
+        ("import math\nreturn math.floor(0.9)", False, 0.0),
+        ("if 'hello' in output:\n  return True\nreturn False", True, 1.0),
+        ("words = output.split()\ndef enough():\n  return len(words) > 2\nreturn enough()", True, 1.0),
+        ("\n    x = 1\n    return x\n", True, 1.0),
+        ("return [\n  1\n][0]", True, 1.0),
+    ],
+)
+def test_inline_code_is_an_expression_or_a_body(code, passed, score):
+    assertion = inline(code, config={"limit": 3})
+    assert not list(assertion.faults())
+    found = grade(assertion, vars={"name": "there"})
+    assert found.error is None, found.error
+    assert (found.passed, found.score) == (passed, score)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("len(output >", "line 1"),
+        ("x = 1\nreturn x +", "line 2"),
+        ("x = len(output) > 3", "returns no verdict"),
+        ("", "returns no verdict"),
+        ("return", "returns no verdict"),
+        ("def inner():\n  return True", "returns no verdict"),
+        ("await thing", "no Python"),
+        ("break\nreturn 1", "no Python"),
+        ("'\x00'", "no Python"),
+        ("(" * 5000, "no Python"),
+    ],
+)
+def test_what_is_no_python_is_a_fault_at_load(code, said):
+    (fault,) = inline(code).faults()
+    assert (fault.path, fault.code) == (("value",), "bad-python")
+    assert said in fault.message
+
+
+def test_loading_runs_no_inline_code(tmp_path):
+    witness = tmp_path / "ran"
+    assert not list(inline(f"open({str(witness)!r}, 'w')").faults())
+    assert not witness.exists()
+
+
+def test_inline_code_that_raises_is_an_error_with_its_line():
+    found = grade(inline("x = None\nreturn len(x)"))
+    assert found.error is not None
+    assert found.error.code == "assertion-raised"
+    assert "(<python>:2, in assertion)" in found.error.message
+    no_answer = grade(inline("len(output) > 3"), None)
+    assert no_answer.error is not None
+
+
+def test_a_function_of_a_file_gets_what_it_names(tmp_path):
+    file = tmp_path / "checks.py"
+    file.write_text(
+        dedent("""
+        def get_assert(output, context): return output == "hi" and context.output == "hi"
+        def answer(text): return text == "hi"
+        def several(config, vars, prompt, ctx): return config["a"] == vars["a"] == 1 and prompt == ctx.prompt
+        async def later(output): return {"score": 0.3}
+        def asks(nothing, of_ours): return True
+    """)
+    )
+
+    def found(name):
+        return grade(
+            PythonCode(PythonSource(function=FunctionRef(name, path=str(file))), config={"a": 1}), "hi", vars={"a": 1}
+        )
+
+    assert found("get_assert").passed
+    assert found("answer").passed
+    assert found("several").passed
+    assert found("later").score == 0.3
+    assert found("asks").error.code == "bad-signature"
+    assert found("missing").error.code == "cannot-load"
+
+
+def test_the_label_is_the_code_or_the_function():
+    assert inline("len(output) > 3").label() == "len(output) > 3"
+    assert PythonCode(PythonSource(function=FunctionRef("check", path="/x/checks.py"))).label() == "check"
+
+
+def test_config_reaches_inline_code_only_where_given():
+    context = context_of(config={"own": 1})
+    assert asyncio.run(graded(inline("context.config == {'own': 1}"), context)).passed
+    assert asyncio.run(graded(replace(inline("context.config == {'a': 2}"), config={"a": 2}), context)).passed
+
+
+def test_payload_is_json(tmp_path):
+    from agentv.assertions.user_code.script_and_python import script_payload
+
+    json.dumps(script_payload(context_of(), {}))

@@ -1,0 +1,191 @@
+"""`type: webhook` against a real server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from urllib.parse import quote
+
+import pytest
+
+from agentv.assertions.user_code.webhook import Webhook
+from agentv.model.values.message import Message
+from doubles.grading import context_of, graded
+from doubles.misbehaving_server import misbehaving_server
+
+SECRET = "Bearer s3cret-t0ken"
+
+
+@pytest.fixture(scope="module")
+def server():
+    with misbehaving_server() as server:
+        yield server
+
+
+def judged(url, output="hello", *, headers=None, config=None, **known):
+    return asyncio.run(graded(Webhook(url, headers or {}, config or {}), context_of(output, **known)))
+
+
+def replying(server, body):
+    """Where the server replies with just this."""
+    text = body if isinstance(body, str) else json.dumps(body)
+    return server.url(f"json?body={quote(text)}")
+
+
+@pytest.mark.parametrize(
+    ("reply", "score", "passed"),
+    [
+        ({"pass": True}, 1, True),
+        ({"pass": False}, 0, False),
+        ({"score": 0.75}, 0.75, True),
+        ({"score": 0.25}, 0.25, False),
+        ({"pass": True, "score": 0.25}, 0.25, True),
+        ({"pass": False, "score": 0.75}, 0.75, False),
+        ({"score": 7}, 1, True),
+    ],
+)
+def test_the_reply_is_the_verdict(server, reply, score, passed):
+    grade = judged(replying(server, reply))
+    assert grade.error is None, grade.error
+    assert (grade.score, grade.passed) == (score, passed)
+
+
+@pytest.mark.parametrize("reply", [{"pass": True}, {"score": 0.3}, {"pass": False, "score": 0.75}, {}])
+def test_its_negation_is_the_complement(server, reply):
+    grade = judged(replying(server, reply))
+    negated = grade.negated()
+    assert negated.negated() == grade
+    assert (negated.passed, negated.score) == ((not grade.passed, 1 - grade.score) if reply else (False, 0.0))
+
+
+def test_reason_checks_and_components_are_evidence(server):
+    grade = judged(replying(server, {"pass": False, "reason": "too short"}))
+    assert (grade.reason, grade.checks[0].evidence) == ("too short", "too short")
+    grade = judged(replying(server, {"score": 1, "assertions": [{"text": "polite", "passed": True}]}))
+    assert [(check.text, check.passed) for check in grade.checks] == [("polite", True)]
+    grade = judged(replying(server, {"score": 0.5, "componentResults": [{"pass": False, "reason": "rude"}]}))
+    assert [(check.text, check.passed) for check in grade.checks] == [("rude", False)]
+
+
+def test_the_case_is_sent_under_both_names(server):
+    server.seen.clear()
+    judged(
+        replying(server, {"pass": True}),
+        "Hei, ø",
+        vars={"name": "Ada"},
+        config={"limit": 3},
+        criteria="polite",
+        expected_output=(Message("assistant", "hi"),),
+    )
+    (seen,) = server.seen
+    assert (seen["method"], seen["headers"]["content-type"]) == ("POST", "application/json")
+    sent = json.loads(seen["body"])
+    assert sent["output"] == "Hei, ø"
+    assert sent["context"] == {"prompt": "say hello", "vars": {"name": "Ada"}}
+    assert (sent["criteria"], sent["vars"], sent["config"]) == ("polite", {"name": "Ada"}, {"limit": 3})
+    assert sent["expected_output"] == [{"role": "assistant", "content": "hi"}]
+
+
+def test_without_an_answer_output_is_null(server):
+    server.seen.clear()
+    judged(replying(server, {"pass": True}), None)
+    assert json.loads(server.seen[0]["body"])["output"] is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("", "an empty reply"),
+        ("ok", "no JSON: ok"),
+        ('{"pass": tr', "no JSON"),
+        ("[" * 2000, "no JSON"),
+        ("true", "must reply with an object"),
+        ("[true]", "must reply with an object"),
+        ("{}", "neither 'pass' nor 'score'"),
+        ('{"pass": "yes"}', "'pass' must be true or false"),
+        ('{"score": NaN}', "finite"),
+        ('{"score": true}', "'score' must be a number"),
+        ('{"pass": true, "passed": false}', "contradicts itself"),
+    ],
+)
+def test_what_is_no_verdict_is_errored(server, reply, said):
+    grade = judged(replying(server, reply))
+    assert grade.error is not None
+    assert grade.error.code == "bad-result"
+    assert said in grade.error.message
+
+
+@pytest.mark.parametrize(
+    ("way", "code", "said"),
+    [
+        ("500", "http-status", "answered with HTTP 500: no 500"),
+        ("404", "http-status", "HTTP 404"),
+        ("429", "http-status", "HTTP 429"),
+        ("redirect/200", "http-status", "redirects with HTTP 307, which is not followed"),
+        ("bad-json", "bad-result", "no JSON"),
+        ("not-utf-8", "bad-result", "no JSON"),
+        ("huge", "output-too-large", "over 10 MB"),
+        ("huge-stream", "output-too-large", "over 10 MB"),
+        ("closed", "connection", "gave no reply"),
+        ("cut", "connection", "gave no reply"),
+    ],
+)
+def test_a_server_that_misbehaves_gives_no_verdict(server, way, code, said):
+    server.seen.clear()
+    grade = judged(server.url(way))
+    assert grade.error is not None
+    assert grade.error.code == code
+    assert said in grade.error.message
+    assert len(server.seen) == 1  # neither asked again nor led elsewhere
+
+
+def test_a_server_that_is_not_there():
+    grade = judged("http://127.0.0.1:9/x?key=s3cret-key")
+    assert grade.error.code == "connection"
+    assert "cannot connect to 127.0.0.1:9" in grade.error.message
+    assert "s3cret" not in grade.error.message
+
+
+def test_a_server_that_hangs_is_left_when_time_is_up(server):
+    async def impatient():
+        await asyncio.wait_for(graded(Webhook(server.url("hang")), context_of("hello")), 0.2)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(impatient())
+
+
+def test_headers_are_sent_and_their_values_are_kept_out_of_grades(server):
+    headers = {"Authorization": SECRET, "content-type": "application/json; v=2"}
+    server.seen.clear()
+    replies = [
+        {"pass": False, "reason": f"got {SECRET}", "details": {"s3cret-t0ken": ["s3cret-t0ken"]}},
+        {"score": 1, "assertions": [{"text": "s3cret-t0ken", "passed": True, "evidence": SECRET}]},
+        {"pass": "s3cret-t0ken"},
+        "no s3cret-t0ken",
+    ]
+    grades = [judged(replying(server, reply), headers=headers) for reply in replies]
+    grades.append(judged(server.url("echo"), headers=headers))
+    assert server.seen[0]["headers"]["authorization"] == SECRET
+    assert server.seen[0]["headers"]["content-type"] == "application/json; v=2"
+    assert [grade.error is None for grade in grades] == [True, True, False, False, False]
+    assert not [grade for grade in grades if "s3cret" in repr(grade)]
+    assert "s3cret" not in repr(Webhook("http://a/", headers))
+
+
+def test_a_header_that_is_a_key_of_the_reply_spoils_no_verdict(server):
+    assert judged(replying(server, {"pass": True, "score": 0.75}), headers={"X-Mode": "score"}).score == 0.75
+
+
+@pytest.mark.parametrize("url", ["", "example.com/x", "ftp://example.com", "http://", "http://[::1", "http://a:b/"])
+def test_an_address_must_be_one(url):
+    assert [fault.path for fault in Webhook(url).faults()] == [("value",)]
+
+
+@pytest.mark.parametrize("headers", [{"X Y": "a"}, {"": "a"}, {"X:": "a"}, {"Ø": "a"}, {"X": "a\r\nHost: b"}])
+def test_headers_must_fit_into_a_request(headers):
+    (fault,) = Webhook("http://a/", headers).faults()
+    assert fault.path[0] == "headers"
+
+
+def test_label_is_the_host_alone():
+    assert Webhook("https://user:pass@example.com:8080/hook/s3cret?key=1").label() == "example.com:8080"

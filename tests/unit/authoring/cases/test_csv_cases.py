@@ -1,0 +1,99 @@
+"""CSV files of cases: streamed, checked once and read again. What columns mean is in `tests/cases`."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agentv.authoring.cases.streamed import HELD
+from agentv.errors import LoadError
+from doubles.loading import found_in, outcome, repository
+
+SIDECAR = 'target: echo\ninput: "{{ q }}"\n'
+
+
+def suite(folder, text: str | bytes, sidecar: str = SIDECAR):
+    path = repository(folder, {"suite.csv": text, "suite.yaml": sidecar}) / "suite.csv"
+    suites, found = outcome(path)
+    return (suites[0] if suites else None), [(one.code, one.span.line, one.span.column) for one in found]
+
+
+def table(rows: int) -> str:
+    return "q,__expected\n" + "".join(f"{number},{number}\n" for number in range(rows))
+
+
+def test_every_pass_gives_the_same_cases_however_long_the_file(tmp_path):
+    found, told = suite(tmp_path, table(HELD + 5))
+    assert told == []
+    assert len(found.cases) == HELD + 5
+    first, second = ([(one.id, one.sha256, one.span) for one in found.cases] for _ in range(2))
+    assert first == second
+    assert [one[0] for one in first[:2]] == ["row-1", "row-2"]
+
+
+def test_the_held_cases_are_those_that_would_be_read_again(tmp_path, monkeypatch):
+    held, _ = suite(tmp_path / "a", table(3))
+    monkeypatch.setattr("agentv.authoring.cases.streamed.HELD", 1)
+    read, _ = suite(tmp_path / "b", table(3))
+    assert [one.sha256 for one in held.cases] == [one.sha256 for one in read.cases]
+
+
+@pytest.mark.parametrize(
+    "text", ["q,__expected\n1,1\n2,2,2\n", "q,__expected\n1,1\n\xff", 'q,__expected\n1,1\n"', "q;x\n"]
+)
+def test_a_file_that_was_changed_while_the_run_went_on_is_an_expected_end(tmp_path, text):
+    found, _ = suite(tmp_path, table(HELD + 2))
+    (tmp_path / "suite.csv").write_text(text, encoding="latin-1")
+    with pytest.raises(LoadError, match="changed while the run went on"):
+        list(found.cases)
+
+
+def test_a_number_keeps_its_digits(tmp_path):
+    found, _ = suite(tmp_path, "q,__expected\n1.50,contains:1.50\n")
+    (case,) = found.cases
+    assert (case.vars, case.assertions[0].assertion.value) == ({"q": "1.50"}, "1.50")
+
+
+@pytest.mark.parametrize(
+    ("sidecar", "code"),
+    [
+        ("target: echo\n", "missing-input"),
+        ('target: echo\ninput: ""\n', "missing-input"),
+        ('target: echo\ninput: "{{ e }}"\n', "missing-input"),
+        ('target: echo\ninput: "{{ nobody }}"\n', "undefined-variable"),
+        ('target: echo\ninput: "{{ q }}"\ntests: []\n', "bad-eval-file"),
+        ('target: echo\ninput: "{{ q }}"\nassrt: []\n', "unknown-key"),
+    ],
+)
+def test_what_is_wrong_with_the_suite_is_told_once(tmp_path, sidecar, code):
+    _, told = suite(tmp_path, "q,e,__expected\na,,a\n", sidecar)
+    assert [one for one, _, _ in told] == [code]
+
+
+def test_files_of_the_suite_are_attached_to_what_it_asks(tmp_path):
+    (tmp_path / "note.md").write_text("A note.", encoding="utf-8")
+    found, _ = suite(tmp_path, "q,__expected\na,contains:A note\n", SIDECAR + "input_files: [note.md]\n")
+    (case,) = found.cases
+    assert [block["type"] for block in case.input[0].as_json()["content"]] == ["file", "text"]
+
+
+def test_two_tables_of_one_name_need_ids_of_their_own(tmp_path):
+    text = f"{SIDECAR}assert: [{{contains: x}}]\ntests: [a/t.csv, b/t.csv, c/t.csv]\n"
+    files = {f"{folder}/t.csv": "q\nx\n" for folder in "abc"}
+    assert found_in(tmp_path, text, files) == [("duplicate-id", 2)]
+
+
+def test_an_id_of_a_row_is_told_from_that_of_a_case(tmp_path):
+    text = f"{SIDECAR}assert: [{{contains: x}}]\ntests: [t.csv, {{id: row-2, input: x, vars: {{q: z}}}}]\n"
+    path = repository(tmp_path, {"suite.eval.yaml": text, "t.csv": 'q\n"x\ny"\nx\n'}) / "suite.eval.yaml"
+    (found,) = outcome(path)[1]
+    assert found.message.endswith("t.csv:4")
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.binary(max_size=60) | st.text('q,"_:expctd(0)\n{} ', max_size=60).map(str.encode))
+def test_any_bytes_are_cases_or_are_told_what_is_wrong(tmp_path, data):
+    path = repository(tmp_path, {"suite.csv": b"q,__expected\n" + data, "suite.yaml": SIDECAR}) / "suite.csv"
+    suites, found = outcome(path)
+    assert bool(suites) != any(one.severity == "error" for one in found)

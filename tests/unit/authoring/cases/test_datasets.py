@@ -1,0 +1,125 @@
+"""Where the cases of a suite are. The ways to say it are in `tests/cases`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agentv.app.registries import registries
+from agentv.authoring.loading.load import LoadRequest, load
+from agentv.errors import LoadError
+from doubles.loading import found_in, outcome, repository, suite_of
+
+CASES = {
+    "a.yaml": "- {id: a, input: x}\n",
+    "b.jsonl": '{"id": "b", "input": "x"}\n',
+    "notes.md": "- {id: no, input: x}\n",
+    "more/c.yml": "- {id: c, input: x}\n",
+    "d.csv": "n\nx\n",
+    "e.json": '[{"id": "e", "input": "x"}]',
+    "gen.py": "def cases():\n    yield {'id': 'g', 'input': 'x'}\n",
+    "each/one/case.yaml": "input: x\n",
+}
+HEAD = "target: echo\nassert: [{contains: x}]\n"
+
+
+def ids(folder, tests: str, files=CASES) -> list[str]:
+    return [case.id for case in suite_of(folder, f"{HEAD}input: x\ntests: {tests}\n", files).cases]
+
+
+@pytest.mark.parametrize(
+    ("tests", "found"),
+    [
+        ("a.yaml", ["a"]),
+        ("./b.jsonl", ["b"]),
+        ("file://a.yaml", ["a"]),
+        ("'*.yaml'", ["a"]),
+        ("'*'", ["a", "b", "row-1"]),
+        ("'*.json'", ["e"]),
+        ("'**/*'", ["a", "b", "row-1", "one", "c"]),
+        ("d.csv", ["row-1"]),
+        ("e.json", ["e"]),
+        ("gen.py:cases", ["g"]),
+        ("file://gen.py:cases", ["g"]),
+        ("each", ["one"]),
+        ("each/one", ["one"]),
+        ("each/*/case.yaml", ["one"]),
+        ("/more/*.yml", ["c"]),
+        ("[b.jsonl, {id: i, input: x}, a.yaml]", ["b", "i", "a"]),
+        ("[{id: i, input: x}, {id: j, input: x}]", ["i", "j"]),
+    ],
+)
+def test_where_they_are(tmp_path, tests, found):
+    assert ids(tmp_path, tests) == found
+
+
+def test_a_name_with_brackets_is_a_name_if_there_is_such_a_file(tmp_path):
+    assert ids(
+        tmp_path, "'a[1].yaml'", {"a[1].yaml": "- {id: literal, input: x}\n", "a1.yaml": "- {id: no, input: x}\n"}
+    ) == ["literal"]
+
+
+def test_a_pattern_does_not_take_the_eval_file_itself(tmp_path):
+    assert ids(tmp_path, "'*.y*ml'") == ["a"]
+
+
+def test_placeholders_of_a_file_of_cases_are_its_own(tmp_path):
+    files = {"a.yaml": "- {id: a, input: '{{ v }}', vars: {v: x}}\n- {id: b, input: y}\n"}
+    first, second = suite_of(tmp_path, f"{HEAD}tests: a.yaml\n", files).cases
+    assert (first.input[0].text, second.input[0].text) == ("x", "y")
+
+
+@pytest.mark.parametrize(
+    ("tests", "code"),
+    [
+        ("no.yaml", "missing-file"),
+        ("'no/*.yaml'", "missing-file"),
+        ("'notes*'", "missing-file"),
+        ("[no.csv]", "missing-file"),
+        ("'no*.csv'", "missing-file"),
+        ("more", "no-tests"),
+        ("gen.py:make", "bad-generator"),
+        ("gen.py", "bad-generator"),
+        ("no.py:make", "missing-file"),
+        ("7", "bad-value"),
+        ("''", "bad-value"),
+        ("['']", "bad-case"),
+        ("[[a]]", "bad-case"),
+        ("[]", "no-tests"),
+        ("empty.yaml", "no-tests"),
+        ("scalar.yaml", "no-tests"),
+    ],
+)
+def test_where_they_are_not(tmp_path, tests, code):
+    files = {**CASES, "x.csv": "a\n", "empty.yaml": "[]", "scalar.yaml": "x"}
+    assert [one for one, _ in found_in(tmp_path, f"{HEAD}tests: {tests}\n", files)] == [code]
+
+
+def test_a_double_id_names_both_places_across_files(tmp_path):
+    text = f"{HEAD}tests:\n  - b.jsonl\n  - a.yaml\n  - {{id: b, input: x}}\n  - {{id: a, input: x}}\n"
+    path = repository(tmp_path, {"suite.eval.yaml": text, **CASES}) / "suite.eval.yaml"
+    _, found = outcome(path)
+    assert [(one.code, one.span.line) for one in found] == [("duplicate-id", 6), ("duplicate-id", 7)]
+    assert [one.message.rpartition("/")[2] for one in found] == ["b.jsonl:1", "a.yaml:1"]
+
+
+def test_double_ids_of_a_suite_made_in_python_are_found_without_places():
+    case = {"id": "a", "input": "x", "assert": [{"contains": "x"}]}
+    with pytest.raises(LoadError) as caught:
+        load(LoadRequest((), documents=({"target": "echo", "tests": [case, case]},)), registries())
+    assert [one.message for one in caught.value.diagnostics] == ["two cases have the id 'a'"]
+
+
+def test_a_number_and_its_text_are_the_same_id(tmp_path):
+    lines = "".join(json.dumps({"id": one, "input": "x"}) + "\n" for one in (1, "1", True, "true", 1.5, "1.5"))
+    found = found_in(tmp_path, f"{HEAD}tests: a.jsonl\n", {"a.jsonl": lines})
+    assert [code for code, _ in found] == ["duplicate-id"] * 3
+
+
+@pytest.mark.parametrize(
+    ("tests", "found"), [("b.jsonl", ["b"]), ("d.csv", ["row-1"]), ("[a.yaml, b.jsonl]", ["a", "b"])]
+)
+def test_another_id_with_the_same_hash_is_another_id(tmp_path, monkeypatch, tests, found):
+    monkeypatch.setattr("agentv.authoring.cases.ids.IdTable.seen", lambda _table, _identity: True)
+    assert ids(tmp_path, tests) == found

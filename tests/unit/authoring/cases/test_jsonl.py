@@ -1,0 +1,150 @@
+"""JSON Lines: checked in one pass, read again when they run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agentv.authoring.cases.jsonl import JsonLines
+from agentv.authoring.cases.streamed import HELD, SHOWN, StreamedCases
+from agentv.authoring.source.json_text import nested_too_deep
+from agentv.authoring.source.nodes import plain
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import DEPTH_LIMIT
+from agentv.errors import LoadError
+from doubles.loading import outcome, repository
+
+SIDECAR = "target: echo\n"
+
+
+def line(number: int, **more) -> str:
+    return json.dumps({"id": f"c{number}", "input": f"Say {number}", "assert": [{"contains": "Say"}], **more}) + "\n"
+
+
+def suite(folder: Path, text: str | bytes, sidecar: str = SIDECAR):
+    path = repository(folder, {"suite.jsonl": text, "suite.yaml": sidecar}) / "suite.jsonl"
+    suites, found = outcome(path)
+    return (suites[0] if suites else None), [(one.code, one.span.line, one.span.column) for one in found]
+
+
+def test_every_pass_gives_the_same_cases(tmp_path):
+    found, told = suite(tmp_path, line(1) + "\n" + line(2))
+    assert told == []
+    assert [case.id for case in found.cases] == [case.id for case in found.cases] == ["c1", "c2"]
+    assert len(found.cases) == 2
+    assert [case.span.line for case in found.cases] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    "changed", ["{}\n", line(1).replace("Say", "Do"), line(1) + line(7), line(1, threshold=0), ""], ids=len
+)
+def test_a_line_that_was_changed_while_the_run_went_on_is_an_expected_end(tmp_path, changed):
+    found, _ = suite(tmp_path, "".join(line(number) for number in range(HELD + 2)))
+    assert len(list(found.cases)) == HELD + 2
+    (tmp_path / "suite.jsonl").write_text(line(0) + changed, encoding="utf-8")
+    cases = iter(found.cases)
+    assert next(cases).id == "c0"
+    with pytest.raises(LoadError, match="changed while the run went on"):
+        list(cases)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"id": }\n', [("bad-json", 1, 8)]),
+        ("\n\n{'id': 1}\n", [("bad-json", 3, 2)]),
+        ('{"id": "a", "input": "x", "asert": []}\n', [("unknown-key", 1, 27)]),
+        (line(1) + '{"id": "a", "input": "x", "assert": [{"contains": ""}]}\n', [("missing-value", 2, 51)]),
+        ('{"id": "a",\r\n', [("bad-json", 1, 12)]),
+        ('{"id": NaN}\n', [("bad-json", 1, 1)]),
+        ('{"id": 1}{"id": 2}\n', [("bad-json", 1, 10)]),
+        ("7\n", [("bad-case", 1, 1)]),
+        (line(1) + line(2, input="{{ nobody }}"), [("undefined-variable", 2, 23)]),
+        (line(1) + line(1), [("duplicate-id", 2, 1)]),
+        ("[" * (DEPTH_LIMIT + 1) + "\n", [("too-deep", 1, 1)]),
+        (b'{"id": "\xff"}\n', [("not-utf-8", 1, 1)]),
+        (line(1) + '{"metadata": [%s[]]}\n' % ("[]," * 500_000), [("too-large", 2, 1)]),
+        ('{"id": %s}\n' % ("9" * 5000), [("bad-json", 1, 1)]),
+        ("\n", [("no-tests", 1, 1)]),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_told_at_its_place(tmp_path, text, told):
+    assert suite(tmp_path, text) == (None, told)
+
+
+def test_a_bom_at_the_begin_is_fine_and_anywhere_else_is_not(tmp_path):
+    assert suite(tmp_path, "\ufeff" + line(1))[1] == []
+    assert suite(tmp_path, line(1) + "\ufeff" + line(2))[1] == [("bad-json", 2, 1)]
+
+
+def test_a_duplicate_behind_a_bad_line_is_found_too(tmp_path):
+    _, told = suite(tmp_path, line(1) + "{\n" + line(1))
+    assert [(code, at) for code, at, _ in told] == [("bad-json", 2), ("duplicate-id", 3)]
+
+
+def test_numbers_are_compared_by_their_digits(tmp_path):
+    found, _ = suite(tmp_path, line(1, **{"assert": [{"contains": 1.50}]}).replace("1.5", "1.50"))
+    (case,) = found.cases
+    assert case.assertions[0].assertion.value == "1.50"
+
+
+def test_no_more_lines_are_told_than_anybody_reads(tmp_path):
+    _, told = suite(tmp_path, "{\n" * (SHOWN + 20))
+    assert [told[0], told[1]] == [("more-bad-lines", 1, 1), ("bad-json", 1, 2)]
+    assert len(told) == SHOWN + 1
+
+
+def test_no_more_warnings_are_told_than_anybody_reads(tmp_path):
+    text = "".join(line(number, criteria="Says it") for number in range(SHOWN + 20))
+    found, told = suite(tmp_path, text)
+    assert len(found.cases) == SHOWN + 20
+    assert [code for code, _, _ in told] == ["more-bad-lines"] + ["criteria-not-judged"] * SHOWN
+
+
+def test_no_more_duplicates_are_told_than_anybody_reads(tmp_path):
+    _, told = suite(tmp_path, "".join(line(number % 300) for number in range(600)))
+    assert [code for code, _, _ in told] == ["duplicate-id"] * (SHOWN + 1)
+    assert told[0][1] == 1  # how many there are
+    assert [at for _, at, _ in told[1:]] == list(range(301, 301 + SHOWN))
+
+
+def test_a_remark_far_down_a_file_has_its_line_and_column(tmp_path):
+    _, told = suite(tmp_path, "".join(line(number) for number in range(2000)) + line(2000, criteria="Says it"))
+    assert told == [("criteria-not-judged", 2001, line(2000, criteria="").index('"criteria"') + 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "deep"),
+    [
+        ("[" * DEPTH_LIMIT + "]" * DEPTH_LIMIT, False),
+        ("[" * (DEPTH_LIMIT + 1), True),
+        ('"' + "[" * 500 + '"', False),
+        ('"\\"' + "[" * 500 + '"', False),
+        ('"\\\\"' + "{" * 500, True),
+        ("[]" * 500, False),
+    ],
+)
+def test_depth_is_measured_without_recursion(text, deep):
+    assert nested_too_deep(text) is deep
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.binary(max_size=60))
+def test_any_bytes_are_cases_or_are_told_what_is_wrong(tmp_path, data):
+    path = repository(tmp_path, {"suite.jsonl": line(1).encode() + data, "suite.yaml": SIDECAR}) / "suite.jsonl"
+    suites, found = outcome(path)
+    assert bool(suites) != any(one.severity == "error" for one in found)
+
+
+def test_the_file_itself_may_be_read_by_anyone(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"a": 1}\n\n{"a": 2}\n', encoding="utf-8")
+    seen: list[object] = []
+    cases = StreamedCases(JsonLines(str(path), ["a"]), lambda node, _report, _renders: seen.append(plain(node)) or ())
+    assert list(cases.check(Report())) == []
+    assert seen == [{"a": 1}, {"a": 2}]
+    assert [(one, at.line) for one, at in cases.places()] == [("1", 1), ("2", 3)]

@@ -1,0 +1,170 @@
+"""`input` and `expected_output` as messages (SPEC sections 4 and 5). Their forms are in `tests/cases`."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.authoring.cases.messages import read_files, read_messages, with_files
+from agentv.authoring.source.nodes import node_of
+from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock
+from agentv.model.values.span import Span
+from doubles.loading import parsed, reading_of, repository
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+AT = Span("/nowhere/file.yaml", 1, 1, 1, 2)
+
+
+def messages(text: str, folder, **more):
+    reading = reading_of(folder, **more)
+    found = read_messages(parsed(text, str(folder / "suite.eval.yaml")), "user", reading)
+    return found, [one.code for one in reading.report.diagnostics]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Hello", Message("user", "Hello")),
+        ("1.50", Message("user", "1.50")),
+        ("{a: 1}", Message("user", {"a": 1})),
+        ("{role: tool, content: {a: [1]}}", Message("tool", {"a": [1]})),
+        ("{role: user, content: 5, name: ann}", Message("user", "5", "ann")),
+        ("{role: assistant, content: ''}", Message("assistant", "")),
+        ("[{role: system, content: [a, {type: text, value: b}]}]", Message("system", (TextBlock("a"), TextBlock("b")))),
+        ("{role: user, content: [{type: text, value: {a: ü}}]}", Message("user", (TextBlock('{"a": "ü"}'),))),
+        (
+            "{role: user, content: [{type: image, value: 'https://a.org/b.png'}]}",
+            Message("user", (ImageBlock("https://a.org/b.png"),)),
+        ),
+    ],
+)
+def test_a_message(tmp_path, text, message):
+    assert messages(text, tmp_path) == ((message,), [])
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("~", ["missing-value"]),
+        ("{role: user}", ["missing-key"]),
+        ("{role: user, content: []}", ["missing-value"]),
+        ("{role: user, content: {}}", ["missing-value"]),
+        ("{role: assistant}", ["missing-key"]),
+        ("{role: User, content: x}", ["bad-message"]),
+        ("{role: user, content: x, name: [a]}", ["bad-value"]),
+        ("{role: user, content: [{value: x}]}", ["bad-block"]),
+        ("{role: user, content: [[x]]}", ["bad-block"]),
+        ("{role: user, content: [{type: text}]}", ["missing-key"]),
+        ("{role: user, content: [{type: file, value: ''}]}", ["bad-value"]),
+        ("{role: user, content: [{type: image, value: [a]}]}", ["bad-value"]),
+        ("{role: user, content: [{type: file, value: no.md}]}", ["missing-file"]),
+        ("{role: assistant, tool_calls: x}", ["bad-value"]),
+        ("{role: assistant, tool_calls: [{id: 1}]}", ["missing-key"]),
+        ("[x]", ["bad-message"]),
+        ("[{content: x}]", ["bad-message"]),
+    ],
+)
+def test_what_is_wrong_with_a_message(tmp_path, text, codes):
+    assert messages(text, tmp_path) == (None, codes)
+
+
+def test_all_that_is_wrong_with_messages_is_told_at_once(tmp_path):
+    text = "[{role: usr, contnt: x}, {role: user, content: [1, {type: txt}]}]"
+    _, codes = messages(text, tmp_path)
+    assert sorted(codes) == ["bad-block", "bad-block", "bad-message", "missing-key", "unknown-key"]
+
+
+def test_placeholders_in_messages_are_filled_in_and_files_are_data(tmp_path):
+    repository(tmp_path, {"guide.md": "{{ name }}\n"})
+    text = "{role: user, content: ['{{ name }}', {type: file, value: '{{ file }}.md'}]}"
+    found, codes = messages(text, tmp_path, variables={"name": "{{ other }}", "file": "guide"}, renders=True)
+    path = str(tmp_path / "guide.md")
+    assert codes == []
+    assert found == (Message("user", (TextBlock("{{ other }}"), FileBlock("guide.md", path, "{{ name }}\n"))),)
+
+
+def test_a_placeholder_may_stand_for_all_messages(tmp_path):
+    history = [{"role": "system", "content": "{{ x }}"}, {"role": "user", "content": "Hello"}]
+    found, codes = messages("'{{ history }}'", tmp_path, variables={"history": history}, renders=True)
+    assert codes == []
+    assert found == (Message("system", "{{ x }}"), Message("user", "Hello"))
+
+
+def test_files_are_put_before_the_text_of_a_lone_message():
+    text = (Message("user", "Hello"),)
+    assert with_files(text, [TextBlock("x")]) == (Message("user", (TextBlock("x"), TextBlock("Hello"))),)
+    assert with_files(text, []) == text
+    two = (Message("system", "a"), Message("user", "b"))
+    assert with_files(two, [TextBlock("x")]) == two
+
+
+def test_input_files_are_a_path_or_several(tmp_path):
+    repository(tmp_path, {"a.md": "a", "b.png": b"\x89PNG\r\n\x1a\n"})
+    reading = reading_of(tmp_path)
+    blocks = read_files(parsed("[a.md, ./b.png]", str(tmp_path / "s.yaml")), reading)
+    assert blocks == [
+        FileBlock("a.md", str(tmp_path / "a.md"), "a"),
+        ImageBlock("./b.png", str(tmp_path / "b.png"), hashlib.sha256(b"\x89PNG\r\n\x1a\n").hexdigest()),
+    ]
+    assert read_files(parsed("a.md", str(tmp_path / "s.yaml")), reading) == blocks[:1]
+    assert not reading.report.count
+
+
+def test_a_pdf_is_a_document_by_its_beginning(tmp_path):
+    repository(tmp_path, {"a.PDF": b"\x00\xff %PDF-1.7 \xe2", "b.pdf": "<html>", "c.docx": b"PK\xff"})
+    reading = reading_of(tmp_path)
+    (found,) = read_files(parsed("a.PDF", str(tmp_path / "s.yaml")), reading)
+    assert isinstance(found, DocumentBlock)
+    assert (found.value, found.path) == ("a.PDF", str(tmp_path / "a.PDF"))
+    digest = found.sha256
+    (tmp_path / "a.PDF").write_bytes(b"%PDF-2.0")
+    (found,) = read_files(parsed("a.PDF", str(tmp_path / "s.yaml")), reading_of(tmp_path))
+    assert found.sha256 != digest  # so that a resumed run asks again
+    assert not reading.report.count
+    assert read_files(parsed("[b.pdf, c.docx]", str(tmp_path / "s.yaml")), reading) == []
+    assert [one.code for one in reading.report.diagnostics] == ["bad-value", "not-utf-8"]
+
+
+@pytest.mark.parametrize("block", ["{type: image, value: %s}", "{type: file, value: %s}"])
+def test_a_picture_is_told_to_be_none_by_its_first_bytes(tmp_path, block):
+    files = {
+        "empty.png": b"",
+        "page.jpg": b"<html>",
+        "pointer.webp": POINTER,
+        "right.gif": b"GIF89a",
+        "odd.svg": "<svg",
+    }
+    repository(tmp_path, files)
+    reading = reading_of(tmp_path)
+    items = ", ".join(block % name for name in [*files, "empty.png"])
+    text = f"[{{role: user, content: [{items}]}}]"
+    assert read_messages(parsed(text, str(tmp_path / "s.yaml")), "user", reading) is None
+    told = [(one.code, one.message.split("'")[1]) for one in reading.report.diagnostics]
+    assert told == [
+        ("bad-value", "empty.png"),
+        ("bad-value", "page.jpg"),
+        ("lfs-pointer", "pointer.webp"),
+        ("bad-value", "empty.png"),
+    ]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(["user", "text", "file", "x.md", "", "tool"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["role", "content", "type", "value", "tool_calls", "name", "function"]), inner, max_size=4
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_any_data_is_messages_or_is_told_what_is_wrong(tmp_path_factory, value):
+    reading = reading_of(tmp_path_factory.getbasetemp())
+    found = read_messages(node_of(value, AT), "user", reading)
+    assert (found is None) == reading.report.failed

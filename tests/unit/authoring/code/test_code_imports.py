@@ -1,0 +1,118 @@
+"""What code behind checks imports is part of what they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentv.assertions.user_code.javascript_code import JavaScriptCode
+from agentv.authoring.code import code_imports
+from agentv.authoring.code.code_imports import with_imports
+from agentv.authoring.code.command_files import paths_of_command
+from agentv.authoring.code.fingerprints import digests_behind
+from agentv.model.suite.search_paths import SearchPaths
+from agentv.registry.fields import Command, JavaScriptSource
+from doubles.loading import repository
+
+
+def imported(folder: Path, name: str) -> set[str]:
+    first, *others = with_imports(str(folder / name))
+    assert first == str(folder / name)
+    return {str(Path(one).relative_to(folder)) for one in others}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("import rules", {"checks/rules.py", "words.py"}),
+        ("def f():\n    from pkg.deep import leaf", {"checks/pkg/__init__.py", "checks/pkg/deep.py"}),
+        ("from pkg import deep", {"checks/pkg/__init__.py", "checks/pkg/deep.py"}),
+        ("from . import rules", {"checks/rules.py", "words.py"}),
+        ("from ..words import bad", {"words.py"}),
+        ("from checks.rules import *", {"checks/rules.py", "words.py"}),
+        ("import importlib\nimportlib.import_module('words')", {"words.py"}),
+        ("import json, installed", set()),
+        ("import loop", {"checks/loop.py"}),
+        ("import rules\nthis is no Python", set()),
+        ("import rules\0", set()),
+    ],
+)
+def test_python(tmp_path, text, found):
+    files = {
+        "checks/rules.py": "import words\n",
+        "words.py": "bad = []\n",
+        "checks/pkg/__init__.py": "",
+        "checks/pkg/deep.py": "",
+        "checks/loop.py": "import check\n",
+        "lib/site-packages/installed.py": "",
+    }
+    folder = repository(tmp_path, {**files, "checks/check.py": text})
+    assert imported(folder, "checks/check.py") == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("import { a } from './rules'", {"checks/rules.ts", "words.json"}),
+        ('export * from "./rules.js"', {"checks/rules.ts", "words.json"}),
+        ("const a = require('../lib')", {"lib/index.mjs"}),
+        ("await import(`./rules.ts`)", {"checks/rules.ts", "words.json"}),
+        ("import './rules.ts'", {"checks/rules.ts", "words.json"}),
+        ("import fs from 'fs'\nimport x from '../../outside.js'", set()),
+        ("import x from './node_modules/x.js'", set()),
+    ],
+)
+def test_javascript(tmp_path, text, found):
+    files = {
+        "checks/rules.ts": "import words from '../words.json'; import c from './check.mjs'\n",
+        "words.json": "[]",
+        "lib/index.mjs": "",
+        "checks/node_modules/x.js": "",
+        "checks/check.mjs": text,
+    }
+    (tmp_path / "outside.js").write_text("")
+    folder = repository(tmp_path / "here", files)
+    assert imported(folder, "checks/check.mjs") == found
+
+
+def test_a_closure_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(code_imports, "MOST_FILES", 5)
+    folder = repository(tmp_path, {f"m{number}.py": f"import m{number + 1}\n" for number in range(10)})
+    assert len(with_imports(str(folder / "m0.py"))) == 5
+
+
+def test_an_edit_of_what_is_imported_and_a_module_that_comes_later_change_the_key(tmp_path):
+    folder = repository(tmp_path, {"check.mjs": "import './a/rules.mjs'\n"})
+    assertion = JavaScriptCode(JavaScriptSource(path=str(folder / "check.mjs")))
+    seen = [digests_behind(assertion)]
+    for text in ("one", "three"):
+        repository(tmp_path, {"a/rules.mjs": text})
+        seen.append(digests_behind(assertion))
+    assert len(set(seen)) == len(seen) == 3
+    assert digests_behind(assertion) == seen[-1]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        Command(("bash", "-c", "python3 checks/c.py")),
+        Command(("bash", "-c", "sh -c 'python3 checks/c.py;true'")),
+        Command(shell="cd checks && python3 c.py"),
+        Command(shell="cd checks/pkg; cd ..; python3 c.py|tee log"),
+        Command(("python3", "-m", "checks.c")),
+        Command(shell="(python3 -mchecks.c)"),
+        Command(("grade", "--with=checks/c.py")),
+    ],
+    ids=str,
+)
+def test_commands(tmp_path, command):
+    here = Command(command.argv, command.shell, str(tmp_path))
+    assert str(tmp_path / "checks/c.py") in paths_of_command(here, SearchPaths())
+
+
+def test_a_line_that_is_no_shells_and_a_word_without_end_are_read_as_far_as_they_go(tmp_path):
+    assert str(tmp_path / "c.py") in paths_of_command(
+        Command(shell="python3 c.py 'open", cwd=str(tmp_path)), SearchPaths()
+    )
+    assert paths_of_command(Command(("x" * 5000, "a\0b"), cwd=str(tmp_path)), SearchPaths()) == ()

@@ -1,0 +1,393 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentv.app.authored.from_promptfoo import from_promptfoo
+from agentv.app.authored.validate import validate
+from agentv.authoring.convert.emit import yaml_text
+from agentv.authoring.convert.promptfoo.configuration import eval_file
+from agentv.authoring.convert.promptfoo.tables import ABSENT, RENAMED, SAME
+from agentv.authoring.source.boundary import Boundary
+from agentv.authoring.source.nodes import MapNode
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.errors import ExitStatus, UsageError
+from agentv.sdk import evaluate
+
+SAMPLES = Path(__file__).parent / "promptfoo"
+
+
+def sample(name: str, tmp_path: Path) -> Path:
+    shutil.copytree(SAMPLES / name, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "promptfooconfig.yaml"
+
+
+def converted(text: str, tmp_path: Path) -> tuple[dict[str, Any], list[str]]:
+    """What a configuration comes to, and what was told."""
+    source = tmp_path / "promptfooconfig.yaml"
+    source.write_text(text)
+    found = from_promptfoo(source, None)
+    assert found is not None
+    return yaml.safe_load(found.path.read_text()), [one.message for one in found.left]
+
+
+def entries(text: str, tmp_path: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """What a list of assertions comes to, and what was told."""
+    document, told = converted(
+        f"prompts: hello\nproviders: echo\ntests: [{{threshold: 1, assert: [{text}]}}]\n", tmp_path
+    )
+    return document["tests"][0]["assert"], told
+
+
+@pytest.mark.parametrize("name", ["echo", "files"])
+def test_a_configuration_without_models_is_converted_whole_and_runs(name: str, tmp_path: Path) -> None:
+    found = from_promptfoo(sample(name, tmp_path), None)
+    assert found is not None
+    assert found.left == ()
+    assert validate((str(found.path),), {}) == ()
+    outcome = evaluate(str(found.path))
+    assert outcome.status == ExitStatus.PASSED
+
+
+def test_one_wrong_assertion_fails_a_test_without_a_threshold(tmp_path: Path) -> None:
+    right = ", ".join("{type: contains, value: e}" for _ in range(19))
+    document, _ = converted(
+        f"prompts: hello\nproviders: echo\ntests: [{{assert: [{right}, {{type: contains, value: z}}]}}]\n", tmp_path
+    )
+    assert document["threshold"] == 1
+    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == ExitStatus.FAILED
+
+
+@pytest.mark.parametrize(("code", "status"), [("0.6", ExitStatus.PASSED), ("0.4", ExitStatus.FAILED)])
+def test_a_graded_assertion_passes_below_a_score_of_1_and_its_fail_fails_the_test(
+    code: str, status: ExitStatus, tmp_path: Path
+) -> None:
+    text = "prompts: hello\nproviders: echo\ndefaultTest: {assert: [{type: contains, value: h}]}\n"
+    text += f"tests: [{{assert: [{{type: python, value: '{code}'}}, {{type: contains, value: e}}]}}]\n"
+    converted(text, tmp_path)
+    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == status
+
+
+def test_every_assertion_of_a_test_with_a_graded_one_must_pass(tmp_path: Path) -> None:
+    for shared, own in (("h", "z"), ("z", "h")):
+        text = f"prompts: hello\nproviders: echo\ndefaultTest: {{assert: [{{type: contains, value: {shared}}}]}}\n"
+        text += f"tests: [{{assert: [{{type: python, value: '0.6'}}, {{type: contains, value: {own}}}]}}]\n"
+        (tmp_path / shared).mkdir()
+        converted(text, tmp_path / shared)
+        assert evaluate(str(tmp_path / shared / "promptfoo.eval.yaml")).status == ExitStatus.FAILED
+
+
+@pytest.mark.parametrize(("shared", "status"), [("h", ExitStatus.PASSED), ("z", ExitStatus.FAILED)])
+def test_what_is_shared_is_a_gate_only_for_tests_without_a_threshold(
+    shared: str, status: ExitStatus, tmp_path: Path
+) -> None:
+    text = f"prompts: hello\nproviders: echo\ndefaultTest: {{assert: [{{type: contains, value: {shared}}}]}}\n"
+    text += "tests: [{description: b, assert: [{type: python, value: '0.6'}]}, {description: a, threshold: 0.5, "
+    text += "assert: [{type: contains, value: e}]}]\n"
+    converted(text, tmp_path)
+    found = evaluate(str(tmp_path / "promptfoo.eval.yaml"))
+    assert {one.trial.case.id: one.status for one in found.results} == {"a": "passed", "b": status.name.lower()}
+
+
+def test_what_has_no_equivalent_is_told_at_its_place_and_refused(tmp_path: Path) -> None:
+    source = sample("models", tmp_path)
+    found = from_promptfoo(source, None)
+    assert found is not None
+    assert {one.code for one in found.left} == {"no-equivalent"}
+    lines = source.read_text().splitlines()
+    places = {lines[one.span.line - 1].strip() for one in found.left if one.span is not None}
+    for part in (
+        "python:provider.py",
+        "json.a ?? json.b",
+        "moderation",
+        "secret.py",
+        "<word>",
+        "sparkle",
+        "toUpperCase",
+    ):
+        assert any(part in place for place in places), part
+    refused = [one for one in validate((str(found.path),), {}) if one.severity == "error"]
+    wanted = ("moderation", "sparkle", "unconverted", "unconverted_transform", "transformResponse", "options")
+    for name in wanted:
+        assert any(f"'{name}'" in one.message for one in refused), name
+
+
+def test_providers_become_targets(tmp_path: Path) -> None:
+    found = from_promptfoo(sample("models", tmp_path), None)
+    assert found is not None
+    targets = yaml.safe_load(found.path.read_text())["targets"]
+    assert targets[:5] == [
+        "openai:gpt-5-mini",
+        {"name": "big", "provider": "openai:gpt-5", "api": "responses", "temperature": 0.5},
+        "anthropic:claude-haiku-4-5",
+        "cli:./answer.sh --fast {PROMPT}",
+        "python:provider.py",
+    ]
+    assert targets[5] == {
+        "provider": "http",
+        "url": "https://support.example.com/ask",
+        "method": "POST",
+        "headers": {"Authorization": "Bearer {{ env.SUPPORT_TOKEN }}"},
+        "body": {"question": "{{ prompt }}"},
+        "output": "$.choices[0].message.content",
+    }
+    assert "temperature: 0.50" in found.path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("openai:gpt-4.1", "openai:gpt-4.1"),
+        ("openai:chat:ft:gpt-4o:me", "openai:ft:gpt-4o:me"),
+        ("openai:embedding:text-embedding-3-small", "openai:text-embedding-3-small"),
+        ("openai:embeddings:text-embedding-3-small", "openai:text-embedding-3-small"),
+        ("azureopenai:chat:my-deployment", "azure:my-deployment"),
+        ("azure:embedding:vectors", "azure:vectors"),
+        ("ollama:chat:llama3.3:70b", "ollama:llama3.3:70b"),
+        ("openrouter:meta-llama/llama-4", "openrouter:meta-llama/llama-4"),
+        ("anthropic:messages:claude-haiku-4-5", "anthropic:claude-haiku-4-5"),
+        ("google:gemini-3.8-flash", "gemini:gemini-3.8-flash"),
+        ("google:embedding:gemini-embedding-001", "gemini:gemini-embedding-001"),
+        ("litellm:mistral/mistral-small", "litellm:mistral/mistral-small"),
+        (
+            {"id": "google:m", "config": {"maxOutputTokens": 5, "topP": 0.5, "stopSequences": ["END"]}},
+            {"provider": "gemini:m", "max_tokens": 5, "top_p": 0.5, "stop": ["END"]},
+        ),
+        (
+            {"id": "azure:responses:d", "config": {"apiVersion": "v", "max_output_tokens": 5, "passthrough": {"a": 1}}},
+            {"provider": "azure:d", "api": "responses", "api_version": "v", "max_tokens": 5, "extra": {"a": 1}},
+        ),
+        (
+            {"id": "openai:chat:m", "config": {"apiBaseUrl": "http://localhost/v1", "apiKey": "{{ env.KEY }}"}},
+            {"provider": "openai:m", "base_url": "http://localhost/v1", "api_key": "{{ env.KEY }}"},
+        ),
+        (
+            {"id": "openai:chat:m", "config": {"max_tokens": 1, "max_completion_tokens": 2}},
+            {"provider": "openai:m", "max_tokens": 1, "max_completion_tokens": 2},
+        ),
+    ],
+)
+def test_a_model_is_named_as_ours(theirs: Any, ours: Any, tmp_path: Path) -> None:
+    text = f"prompts: hi\nproviders: [{json.dumps(theirs)}]\ntests: [{{assert: [{{type: contains, value: a}}]}}]\n"
+    document, _ = converted(text, tmp_path)
+    assert document.get("target", document.get("targets")) in (ours, [ours])
+
+
+@pytest.mark.parametrize(
+    ("theirs", "instead"),
+    [
+        ("vertex:gemini-3.8-pro", "write litellm:vertex_ai/gemini-3.8-pro, "),
+        ("bedrock:anthropic.claude-haiku-4-5", "write litellm:bedrock/anthropic.claude-haiku-4-5, "),
+        ("google:live:gemini-live", "any program is reached with provider: cli"),
+        ("openai:image:dall-e-3", "any program is reached with provider: cli"),
+        ("anthropic:claude-agent-sdk", "any program is reached with provider: cli"),
+    ],
+)
+def test_a_model_that_is_reached_otherwise_is_told_and_how(theirs: str, instead: str, tmp_path: Path) -> None:
+    path = tmp_path / "promptfooconfig.yaml"
+    path.write_text(
+        f"prompts: [hi]\nproviders: [{json.dumps(theirs)}]\ntests: [{{assert: [{{type: contains, value: a}}]}}]\n"
+    )
+    found = from_promptfoo(path, None)
+    assert found is not None
+    (told,) = found.left
+    assert told.message == f"the provider '{theirs}' has no equivalent"
+    assert instead in str(told.hint)
+    assert any(one.severity == "error" for one in validate((str(found.path),), {}))
+
+
+def test_every_type_is_in_one_table() -> None:
+    assert not SAME & RENAMED.keys()
+    assert not SAME & ABSENT.keys()
+    assert not RENAMED.keys() & ABSENT.keys()
+
+
+@pytest.mark.parametrize("name", sorted(ABSENT))
+def test_a_type_that_is_absent_stays_and_is_refused(name: str, tmp_path: Path) -> None:
+    found, told = entries(f'{{type: "not-{name}", value: x}}', tmp_path)
+    assert found == [{"type": f"not-{name}", "value": "x"}]
+    assert told == [f"'{name}' has no equivalent"]
+    assert any(one.severity == "error" for one in validate((str(tmp_path / "promptfoo.eval.yaml"),), {}))
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("{type: contains-any, value: 'a, \"b, c\"'}", {"type": "contains-any", "value": ["a", "b, c"]}),
+        ("{type: not-icontains, value: a, metric: m}", {"type": "not-icontains", "value": "a", "name": "m"}),
+        ("{type: latency, threshold: 5}", {"type": "latency", "threshold": 5}),
+        ("{type: llm-rubric, value: a, threshold: 0.5}", {"type": "llm-rubric", "value": "a", "min_score": 0.5}),
+        ("{type: model-graded-closedqa, value: a}", {"type": "closed-qa", "value": "a"}),
+        (
+            "{type: context-recall, value: a, threshold: 0.9}",
+            {"type": "context-recall", "value": "a", "threshold": 0.9},
+        ),
+        ("{type: answer-relevance}", {"type": "answer-relevance", "threshold": 0.5}),
+        (
+            "{type: context-relevance, threshold: 0.3, contextTransform: output.docs}",
+            {"type": "context-relevance", "threshold": 0.3, "context_transform": "$.docs"},
+        ),
+        ("{type: model-graded-factuality, value: a}", {"type": "factuality", "value": "a"}),
+        ("{type: 'not-trajectory:goal-success', value: a}", {"type": "not-trajectory:goal-success", "value": "a"}),
+        ("{type: python, value: file://c.py}", {"type": "python", "value": "c.py:get_assert"}),
+        ("{type: python, value: 'file://c.py:f'}", {"type": "python", "value": "c.py:f"}),
+        (
+            "{type: assert-set, assert: [{type: equals, value: a}]}",
+            {"type": "assert-set", "assert": [{"type": "equals", "value": "a"}], "threshold": 1},
+        ),
+        ("{type: contains, value: 1.50}", {"type": "contains", "value": 1.5}),
+    ],
+)
+def test_an_assertion_is_written_as_ours(written: str, meant: dict[str, Any], tmp_path: Path) -> None:
+    assert entries(written, tmp_path) == ([meant], [])
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{{ a | dump }}", "the filter 'dump' is Nunjucks'"),
+        ("{{ a.toUpperCase() }}", "holds JavaScript"),
+        ("{% asyncEach x in a %}{% endeach %}", "'{% asyncEach %}' is Nunjucks"),
+        ("{{ a }} {# note #}", "begins a comment in Nunjucks"),
+        ("{% if a %}", "this template is not Jinja"),
+    ],
+)
+def test_a_template_that_is_not_jinja_is_told(template: str, said: str, tmp_path: Path) -> None:
+    _, told = converted(f"prompts: ['{template}']\nproviders: echo\ntests: [{{vars: {{a: b}}}}]\n", tmp_path)
+    assert len(told) == 1
+    assert said in told[0]
+
+
+def test_a_variable_that_is_computed_is_undefined_and_so_refused(tmp_path: Path) -> None:
+    text = "prompts: '{{ a }}'\nproviders: echo\n"
+    text += "tests: [{vars: {a: file://a.js}, assert: [{type: contains, value: x}]}]\n"
+    document, told = converted(text, tmp_path)
+    assert document["tests"][0]["vars"] == {}
+    assert told == ["the variable 'a' is computed by 'file://a.js'"]
+    assert "undefined-variable" in {one.code for one in validate((str(tmp_path / "promptfoo.eval.yaml"),), {})}
+
+
+def test_rows_of_csv_are_asked_the_prompt(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("name,__expected\nAnn,contains: Ann\n")
+    document, told = converted("prompts: 'Hello {{name}}'\nproviders: echo\ntests: file://rows.csv\n", tmp_path)
+    assert (document["input"], document["tests"], told) == ("Hello {{name}}", "rows.csv", [])
+    assert evaluate(str(tmp_path / "promptfoo.eval.yaml")).status == ExitStatus.PASSED
+
+
+def test_rows_among_other_tests_are_told_and_refused(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("name,__expected\nAnn,contains: Ann\n")
+    text = "prompts: 'Hello {{name}}'\nproviders: echo\n"
+    text += "tests: [rows.csv, {vars: {name: Bob}, assert: [{type: contains, value: Bob}]}]\n"
+    _, told = converted(text, tmp_path)
+    assert told == ["the tests of 'rows.csv' cannot be put among others"]
+    assert "missing-input" in {one.code for one in validate((str(tmp_path / "promptfoo.eval.yaml"),), {})}
+
+
+def test_it_is_written_beside_the_configuration_and_overwrites_nothing(tmp_path: Path) -> None:
+    source = sample("echo", tmp_path)
+    (tmp_path / "other").mkdir()
+    with pytest.raises(UsageError, match="begin beside it"):
+        from_promptfoo(source, tmp_path / "other" / "a.eval.yaml")
+    from_promptfoo(source, None)
+    with pytest.raises(UsageError, match="overwritten"):
+        from_promptfoo(source, None)
+
+
+def test_an_eval_file_is_not_taken_for_a_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "suite.eval.yaml"
+    path.write_text("targets: [echo]\nprompts: [a]\ntests: [{id: a, input: a, assert: [contains: a]}]\n")
+    assert from_promptfoo(path, None) is None
+    assert os.listdir(tmp_path) == ["suite.eval.yaml"]  # noqa: PTH208  # its names alone
+
+
+def test_a_configuration_of_another_name_is_known_by_its_keys(tmp_path: Path) -> None:
+    path = tmp_path / "support.yaml"
+    path.write_text("prompts: [a]\nproviders: [echo]\ntests: [{assert: [{type: contains, value: a}]}]\n")
+    found = from_promptfoo(path, None)
+    assert found is not None
+    assert found.path.name == "support.eval.yaml"
+
+
+KEYS = ["type", "value", "assert", "vars", "options", "provider", "id", "config", "tests", "prefix", "threshold", "raw"]
+
+NODES = st.recursive(
+    st.sampled_from([None, True, 1.5, "", "a", "file://a.js", "file://none.txt", "{{ a", "json.a", "exec:x", "*.csv"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+TOP = ["prompts", "providers", "targets", "defaultTest", "tests", "scenarios", "evaluateOptions", "env", "tags", "x"]
+
+
+@given(st.dictionaries(st.sampled_from(TOP), NODES, max_size=6))
+@settings(max_examples=300, deadline=None)
+def test_no_shape_of_a_configuration_is_too_much(document: dict[str, Any]) -> None:
+    path = Path("/nowhere/promptfooconfig.yaml")
+    root = read_yaml(str(path), msgspec.json.encode(document), Report())
+    if isinstance(root, MapNode):
+        report = Report()
+        made = eval_file(path, root, report, Boundary(str(path.parent)))
+        assert isinstance(yaml.safe_load(yaml_text(made)), dict)
+        kept = yaml_text(made)
+        for key in document.keys() & {"x"}:
+            assert key in kept
+            assert report.count
+
+
+def test_the_settings_of_a_model_keep_their_meaning(tmp_path: Path) -> None:
+    config = "{apiKeyEnvar: TEAM_KEY, apiHost: gateway.example, temperature: 0.5, maxTokens: 9}"
+    document, _ = converted(
+        f"prompts: hello\nproviders: [{{id: 'anthropic:messages:m', label: m, config: {config}}}]\n"
+        "tests: [{assert: [{type: contains, value: h}]}]\n",
+        tmp_path,
+    )
+    assert document["targets"] == [
+        {
+            "name": "m",
+            "provider": "anthropic:m",
+            "api_key": "{{ env.TEAM_KEY }}",
+            "base_url": "https://gateway.example/v1",
+            "temperature": 0.5,
+            "max_tokens": 9,
+        }
+    ]
+
+
+def test_a_negated_list_of_tools_forbids_each_of_them(tmp_path: Path) -> None:
+    text = "{type: not-trajectory:tool-used, value: [a, b]}, {type: trajectory:tool-used, value: [a, b]}"
+    text += ", {type: skill-used, value: {name: pdf, max: 2}}, {type: not-skill-used, value: pdf}"
+    found, told = entries(text, tmp_path)
+    assert told == []
+    assert found == [
+        {"type": "not-trajectory:tool-used", "value": ["a", "b"], "match": "any"},
+        {"type": "trajectory:tool-used", "value": ["a", "b"]},
+        {"type": "skill-used", "value": {"name": "pdf", "max": 2, "min": 0}},
+        {"type": "not-skill-used", "value": "pdf"},
+    ]
+
+
+def test_similarities_keep_their_measure_and_their_provider(tmp_path: Path) -> None:
+    text = "{type: similar, value: a, threshold: 0.8, provider: 'openai:embedding:text-embedding-3-small'}"
+    text += ", {type: not-similar:dot, value: [a, b]}, {type: similar:euclidean, value: a, threshold: 2}"
+    found, told = entries(text, tmp_path)
+    assert told == []
+    assert found == [
+        {"type": "similar", "value": "a", "threshold": 0.8, "embedder": "openai:text-embedding-3-small"},
+        {"type": "not-similar", "value": ["a", "b"], "measure": "dot"},
+        {"type": "similar", "value": "a", "threshold": 2, "measure": "euclidean"},
+    ]
+
+
+def test_a_provider_of_embeddings_that_is_unknown_is_told(tmp_path: Path) -> None:
+    found, told = entries("{type: similar, value: a, provider: 'huggingface:sentence-similarity:x'}", tmp_path)
+    assert told == ["this provider of embeddings has no equivalent"]
+    assert found[0]["provider"] == "huggingface:sentence-similarity:x"

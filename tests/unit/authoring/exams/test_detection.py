@@ -1,0 +1,248 @@
+"""Exams: which files are some, what their sitting is recorded with, and whom they ask (SPEC section 11)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from agentv.app.registries import registries
+from agentv.authoring.exams.detection import exam_above, exam_of, is_exam
+from agentv.authoring.loading.check import check_file
+from agentv.authoring.loading.load import LoadRequest, eval_files
+from agentv.model.suite.exam import DESCRIPTION, Exam
+from agentv.model.suite.suite import Suite
+from doubles.loading import outcome, repository
+
+PROMPT = {"prompts/p/prompt.md": "{{ file }}\n", "prompts/p/meta.yaml": "description: Cuts.\nstatus: draft\n"}
+EXAM = "defaults: {model: echo}\ncases:\n  - {name: a, inputs: {file: x}, assert: [contains: x]}\n"
+
+
+def exam_in(folder: Path, text: str = EXAM, files: Mapping[str, str | bytes] = PROMPT, **request: object) -> Suite:
+    path = repository(folder, {"prompts/p/eval.yml": text, **files}) / "prompts/p/eval.yml"
+    suites, found = outcome(path, **request)
+    assert suites, [str(one) for one in found]
+    return suites[0]
+
+
+def exam_of_suite(folder: Path, text: str = EXAM, files: Mapping[str, str | bytes] = PROMPT, **request: object) -> Exam:
+    exam = exam_in(folder, text, files, **request).exam
+    assert exam is not None
+    return exam
+
+
+def found_in(folder: Path, text: str, files: Mapping[str, str | bytes] = PROMPT, **request: object) -> list[str]:
+    path = repository(folder, {"prompts/p/eval.yml": text, **files}) / "prompts/p/eval.yml"
+    return [f"{one.span.line if one.span else 0}: {one.code}" for one in outcome(path, **request)[1]]
+
+
+def test_an_exam_is_one_by_what_lies_beside_it(tmp_path: Path) -> None:
+    names = ["a/eval.yml", "a/prompt.txt", "b/eval.yaml", "b/meta.yaml", "c/eval.yml", "d/evals.yml", "d/prompt.md"]
+    repository(tmp_path, dict.fromkeys(names, EXAM))
+    exams = [name for name in names if is_exam(str(tmp_path / name))]
+    assert exams == ["a/eval.yml", "b/eval.yaml"]
+    assert exam_of(tmp_path / "d") is None
+    assert exam_above(str(tmp_path / "a/examples/happy/inputs.yml")) == str(tmp_path / "a/eval.yml")
+    assert exam_above(str(tmp_path / "c/inputs.yml")) is None
+    assert [os.path.relpath(path, tmp_path) for path in eval_files((str(tmp_path),))] == exams
+
+
+def test_what_sat_is_all_that_the_exam_rests_on_and_nothing_else(tmp_path: Path) -> None:
+    files = {
+        **PROMPT,
+        "prompts/p/prompt.md": b"\xef\xbb\xbf{{ file }}\r\n",
+        "prompts/p/happy/inputs.yml": "file: x\n",
+        "prompts/p/unused/inputs.yml": "file: y\n",
+        "prompts/p/judge.md": "{{ output }} {{ rubrics }}",
+        "prompts/p/check.py": "def check(output, context):\n    return True\n",
+        "prompts/q/meta.yaml": "description: Another.\n",
+        "prompts/q/prompt.md": "x",
+        "shared/schema.json": "{}",
+        ".agentv/templates/safe.yaml": "assert:\n  - contains: x\n",
+        ".agentv/assertions/calm.py": "def assertion(ctx):\n    return True\n",
+        ".agentv/config.yaml": "run: {workers: 2}\n",
+        ".agentv/targets.yaml": "targets:\n  - {name: old, provider: replay, path: ../old.jsonl}\n",
+        "old.jsonl": "",
+        ".env": "A=b\n",
+    }
+    text = """defaults: {model: echo, judge: "mock:YES"}
+triggering: {should_trigger: [cut]}
+cases:
+  - name: a
+    inputs_from: happy
+    assert:
+      - include: safe
+      - json_schema: ../../shared/schema.json
+      - type: calm
+      - {type: python, value: "file://check.py:check"}
+      - {type: llm-rubric, value: good, prompt: judge.md}
+"""
+    exam = exam_of_suite(tmp_path, text, files)
+    assert set(exam.texts) == {
+        "prompt.md",
+        "eval.yml",
+        "happy/inputs.yml",
+        "judge.md",
+        "check.py",
+        "../../shared/schema.json",
+        "../../.agentv/templates/safe.yaml",
+        "../../.agentv/assertions/calm.py",
+        DESCRIPTION,
+    }
+    assert exam.texts["prompt.md"] == b"{{ file }}\n"
+    assert exam.texts[DESCRIPTION] == b"Cuts."
+    assert (exam.prompt, exam.directory) == ("p", str(tmp_path / "prompts/p"))
+    assert exam.queries == {"trigger: cut": True}
+
+
+def test_what_sat_holds_no_secret_and_nothing_that_is_another_file_elsewhere(tmp_path: Path) -> None:
+    text = "defaults: {model: echo}\ncases:\n  - name: a\n    inputs: {file: x}\n    assert:\n"
+    text += f"      - {{type: script, command: [{sys.executable}, grade.py]}}\n"
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/secret.env").write_text("KEY=hush\n")
+    env_file = str(tmp_path / "elsewhere/secret.env")
+    files = {**PROMPT, "prompts/p/grade.py": "print(1)\n"}
+    exam = exam_of_suite(tmp_path / "here", text, files, env_file=env_file)
+    assert set(exam.texts) == {"prompt.md", "eval.yml", "grade.py", DESCRIPTION}
+
+
+def test_what_the_code_of_a_check_imports_is_part_of_what_sat(tmp_path: Path) -> None:
+    text = "defaults: {model: echo}\ncases:\n  - name: a\n    inputs: {file: x}\n    assert:\n"
+    text += "      - {type: script, command: [bash, -c, 'cd checks && python3 grade.py']}\n      - {type: calm}\n"
+    files = {
+        **PROMPT,
+        "prompts/p/checks/grade.py": "import rules\n",
+        "prompts/p/checks/rules.py": "import json\nfrom inner import words\n",
+        "prompts/p/checks/inner/words.py": "",
+        ".agentv/assertions/calm.py": "from agentv import assertion\nimport mood\n\n\n@assertion\n"
+        "def calm(output: str) -> bool:\n    return mood.calm(output)\n",
+        ".agentv/assertions/mood.py": "def calm(output):\n    return True\n",
+    }
+    rest = {"prompt.md", "eval.yml", DESCRIPTION, "../../.agentv/assertions/calm.py"}
+    checks = {"checks/grade.py", "checks/rules.py", "checks/inner/words.py", "../../.agentv/assertions/mood.py"}
+    assert set(exam_of_suite(tmp_path, text, files).texts) == rest | checks
+
+
+def test_a_prompt_has_one_exam(tmp_path: Path) -> None:
+    assert found_in(tmp_path, EXAM, {**PROMPT, "prompts/p/eval.yaml": EXAM}) == ["1: bad-prompt-file"]
+
+
+def test_an_input_in_the_older_spelling_of_the_environment(tmp_path: Path) -> None:
+    path = repository(tmp_path, {**PROMPT, "prompts/p/prompt.md": "${{ file }}", "prompts/p/eval.yml": EXAM})
+    (found,) = outcome(path / "prompts/p/eval.yml")[1]
+    assert (found.code, found.hint) == ("unset-environment", "for the input write {{ file }}, without the $")
+
+
+def test_line_ends_the_status_and_the_place_of_the_prompt_are_not_part_of_what_sat(tmp_path: Path) -> None:
+    first = exam_of_suite(tmp_path / "a")
+    windows = {name: text.replace("\n", "\r\n").encode() for name, text in PROMPT.items()}
+    windows["prompts/p/meta.yaml"] = b"status: ready\r\nowner: me\r\ndescription: Cuts.\r\n"
+    assert exam_of_suite(tmp_path / "b", EXAM.replace("\n", "\r\n"), windows).texts == first.texts
+
+
+MODELS = {
+    **PROMPT,
+    ".agentv/targets.yaml": "targets:\n  - {name: one, provider: mock, response: x}\n"
+    "  - {name: two, provider: mock, response: x}\n  - {name: broken, provider: mock}\n",
+}
+NAMED = EXAM.replace("echo", "one")
+JUDGED = NAMED.replace("}\ncases", ', judge: "mock:SCORE=5 REASON=a"}\ncases').replace(
+    "assert:", "rubric: good, assert:"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "request_", "other"),
+    [
+        (NAMED, {}, False),
+        (NAMED, {"targets": ("one",)}, False),
+        (NAMED, {"targets": ("two",)}, True),
+        (NAMED, {"targets": ("one", "two")}, True),
+        (NAMED, {"targets": ("echo",)}, True),
+        (NAMED.replace("one", "broken"), {"targets": ("echo",)}, True),
+        (NAMED.replace("name: a", "name: a, model: two"), {"targets": ("one",)}, True),
+        (NAMED.replace("name: a", "name: a, model: two"), {"targets": ("two",)}, False),
+        (EXAM.replace("defaults: {model: echo}", "x-none: 1"), {"targets": ("two",)}, False),
+        (NAMED, {"variables": {"file": "x"}}, True),
+        (NAMED, {"judge": "echo"}, False),
+        (JUDGED, {"judge": "mock:SCORE=5 REASON=a"}, False),
+        (JUDGED, {"judge": "echo"}, True),
+    ],
+)
+def test_another_model_than_the_exam_names(tmp_path: Path, text: str, request_: dict[str, object], other: bool) -> None:
+    assert exam_of_suite(tmp_path, text, MODELS, **request_).other_model is other
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("claude-opus-4-7", "anthropic:claude-opus-4-7"),
+        ("anthropic:claude-opus-4-7", "anthropic:claude-opus-4-7"),
+        ("one", "one"),
+        ("echo", "echo"),
+        ("mock:x", "mock:x"),
+    ],
+)
+def test_a_model_is_a_target_or_an_id_of_anthropics(tmp_path: Path, model: str, name: str) -> None:
+    suite = exam_in(tmp_path, EXAM.replace("echo", f"'{model}'"), MODELS, process_env={"ANTHROPIC_API_KEY": "k"})
+    assert [target.name for target in suite.targets] == [name]
+
+
+@pytest.mark.parametrize("model", ["oone", "default", "ecko", "openai", "mock"])
+def test_what_is_nearly_a_name_is_no_id_of_a_model(tmp_path: Path, model: str) -> None:
+    assert found_in(tmp_path, EXAM.replace("echo", model), MODELS) in (["1: unknown-target"], ["1: missing-key"])
+
+
+def test_an_id_of_a_model_names_a_target_in_exams_alone(tmp_path: Path) -> None:
+    text = "target: claude-opus-4-7\ntests: [{id: a, input: x, assert: [contains: x]}]\n"
+    (found,) = outcome(repository(tmp_path, {"a.eval.yaml": text}) / "a.eval.yaml")[1]
+    assert found.code == "unknown-target"
+
+
+def test_variables_of_the_command_line_win_over_inputs(tmp_path: Path) -> None:
+    (case,) = exam_in(tmp_path, variables={"file": "{{ y }}"}).cases
+    assert [message.content for message in case.input] == ["{{ y }}"]
+
+
+def test_inputs_are_looked_at_in_the_repository_before_the_prompt(tmp_path: Path) -> None:
+    text = "defaults: {model: echo}\ncases:\n  - {name: a, inputs_from: in, assert: [contains: x]}\n"
+    files = {**PROMPT, "prompts/p/in/inputs.yml": "file: of the prompt\n", "in/inputs.yaml": "file: of all\n"}
+    (case,) = exam_in(tmp_path, text, files).cases
+    assert case.vars == {"file": "of all"}
+
+
+def test_an_exam_is_told_from_an_eval_file_by_its_cases(tmp_path: Path) -> None:
+    older = "target: echo\ncases:\n  - {id: a, input: inputs of all kinds, assert: [contains: inputs]}\n"
+    suites, _ = outcome(repository(tmp_path, {"a.yaml": older}) / "a.yaml")
+    assert suites[0].exam is None
+    exam = "cases:\n  - {name: a, inputs: {}, assert: [contains: x]}\n"
+    assert [one.code for one in outcome(repository(tmp_path, {"b.yaml": exam}) / "b.yaml")[1]] == ["missing-file"]
+
+
+def test_the_files_of_a_prompt_are_checked_with_its_exam(tmp_path: Path) -> None:
+    files = {
+        **PROMPT,
+        "prompts/p/eval.yml": EXAM + "  - {name: b, inputs_from: in, assert: [contains: x]}\n",
+        "prompts/p/in/inputs.yml": "file:\n",
+        "prompts/p/meta.yaml": "status: redy\n",
+        "prompts/q/prompt.md": "x",
+        "prompts/q/meta.yaml": "status: redy\n",
+    }
+    repository(tmp_path, files)
+    for name, code in (
+        ("p/in/inputs.yml", "missing-value"),
+        ("p/meta.yaml", "bad-value"),
+        ("q/meta.yaml", "bad-value"),
+    ):
+        path = str(tmp_path / "prompts" / name)
+        found = check_file(path, LoadRequest((), for_run=False), registries()).diagnostics
+        assert [(one.code, one.span and one.span.file) for one in found] == [(code, path)]
+
+
+def test_validate_needs_no_model_and_no_environment(tmp_path: Path) -> None:
+    text = "cases:\n  - {name: a, inputs: {file: x}, assertions: [contains: x], rubric: good}\n"
+    files = {**PROMPT, "prompts/p/prompt.md": "{{ file }}\n{{ env.NOBODY_SETS_THIS }}\n"}
+    assert found_in(tmp_path, text, files, for_run=False) == ["2: older-spelling", "2: unset-environment"]

@@ -1,0 +1,115 @@
+"""`meta.yaml`: what is right is kept, what is wrong is told at its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentv.authoring.exams.meta import read_meta
+from agentv.model.suite.exam import LONGEST_DESCRIPTION
+from agentv.model.values.span import Span
+from doubles.loading import reading_of
+
+
+def meta(folder: Path, text: str | bytes):
+    (folder / "greeting").mkdir(exist_ok=True)
+    (folder / "greeting" / "meta.yaml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    reading = reading_of(folder)
+    found = read_meta(str(folder / "greeting"), reading)
+    return found, [(one.span.line, one.span.column, one.severity, one.code) for one in reading.report.diagnostics]
+
+
+def test_all_that_it_may_say(tmp_path):
+    text = "id: hello\ndescription: >\n  Greets a\n  customer.\nstatus: tested\nowner: ada\ntags: [a, b]\nsince: 2026\n"
+    found, told = meta(tmp_path, text)
+    assert told == []
+    assert (found.id, found.description, found.status) == ("hello", "Greets a customer.", "tested")
+    assert (found.owner, found.tags, found.others) == ("ada", ("a", "b"), {"since": 2026})
+    path = str(tmp_path / "greeting" / "meta.yaml")
+    assert found.path == path
+    assert found.places["status"] == Span(path, 5, 9, 5, 15)
+
+
+@pytest.mark.parametrize("text", [None, "", "# nothing\n", "---\n", "id:\nstatus:\nowner: ~\ntags:\n"])
+def test_what_is_not_said_is_that_of_a_draft_named_as_its_directory(tmp_path, text):
+    found, told = meta(tmp_path, text or "")
+    if text is None:
+        (tmp_path / "greeting" / "meta.yaml").unlink()
+        found = read_meta(str(tmp_path / "greeting") + "/", reading_of(tmp_path))
+    assert told == []
+    assert (found.id, found.status, found.description, found.tags) == ("greeting", "draft", None, ())
+    assert (found.path is None) == (text is None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\xef\xbb\xbfdescription: Greets.\r\nstatus: ready\r\n",
+        b'{"description": "Greets.", "status": "ready"}',
+        b"description: &d Greets.\nbase: &r ready\nstatus: *r\n",
+        b"base: &b\n  status: ready\n  description: Greets.\n<<: *b\n",
+        b"description: |\n  Greets.\n\nstatus: 'ready'",
+    ],
+)
+def test_every_way_to_write_it_says_the_same(tmp_path, text):
+    found, told = meta(tmp_path, text)
+    assert (found.description, found.status, told) == ("Greets.", "ready", [])
+
+
+def test_a_value_that_an_alias_stands_for_is_placed_at_its_key(tmp_path):
+    found, _ = meta(tmp_path, "base: &s ready\nstatus: *s\n")
+    assert found.places["status"][1:] == (2, 1, 2, 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("status: redy\n", [(1, 9, "error", "bad-value")]),
+        ("status: [ready]\n", [(1, 9, "error", "bad-value")]),
+        ("description: ''\n", [(1, 14, "error", "missing-value")]),
+        ("description:\n", [(1, 13, "error", "missing-value")]),
+        (f"description: {'x' * (LONGEST_DESCRIPTION + 1)}\n", [(1, 14, "error", "bad-value")]),
+        (f"description: {'é' * LONGEST_DESCRIPTION}\n", []),
+        ("owner: [a]\ntags: {a: []}\n", [(1, 8, "error", "bad-value"), (2, 11, "error", "bad-value")]),
+        ("id: a/b\n", [(1, 5, "error", "bad-value")]),
+        ("id: --all\n", [(1, 5, "error", "bad-value")]),
+        ('id: "a\\nb"\n', [(1, 5, "error", "bad-value")]),
+        ("x: 1\nstauts: ready\n", [(2, 1, "warning", "unknown-key")]),
+        ("desc: Greets.\n", [(1, 1, "warning", "unknown-key")]),
+        ("owner: a\nowners: [a, b]\nx-owner: c\nversion: 1\nnotes: ''\n", []),
+        ("status: draft\nstatus: ready\n", [(2, 1, "error", "duplicate-key")]),
+        ("- a\n", [(1, 1, "error", "bad-value")]),
+        ("a: b: c\n", [(1, 5, "error", "bad-yaml")]),
+        (b"a: \xff\n", [(1, 4, "error", "not-utf-8")]),
+        ("status: '{{ state }}'\n", [(1, 9, "error", "bad-value")]),
+    ],
+)
+def test_what_is_wrong_is_told_at_its_place(tmp_path, text, told):
+    assert meta(tmp_path, text)[1] == told
+
+
+def test_what_is_wrong_is_left_out_and_the_rest_is_read(tmp_path):
+    found, _ = meta(tmp_path, "id: a/b\nstatus: redy\nowner: [a]\ndescription: Greets.\n")
+    assert (found.id, found.status, found.owner, found.description) == ("greeting", "draft", None, "Greets.")
+
+
+def test_the_nearest_is_named(tmp_path):
+    reading = reading_of(tmp_path)
+    (tmp_path / "meta.yaml").write_text("stauts: ready\nstatsu: redy\n")
+    read_meta(str(tmp_path), reading)
+    assert {one.hint for one in reading.report.diagnostics} == {"did you mean 'status'?"}
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to("gone.yaml")], ids=["directory", "link"])
+def test_what_cannot_be_read_is_told(tmp_path, make):
+    make(tmp_path / "meta.yaml")
+    reading = reading_of(tmp_path)
+    assert read_meta(str(tmp_path), reading).path is not None
+    assert [one.code for one in reading.report.diagnostics] == ["missing-file"]
+
+
+def test_a_link_is_followed(tmp_path):
+    (tmp_path / "real.yaml").write_text("status: ready\n")
+    (tmp_path / "meta.yaml").symlink_to("real.yaml")
+    assert read_meta(str(tmp_path), reading_of(tmp_path)).status == "ready"

@@ -1,0 +1,108 @@
+"""Where the library is, and which prompts it holds."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agentv.authoring.exams.prompt_library import is_prompt_directory, library_of, library_reading, prompt_directories
+from agentv.authoring.header.config import read_config
+from agentv.errors import UsageError
+from doubles.loading import repository
+
+CONFIG = ".agentv/config.yaml"
+
+
+def library(folder: Path, files: dict[str, str], working: str = ".", **env: str):
+    repository(folder, files)
+    place = str((folder / working).resolve())
+    reading = library_reading(place, env)
+    found = library_of(place, reading)
+    told = [(Path(one.span.file).name, one.span.line, one.code) for one in reading.report.diagnostics]
+    return found and os.path.relpath(found, folder), told
+
+
+@pytest.mark.parametrize(
+    ("files", "working", "found"),
+    [
+        ({"prompts/a/prompt.md": ""}, ".", "prompts"),
+        ({"prompts/a/prompt.md": ""}, "prompts/a", "prompts"),
+        ({"prompts/a/x": "", "b/prompts/c/x": "", "b/d/x": ""}, "b/d", "b/prompts"),
+        ({"b/x": ""}, "b", None),
+        ({"prompts": "a file"}, ".", None),
+        ({CONFIG: "prompts_dir: library\n", "library/x": "", "prompts/y": ""}, ".", "library"),
+        (
+            {CONFIG: "prompts_dir: ../library\n", "b/.agentv/config.yaml": "prompts_dir: own\n", "b/own/x": ""},
+            "b",
+            "b/own",
+        ),
+        ({CONFIG: "target: echo\n", "prompts/x": ""}, ".", "prompts"),
+        ({CONFIG: "prompts_dir: a\n", ".agentv/config.local.yaml": "prompts_dir: b\n", "a/x": "", "b/x": ""}, ".", "b"),
+        ({CONFIG: "prompts_dir: ${{ LIBRARY }}\n", "shared/x": ""}, ".", "shared"),
+    ],
+)
+def test_the_library_is_that_of_the_config_else_the_closest(tmp_path, files, working, found):
+    assert library(tmp_path, files, working, LIBRARY="shared") == (found, [])
+
+
+def test_nothing_above_the_repository_is_looked_at(tmp_path):
+    (tmp_path / "prompts").mkdir()
+    assert library(tmp_path / "project", {"x": ""}) == (None, [])
+
+
+@pytest.mark.parametrize("more", [{}, {"library": "a file"}])
+def test_a_library_that_is_no_directory_is_told_where_it_is_named(tmp_path, more):
+    files = {CONFIG: "target: echo\nprompts_dir: library\n", "prompts/a/prompt.md": "", **more}
+    assert library(tmp_path, files) == (None, [("config.yaml", 2, "missing-file")])
+    reading = library_reading(str(tmp_path), {})
+    assert read_config(str(tmp_path), reading).prompts_dir == str(tmp_path / "library")
+
+
+def test_a_library_may_lie_anywhere(tmp_path):
+    (tmp_path / "shared").mkdir()
+    files = {CONFIG: f"prompts_dir: {tmp_path}/shared\n"}
+    assert library(tmp_path / "project", files) == ("../shared", [])
+    assert library(tmp_path / "other", {CONFIG: "prompts_dir: ../shared\n"}) == ("../shared", [])
+
+
+def test_prompts_are_the_directories_that_hold_one(tmp_path):
+    files = [
+        "a/prompt.xml",
+        "b/c/prompt.md",
+        "b/d/prompt.txt",
+        "b/d/prompt.md",
+        "b/d/inner/prompt.md",
+        "e/meta.yaml",
+        "e/examples/x/inputs.yml",
+        "f/README.md",
+        ".agentv/x/prompt.md",
+        ".git/x/prompt.md",
+        "node_modules/x/prompt.md",
+        "g/prompt.md/meta.yml",
+        ".hidden/prompt.md",
+    ]
+    repository(tmp_path, dict.fromkeys(files, ""))
+    found = prompt_directories(str(tmp_path))
+    assert found == [str(tmp_path / name) for name in (".hidden", "a", "b/c", "b/d", "e")]
+    assert is_prompt_directory(str(tmp_path / "a"))
+    assert not is_prompt_directory(str(tmp_path / "g"))
+
+
+def test_a_stray_file_beside_the_prompts_hides_none(tmp_path):
+    repository(tmp_path, {"meta.yaml": "", "prompt.md": "", "a/prompt.md": ""})
+    assert prompt_directories(str(tmp_path)) == [str(tmp_path / "a")]
+
+
+def test_links_to_directories_are_passed_over_and_links_to_files_are_not(tmp_path):
+    repository(tmp_path, {"a/real.md": "", "b/x": ""})
+    (tmp_path / "a" / "prompt.md").symlink_to("real.md")
+    (tmp_path / "b" / "loop").symlink_to(tmp_path)
+    (tmp_path / "b" / "prompt.md").symlink_to("prompt.md")
+    assert prompt_directories(str(tmp_path)) == [str(tmp_path / "a")]
+
+
+def test_what_cannot_be_searched_is_a_wrong_command(tmp_path):
+    with pytest.raises(UsageError, match="gone cannot be searched: No such file or directory"):
+        prompt_directories(str(tmp_path / "gone"))

@@ -1,0 +1,109 @@
+"""The sections of a prompt's text, with their places."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentv.authoring.exams.prompt_text import PromptText, prompt_file_of, read_prompt
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.files import DiskReader, Places
+from agentv.authoring.source.nodes import span_of
+from agentv.authoring.source.report import Report
+from agentv.model.values.values import EMPTY
+from agentv.templating import Scope
+
+
+def read(directory: Path, text: str, name: str = "prompt.md") -> tuple[PromptText | None, Report]:
+    (directory / name).write_bytes(text.encode())
+    report = Report()
+    reading = Reading(report, DiskReader(), Places(str(directory), str(directory)), Scope(EMPTY, {}))
+    return read_prompt(directory, reading), report
+
+
+def sections(directory: Path, text: str) -> list[tuple[str, str]]:
+    found, report = read(directory, text)
+    assert report.diagnostics == ()
+    assert found is not None
+    return [(section.role, section.text.text) for section in found.sections]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("  \n\n  one\n\ntwo  \n \n", [("user", "  one\n\ntwo  ")]),
+        ("<user>a</user>", [("user", "a")]),
+        ("<user>\n\n a\n\n\n</user>\n", [("user", " a")]),
+        (
+            "<system>a</system>\n<user>b</user>\n<assistant>c</assistant>",
+            [("system", "a"), ("user", "b"), ("assistant", "c")],
+        ),
+        (
+            "<user>a</user>\n<assistant>b</assistant>\n<user>c</user>\n",
+            [("user", "a"), ("assistant", "b"), ("user", "c")],
+        ),
+        ("<user>a </user> is text\n</user>", [("user", "a </user> is text")]),
+        ("<user>\n<system>\nx\n</system>\n</user>", [("user", "<system>\nx\n</system>")]),
+        ("<?xml version='1.0'?>\n<prompt>\n<user>a</user>\n</prompt>\n<!-- end -->", [("user", "a")]),
+        ("<prompt a='b'><user>a</user></prompt>", [("user", "<prompt a='b'><user>a</user></prompt>")]),
+        ("<prompt>\n\t<user>\n\ta\n\t</user>\n</prompt>", [("user", "\ta")]),
+        ("<prompt>\n<task>a</task>\n</prompt>", [("user", "<prompt>\n<task>a</task>\n</prompt>")]),
+        ("x\n  <user>\n  a\n  </user>", [("user", "x\n  <user>\n  a\n  </user>")]),
+        ("<user>a</user> b", [("user", "<user>a</user> b")]),
+        ("<user> is a tag", [("user", "<user> is a tag")]),
+        ("<users>a</users>", [("user", "<users>a</users>")]),
+        ("<user name='b'>\na\n</user>", [("user", "<user name='b'>\na\n</user>")]),
+    ],
+)
+def test_the_messages_that_a_text_makes(tmp_path: Path, text: str, expected: list[tuple[str, str]]) -> None:
+    assert sections(tmp_path, text) == expected
+
+
+def test_places_count_in_the_file(tmp_path: Path) -> None:
+    found, _ = read(tmp_path, "\ufeff<system>\r\n\r\n  Be brief.\r\n</system>\r\n<user>Hi\r\nyou</user>\r\n")
+    assert found is not None
+    spans = [span_of(section.text.at)[1:] for section in found.sections]
+    assert spans == [(3, 1, 3, 12), (5, 7, 6, 4)]
+    assert found.text.startswith("<system>\n\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("<user>a</user>\nb\n", (2, 1, 2, 2), "this text is outside the sections"),
+        ("a\n<user>b</user>\n", (1, 1, 1, 2), "this text is outside the sections"),
+        ("<user>a</user> b\n<system>\nc\n</system>\n", (1, 1, 1, 2), "the section '<user>' is not closed"),
+        ("<user>\na\n", (1, 1, 1, 2), "the section '<user>' is not closed"),
+        ("<user>a</user>\n<!-- open\n", (2, 1, 2, 10), "this text is outside the sections"),
+        ("<user>a</user>\n</prompt>\n", (2, 1, 2, 10), "this text is outside the sections"),
+        ("<prompt>\n<user>a</user>\n</prompt>\n<user>b</user>\n", (4, 1, 4, 15), "this text is outside the sections"),
+        ("<prompt>\n<user>a</user>\n", (2, 15, 2, 16), "'<prompt>' is not closed"),
+        ("<user>a</user>\n<prompt>\n", (2, 1, 2, 9), "this text is outside the sections"),
+        ("<system>a</system>\n", (1, 1, 1, 19), "these sections ask nothing"),
+        ("<user>\n\n</user>\n", (1, 1, 1, 2), "the section '<user>' is empty"),
+    ],
+)
+def test_sections_that_cannot_be_told_apart(tmp_path: Path, text: str, place: tuple[int, ...], message: str) -> None:
+    found, report = read(tmp_path, text)
+    (wrong,) = report.diagnostics
+    assert found is None
+    assert wrong.code == "bad-prompt-file"
+    assert wrong.message.startswith(message)
+    assert wrong.span is not None
+    assert wrong.span[1:] == place
+
+
+def test_a_long_prompt_of_tags_is_read_at_once(tmp_path: Path) -> None:
+    for text in ("<user>\n" * 20_000, "<user> x\n" * 20_000 + "<system>\na\n</system>\n"):
+        _, report = read(tmp_path, text)
+        assert [one.code for one in report.diagnostics] == ["bad-prompt-file"]
+
+
+def test_the_prompt_of_a_directory(tmp_path: Path) -> None:
+    assert prompt_file_of(tmp_path) is None
+    for name in ("prompt.txt", "prompt.md", "prompt.xml"):
+        (tmp_path / name).write_text("x")
+        found = prompt_file_of(tmp_path)
+        assert found is not None
+        assert found.name == name

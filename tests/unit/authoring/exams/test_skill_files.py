@@ -1,0 +1,113 @@
+"""The tests of a skill as an exam (agentskills.io, Anthropic's skill-creator). What is wrong is in `tests/cases`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from agentv.model.suite.exam import DESCRIPTION
+from doubles.loading import outcome, repository
+
+SKILL = "---\nname: csv\ndescription: >\n  Analyses\n  CSV files.\n---\n\n# CSV\n\nRead first.\n"
+TARGETS = "targets: [{name: e, provider: echo}]\ndefaults: {target: e, judge: 'mock:YES'}\n"
+QUERIES = json.dumps([{"query": "chart it", "should_trigger": True}, {"query": "weather", "should_trigger": False}])
+EVALS = json.dumps(
+    {
+        "evals": [{"id": 1, "prompt": "Sum {{ it }}", "files": ["files/a.csv"], "expectations": ["It sums"]}],
+        "version": 2,
+    }
+)
+FILES = {"lib/csv/SKILL.md": SKILL, ".agentv/targets.yaml": TARGETS, "lib/csv/files/a.csv": b"a\r\nb\r\n"}
+
+
+def exam_of(folder, name, text, files=FILES, **request):
+    repository(folder, {**files, name: text})
+    suites, found = outcome(folder / name, **request)
+    assert suites, found
+    return suites[0], [one.code for one in found]
+
+
+def test_queries_are_the_exam_of_the_closest_skill_above(tmp_path):
+    suite, found = exam_of(tmp_path, "lib/csv/evals/deep/eval_queries.json", QUERIES)
+    assert found == []
+    assert (suite.name, suite.exam.prompt, suite.exam.directory) == ("csv", "csv", str(tmp_path / "lib/csv"))
+    assert dict(suite.exam.queries) == {"trigger: chart it": True, "trigger: weather": False}
+    assert suite.exam.texts[DESCRIPTION] == b"Analyses CSV files."
+    assert set(suite.exam.texts) == {DESCRIPTION, "SKILL.md", "evals/deep/eval_queries.json"}
+    assert suite.tally is None
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_skill_is_read_whatever_ends_its_lines(tmp_path, ends):
+    text = "\ufeff" + SKILL.replace("\n", ends)
+    suite, _ = exam_of(tmp_path, "lib/csv/evals.json", EVALS, {**FILES, "lib/csv/SKILL.md": text})
+    system, user = next(iter(suite.cases)).input
+    assert (system.role, system.text.splitlines()) == ("system", ["# CSV", "", "Read first."])
+    assert user.text.endswith("Sum {{ it }}")
+    assert suite.exam.texts["files/a.csv"] == b"a\nb\n"
+    assert suite.metadata == {"version": 2}
+
+
+def test_a_skill_without_instructions_has_no_system_message(tmp_path):
+    text = "---\nname: csv\ndescription: x\n---"
+    suite, _ = exam_of(tmp_path, "lib/csv/evals.json", EVALS, {**FILES, "lib/csv/SKILL.md": text})
+    assert [message.role for message in next(iter(suite.cases)).input] == ["user"]
+
+
+def test_the_skills_beside_it_are_shown_and_are_no_part_of_its_evidence(tmp_path):
+    beside = {
+        "lib/weather/SKILL.md": "---\nname: weather\ndescription: Tells the weather.\n---\n",
+        "lib/empty/SKILL.md": "---\nname: empty\n---\n",
+        "lib/broken/SKILL.md": "nothing",
+        "lib/note.md": "no skill",
+        "other/SKILL.md": "---\nname: far\ndescription: Is far away.\n---\n",
+    }
+    suite, found = exam_of(tmp_path, "lib/csv/eval_queries.json", QUERIES, {**FILES, **beside})
+    text = next(iter(suite.cases)).input[0].text
+    assert "name: weather\ndescription: Tells the weather." in text
+    assert "far away" not in text
+    assert "name: empty" not in text
+    assert found == []
+    assert set(suite.exam.texts) == {DESCRIPTION, "SKILL.md", "eval_queries.json"}
+
+
+def test_nothing_above_the_repository_is_looked_at(tmp_path):
+    (tmp_path / "beside").mkdir()
+    (tmp_path / "beside/SKILL.md").write_text("---\nname: b\ndescription: Is outside.\n---\n")
+    suite, _ = exam_of(tmp_path / "csv", "eval_queries.json", QUERIES, {"SKILL.md": SKILL}, judge="mock:YES")
+    assert "Is outside" not in next(iter(suite.cases)).input[0].text
+
+
+def test_json_is_read_as_programs_write_it(tmp_path):
+    text = '[\n\t{"query": "a\\u00e9 \\ud83d\\ude00\\/", "should_trigger": true}\n]\n'
+    suite, _ = exam_of(tmp_path, "lib/csv/eval_queries.json", text)
+    assert [case.id for case in suite.cases] == ["trigger: aé \U0001f600/"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ('[{"query": "a \\ud83d", "should_trigger": true}]', "not-unicode"),
+        ('{"evals": [{"prompt": "a \\ud83d", "expected_output": "x"}]}', "not-unicode"),
+        ('[{"query": "a "should_trigger": true}]', "bad-json"),
+        (b'[{"query": "a \xff", "should_trigger": true}]', "not-utf-8"),
+        ('[{"query": "a", "query": "b", "should_trigger": true}]', "duplicate-key"),
+    ],
+)
+def test_json_that_cannot_be_read_is_told(tmp_path, text, code):
+    repository(tmp_path, {**FILES, "lib/csv/a.json": text})
+    assert [one.code for one in outcome(tmp_path / "lib/csv/a.json")[1]] == [code]
+
+
+def test_an_eval_file_that_speaks_of_queries_is_none(tmp_path):
+    case = {"id": "a", "vars": {"query": "x"}, "input": "{{ query }}", "assert": [{"contains": "x"}]}
+    repository(tmp_path, {**FILES, "a.json": json.dumps({"target": "echo", "tests": [case]})})
+    (suite,), found = outcome(tmp_path / "a.json")
+    assert (found, suite.exam, next(iter(suite.cases)).input[0].text) == ((), None, "x")
+
+
+def test_other_lists_and_mappings_are_what_they_were(tmp_path):
+    repository(tmp_path, {**FILES, "lib/csv/a.json": '[{"id": "a"}]', "lib/csv/b.json": '{"evals": [], "tests": []}'})
+    assert [one.code for one in outcome(tmp_path / "lib/csv/a.json")[1]] == ["bad-eval-file"]
+    assert "unknown-key" in [one.code for one in outcome(tmp_path / "lib/csv/b.json")[1]]

@@ -1,0 +1,351 @@
+"""Declarations to readers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+import pytest
+
+from agentv.authoring.fields.decode import INVALID, kind_for, shape_of
+from agentv.authoring.fields.reading import ExtraKeys
+from agentv.model.suite.assertion import Transform
+from agentv.model.values.values import Json
+from agentv.registry.fields import (
+    Alias,
+    Between,
+    CallTimeTemplate,
+    Command,
+    Count,
+    Declared,
+    DirectoryPath,
+    Document,
+    Entries,
+    FilePath,
+    Fraction,
+    FunctionRef,
+    Issue,
+    JavaScriptSource,
+    Loaded,
+    Nonempty,
+    PythonSource,
+    Seconds,
+    Text,
+    Texts,
+    Verbatim,
+)
+from doubles.loading import parsed, reading_of, repository
+
+FILES = {
+    "note.md": "{{ not rendered }}\n",
+    "data.json": '{"a": [1, 2]}',
+    "data.yaml": "a: [1, 2]\n",
+    "comments.yaml": "# nothing\n",
+    "broken.json": "{",
+    "deep.json": "[" * 100_000,
+    "my notes/a b.md": "spaced\n",
+    "tools.py": "def f(): pass\n",
+    "folder/inside.txt": "x",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Inner(Declared):
+    """A nested mapping."""
+
+    text: Text
+    count: Count = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Options(Declared):
+    """Some of everything."""
+
+    short: ClassVar[str | None] = "text"
+
+    text: Annotated[Text | None, Alias(("words", "phrase"))] = None
+    strict: str | None = None
+    flag: bool = False
+    number: float | None = None
+    between: Annotated[int, Between(2, 4)] = 2
+    most: Annotated[float, Between(None, 9)] = 0
+    mode: Literal["fast", "slow"] = "fast"
+    either: bool | Fraction = False
+    texts: Texts | None = None
+    inner: Inner | None = None
+    inners: tuple[Inner | Text, ...] = ()
+    table: Mapping[str, Count] = field(default_factory=dict)
+    anything: Json = None
+    assert_: Entries = ()
+
+    def faults(self) -> Iterable[Issue]:
+        """Some combinations are wrong."""
+        if self.text == "bad":
+            yield Issue(("text",), "it is bad", "bad-thing", "be good")
+        if self.inners and self.mode == "slow":
+            yield Issue(("inners", len(self.inners) - 1), "too slow for it", warning=True)
+        if self.table == {"x": 0}:
+            yield Issue(("table", "x"), "nothing of x")
+
+
+def read(text: str, folder: Path, **more):
+    """The options that a text is, and what was told: code, column, message."""
+    reading = reading_of(repository(folder, FILES), **more)
+    node = parsed(text, str(folder / "suite.eval.yaml"))
+    made = shape_of(Options).decode(node.items, node, reading, "the thing", others=ExtraKeys(hinted=("elsewhere",)))
+    return made, [(one.code, one.span.column, one.message) for one in reading.report.diagnostics]
+
+
+def test_every_kind_is_read(tmp_path):
+    text = """
+    text: 1.50
+    strict: words
+    flag: true
+    number: 3
+    between: 4
+    mode: slow
+    either: 0.5
+    texts: [a, 2, true]
+    inner: {text: x, count: 3}
+    inners: [{text: x}, y]
+    table: {a: 1}
+    anything: {b: [null, 1]}
+    assert: [{contains: x}]
+    x-free: whatever
+    """
+    made, told = read(text, tmp_path)
+    assert [code for code, _, message in told if "too slow" not in message] == []
+    assert (made.text, made.strict, made.flag, made.number, made.between) == ("1.50", "words", True, 3.0, 4)
+    assert (made.mode, made.either, made.texts) == ("slow", 0.5, ("a", "2", "true"))
+    assert (made.inner, made.inners) == (Inner("x", 3), (Inner("x"), "y"))
+    assert (made.table, made.anything) == ({"a": 1}, {"b": [None, 1]})
+    assert [entry.type for entry in made.assert_] == ["contains"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("text: [a]", "'text' must be text, found a list"),
+        ("strict: 5", "'strict' must be text, found the number 5"),
+        ("flag: on", "'flag' must be true or false, found 'on'"),
+        ("number: .inf", "'number' must be a number, found the number .inf"),
+        (f"number: {'9' * 350}", f"'number' must be a number, found the number {'9' * 350}"),
+        ("number: true", "'number' must be a number, found the boolean true"),
+        ("between: 5", "'between' must be a whole number from 2 to 4, found the number 5"),
+        ("between: 2.5", "'between' must be a whole number from 2 to 4, found the number 2.5"),
+        ("between: two", "'between' must be a whole number from 2 to 4, found 'two'"),
+        ("most: 10", "'most' must be a number of 9 or less, found the number 10"),
+        ("mode: fst", "'mode' must be one of fast, slow, found 'fst'"),
+        ("either: 2", "'either' must be a number from 0 to 1, found the number 2"),
+        ("either: x", "'either' must be true or false or a number from 0 to 1, found 'x'"),
+        ("texts: []", "'texts' is empty; it must hold texts"),
+        ("texts: a", "'texts' must be a list of texts, found 'a'"),
+        ("texts: [a, [b]]", "'texts[1]' must be text, found a list"),
+        ("inner: x", "'inner' must be a mapping, found 'x'"),
+        ("inner: {count: 1}", "'inner' needs 'text'"),
+        ("inner: {txt: x}", "'inner' has no key 'txt'"),
+        ("inners: [1, [x]]", "'inners[1]' must be a mapping or text, found a list"),
+        ("inners: {a: b}", "'inners' must be a list of mappings or texts, found a mapping"),
+        ("table: {a: -1}", "'table.a' must be a whole number of 0 or more, found the number -1"),
+        ("table: []", "'table' must be a mapping, found an empty list"),
+        ("assert: x", "'assert' must be a list of assertions, found 'x'"),
+        ("colour: blue", "the thing has no key 'colour'"),
+    ],
+)
+def test_what_is_wrong_says_what_was_found_and_what_is_allowed(tmp_path, text, message):
+    made, told = read(text, tmp_path)
+    assert made is INVALID
+    assert [one for _, _, one in told] == [message]
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("txet: a", "did you mean 'text'?"),
+        ("phrse: a", "did you mean 'phrase'?"),
+        ("elsewere: a", "did you mean 'elsewhere'?"),
+        ("mode: fst", "did you mean 'fast'?"),
+        ("flag: yes", "in YAML 1.2 'yes' is text: write true"),
+        ("flag: Off", "in YAML 1.2 'Off' is text: write false"),
+        ("strict: 5", 'for text write "5"'),
+        ("number: '0.5'", "in quotes it is text: write 0.5"),
+        ("between: '3'", "in quotes it is text: write 3"),
+        ("texts: a", "write ['a']"),
+        ("text: bad", "be good"),
+    ],
+)
+def test_the_likely_fix(tmp_path, text, hint):
+    reading = reading_of(tmp_path)
+    node = parsed(text)
+    shape_of(Options).decode(node.items, node, reading, "the thing", others=ExtraKeys(hinted=("elsewhere",)))
+    (found,) = reading.report.diagnostics
+    assert found.hint == hint
+
+
+def test_all_mistakes_of_a_mapping_are_told_at_once(tmp_path):
+    _, told = read("{flag: 1, mode: 2, colour: 3, words: a, text: b}", tmp_path)
+    assert [code for code, _, _ in told] == ["bad-value", "bad-value", "unknown-key", "two-spellings"]
+
+
+def test_faults_are_told_at_the_option_that_they_name(tmp_path):
+    assert read("{mode: fast, words: bad}", tmp_path)[1] == [("bad-thing", 21, "it is bad")]
+    made, told = read("{mode: slow, inners: [a, b]}", tmp_path)
+    assert made.inners == ("a", "b")  # a warning is no error
+    assert told == [("bad-value", 26, "too slow for it")]
+    assert read("{table: {x: 0}}", tmp_path)[1] == [("bad-value", 13, "nothing of x")]
+
+
+def test_placeholders_are_rendered_once_and_keep_their_types(tmp_path):
+    variables = {"n": 3, "again": "{{ n }}", "items": [{"text": "{{ n }}"}]}
+    text = '{between: "{{ n }}", text: "{{ again }}", inners: "{{ items }}", inner: {text: "{{ again }}", count: "{{ n }}"}}'
+    made, told = read(text, tmp_path, variables=variables, renders=True)
+    assert told == []
+    assert (made.between, made.text, made.inners) == (3, "{{ n }}", (Inner("{{ n }}"),))
+    assert made.inner == Inner("{{ n }}", 3)
+
+
+def test_a_number_out_of_the_environment_is_text_until_a_filter_makes_it_one(tmp_path):
+    reading = reading_of(tmp_path, env={"N": "3"}, renders=True)
+    node = parsed("{between: '{{ env.N }}', number: '{{ env.N | int }}'}")
+    assert shape_of(Options).decode(node.items, node, reading, "it") is INVALID
+    assert [one.hint for one in reading.report.diagnostics] == [
+        "a placeholder gave text: add '| int' inside its braces"
+    ]
+
+
+def test_a_value_that_cannot_be_rendered_is_not_also_of_the_wrong_kind(tmp_path):
+    made, told = read("{between: '{{ nobody }}', flag: '{{ nobody }}'}", tmp_path, renders=True)
+    assert made is INVALID
+    assert {code for code, _, _ in told} == {"undefined-variable"}
+
+
+@dataclass(frozen=True, slots=True)
+class Templates(Declared):
+    """Values that are rendered later, or never."""
+
+    late: Annotated[Mapping[str, Json], CallTimeTemplate()] = field(default_factory=dict)
+    never: Annotated[Json, Verbatim()] = None
+    prompt: Document | None = None
+    transform: Transform | None = None
+
+
+def test_what_is_rendered_later_or_never_is_left_alone(tmp_path):
+    reading = reading_of(tmp_path, renders=True)
+    node = parsed('{late: {a: "{{ x }}"}, never: ["{{ y }}"], prompt: "{{ output }}", transform: "{{ output }}"}')
+    made = shape_of(Templates).decode(node.items, node, reading, "it")
+    assert not reading.report.count
+    assert (made.late, made.never, made.prompt.text) == ({"a": "{{ x }}"}, ["{{ y }}"], "{{ output }}")
+    assert made.transform == Transform("jinja", "output")
+
+
+def value(annotation, text: str, folder: Path):
+    """What a kind of value makes of a text, and what was told."""
+    reading = reading_of(repository(folder, FILES))
+    node = parsed(f"- {text}", str(folder / "suite.eval.yaml")).items[0]
+    return kind_for(annotation).read(node, reading, "it"), [one.message for one in reading.report.diagnostics]
+
+
+def test_documents_are_inline_or_by_a_path(tmp_path):
+    note = str(tmp_path / "note.md")
+    assert value(Document, "Judge it", tmp_path) == (Document("Judge it"), [])
+    assert value(Document, "./note.md", tmp_path) == (Document("{{ not rendered }}\n", note), [])
+    assert value(Document, "note.md", tmp_path)[0].path == note
+    assert value(Document, "file://note.md", tmp_path)[0].path == note
+    assert value(Document, "./my notes/a b.md", tmp_path)[0].text == "spaced\n"
+    assert value(Document, "A sentence. With a dot.", tmp_path)[0].path is None
+    assert value(Document, "' '", tmp_path)[1] == ["'it' must be text, or the path of a file, found ' '"]
+    assert value(Document, "no.md", tmp_path)[1] == ["file 'no.md' does not exist"]
+
+
+def test_data_is_inline_or_by_a_path(tmp_path):
+    assert value(Loaded, "{a: 1}", tmp_path) == (Loaded({"a": 1}), [])
+    assert value(Loaded, "just text", tmp_path) == (Loaded("just text"), [])
+    assert value(Loaded, "data.json", tmp_path)[0].value == {"a": [1, 2]}
+    assert value(Loaded, "data.yaml", tmp_path)[0].value == {"a": [1, 2]}
+    for name in ("comments.yaml", "broken.json", "deep.json"):
+        made, told = value(Loaded, name, tmp_path)
+        assert made is INVALID
+        assert len(told) == 1
+
+
+def test_functions_are_of_a_file_or_of_a_module(tmp_path):
+    assert value(FunctionRef, "tools.py:f", tmp_path) == (FunctionRef("f", path=str(tmp_path / "tools.py")), [])
+    assert value(FunctionRef, "file://tools.py:f", tmp_path)[0].path == str(tmp_path / "tools.py")
+    assert value(FunctionRef, "package.module:Class.method", tmp_path)[0] == FunctionRef(
+        "Class.method", module="package.module"
+    )
+    assert value(FunctionRef, "tools.py", tmp_path)[0] is INVALID
+    assert value(FunctionRef, "no.py:f", tmp_path)[1] == ["file 'no.py' does not exist"]
+
+
+def test_python_is_code_or_a_function(tmp_path):
+    assert value(PythonSource, "len(output) > 3", tmp_path)[0] == PythonSource(code="len(output) > 3")
+    assert value(PythonSource, "tools.py:f", tmp_path)[0].function.name == "f"
+    assert value(PythonSource, "file://tools.py:f", tmp_path)[0].function.name == "f"
+    assert value(PythonSource, "file://tools.py", tmp_path)[0] is INVALID
+    assert value(PythonSource, "''", tmp_path)[0] is INVALID
+
+
+def test_javascript_is_code_or_a_file_with_or_without_a_name(tmp_path):
+    for name in ("check.ts", "check.cjs"):
+        (tmp_path / name).write_text("export default () => true\n")
+    here = str(tmp_path / "check.ts")
+    for code in ("output.length > 3", "return 'a.js'", "a.js ? 1 : 0", "'check.ts'", "x.jsx"):
+        assert value(JavaScriptSource, json.dumps(code), tmp_path)[0] == JavaScriptSource(code=code)
+    for path in ("check.ts", "./check.ts", "file://check.ts", "file://./check.ts"):
+        assert value(JavaScriptSource, path, tmp_path)[0] == JavaScriptSource(path=here)
+    assert value(JavaScriptSource, "file://check.ts:polite", tmp_path)[0] == JavaScriptSource(path=here, name="polite")
+    assert value(JavaScriptSource, "check.cjs:$f_1", tmp_path)[0].name == "$f_1"
+    assert value(JavaScriptSource, "chek.ts", tmp_path)[1] == ["file 'chek.ts' does not exist"]
+    for wrong in ("file://check.py", "''", "3", "[a]"):
+        assert value(JavaScriptSource, wrong, tmp_path)[0] is INVALID
+
+
+def test_commands_are_words_or_a_line(tmp_path):
+    assert value(Command, "[python, -m, x, 1]", tmp_path)[0] == Command(("python", "-m", "x", "1"), cwd=str(tmp_path))
+    assert value(Command, "cat | wc", tmp_path)[0] == Command(shell="cat | wc", cwd=str(tmp_path))
+    for wrong in ("[]", "''", "['']", "[a, [b]]", "[a, ~]", "{a: b}", "5"):
+        assert value(Command, wrong, tmp_path)[0] is INVALID
+
+
+def test_transforms_are_checked_when_they_are_read(tmp_path):
+    assert value(Transform, "output | upper", tmp_path)[0] == Transform("jinja", "output | upper")
+    assert value(Transform, "$.a.b[0]", tmp_path)[0] == Transform("path", "$.a.b[0]")
+    assert value(Transform, "tools.py:f", tmp_path)[0] == Transform("function", "f", str(tmp_path / "tools.py"))
+    for wrong in ("output |", "$.a[", "'{{ a }}-{{ b }}'", "5", "no.py:f"):
+        assert value(Transform, wrong, tmp_path)[0] is INVALID
+
+
+def test_paths_are_of_files_or_of_directories(tmp_path):
+    assert value(FilePath, "note.md", tmp_path)[0] == str(tmp_path / "note.md")
+    assert value(DirectoryPath, "folder", tmp_path)[0] == str(tmp_path / "folder")
+    assert value(FilePath, "folder", tmp_path)[1] == ["'it' must be the path of a file, found 'folder'"]
+    assert value(DirectoryPath, "note.md", tmp_path)[0] is INVALID
+    assert value(FilePath, "''", tmp_path)[0] is INVALID
+
+
+def test_seconds_are_more_than_nothing(tmp_path):
+    assert value(Seconds, "0.5", tmp_path) == (0.5, [])
+    assert value(Seconds, "0", tmp_path)[1] == ["'it' must be a number of 0.001 or more, found the number 0"]
+
+
+def test_a_type_that_cannot_be_declared_is_a_bug():
+    with pytest.raises(TypeError, match="no option can be declared as"):
+        kind_for(set)
+
+
+@dataclass(frozen=True, slots=True)
+class Needy(Declared):
+    """One option that must be there, spelled with an underscore for Python's sake."""
+
+    assert_: Annotated[Text, Nonempty()]
+
+
+def test_a_missing_option_is_called_as_it_is_written(tmp_path):
+    reading = reading_of(tmp_path)
+    node = parsed("{}")
+    assert shape_of(Needy).decode(node.items, node, reading, "it") is INVALID
+    assert [one.message for one in reading.report.diagnostics] == ["it needs 'assert'"]

@@ -1,0 +1,105 @@
+"""`prompt:` as code: which texts are code, and what is known of it without running it."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentv.authoring.fields.decode import shape_of
+from agentv.authoring.fields.json_kinds import PLAIN
+from agentv.authoring.fields.prompt_code import PromptCommand
+from agentv.registry.fields import Document, PromptCode
+from doubles.loading import case_of, found_in
+
+CASE = "id: a\ninput: hi\nassert:\n  - {{type: closed-qa, value: b, prompt: {prompt}}}"
+FILES = {
+    "p.py": "def ask(output): pass\nclass Ask: pass\ndef two(first, second): pass\ndef lone(anything): pass\n",
+    "sub/p.mts": "export default () => ''",
+    "p.js": "",
+    "p.md": "{{ output }}",
+    "p.ts.md": "{{ output }}",
+}
+
+
+def prompt_of(folder, prompt):
+    (entry,) = case_of(folder, CASE.format(prompt=prompt), FILES).assertions
+    return entry.assertion.prompt
+
+
+@pytest.mark.parametrize(
+    ("prompt", "shown"),
+    [
+        ("p.py:ask", "p.py:ask"),
+        ("./p.py:Ask", "p.py:Ask"),
+        ("p.py:lone", "p.py:lone"),
+        ("file://p.py:ask", "p.py:ask"),
+        ("sub/p.mts", "p.mts"),
+        ("./p.js", "p.js"),
+        ("p.js:strict", "p.js:strict"),
+        ("{command: [node, p.js]}", "node p.js"),
+        ("{command: 'node p.js'}", "node p.js"),
+        ("{script: [node, p.js]}", "node p.js"),
+    ],
+)
+def test_code_is_known_by_its_form(tmp_path, prompt, shown):
+    found = prompt_of(tmp_path, prompt)
+    assert isinstance(found, PromptCode)
+    assert found.name == shown
+
+
+@pytest.mark.parametrize("prompt", ["p.md", "p.ts.md", "'Is p.py:ask right? {{ output }}'", "'{{ output }} p.js'"])
+def test_all_other_texts_are_templates(tmp_path, prompt):
+    assert isinstance(prompt_of(tmp_path, prompt), Document)
+
+
+def test_a_command_keeps_its_config_and_its_directory(tmp_path):
+    found = prompt_of(tmp_path, "{command: [node, p.js], config: {a: {b: 1}}}")
+    assert (found.config, found.command.cwd) == ({"a": {"b": 1}}, str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "code"),
+    [
+        ("p.py", "bad-value"),
+        ("p.py:asks", "missing-function"),
+        ("p.py:two", "bad-value"),
+        ("q.py:ask", "missing-file"),
+        ("q.ts", "missing-file"),
+        ("[p.py:ask]", "bad-value"),
+        ("{}", "missing-key"),
+        ("{command: []}", "bad-value"),
+        ("{command: a, script: b}", "two-spellings"),
+        ("{commend: a}", "unknown-key"),
+        ("5", "bad-value"),
+    ],
+)
+def test_what_cannot_be_called_is_refused_at_its_place(tmp_path, prompt, code):
+    text = f"target: echo\njudge: mock:yes\ntests:\n- id: a\n  input: hi\n  assert: [{{type: closed-qa, value: b, prompt: {prompt}}}]\n"
+    assert found_in(tmp_path, text, FILES) == [(code, 6)]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import functools\ndef fill(f): return functools.partial(f, secret=1)\n@fill\ndef ask(output, secret): pass",
+        "def ask(output, secret=1, *rest, **more): pass",
+        "from elsewhere import ask",
+        "ask = make()",
+        "if True:\n    def ask(output, secret): pass\nelse:\n    ask = None",
+    ],
+)
+def test_what_only_a_run_can_tell_is_left_to_it(tmp_path, source):
+    case = case_of(tmp_path, CASE.format(prompt="p.py:ask"), {"p.py": source})
+    assert case.assertions
+
+
+def test_the_key_of_a_trial_knows_what_writes_its_prompt(tmp_path):
+    text = CASE.format(prompt="p.py:ask")
+    before = case_of(tmp_path, text, FILES).sha256
+    assert case_of(tmp_path, text, FILES).sha256 == before
+    changed = {**FILES, "p.py": FILES["p.py"] + "# changed\n"}
+    assert case_of(tmp_path, text, changed).sha256 != before
+
+
+def test_the_schema_knows_the_options_of_a_command():
+    _, mapping = PLAIN[PromptCode]["anyOf"]
+    assert mapping["properties"].keys() == shape_of(PromptCommand).rules.keys()

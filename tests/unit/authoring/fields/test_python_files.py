@@ -1,0 +1,57 @@
+"""What a Python file defines, told without running it."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentv.authoring.fields.python_files import definitions
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(): ...",
+        "async def f(): ...",
+        "class f: ...",
+        "f = lambda: 1",
+        "f: object = print",
+        "a, (f, *b) = x",
+        "import f.g",
+        "import g as f",
+        "from g import f",
+        "if x:\n    def f(): ...",
+        "try:\n    from g import f\nexcept ImportError:\n    f = None",
+        "for f in (): pass",
+        "with x as f: pass",
+        "(f := 1)",
+        "def g():\n    global f\n    f = 1",
+        "match x:\n    case [f]: pass",
+    ],
+)
+def test_a_name_that_a_file_binds_is_seen(source):
+    assert "f" in definitions(source).names
+
+
+@pytest.mark.parametrize("source", ["", "def g():\n    f = 1", "class g:\n    def f(self): ...", "f", "g.f = 1"])
+def test_a_name_inside_a_function_or_class_is_not_the_files(source):
+    found = definitions(source)
+    assert "f" not in found.names
+    assert not found.opaque
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from g import *",
+        "def __getattr__(name): ...",
+        "globals()['f'] = print",
+        "exec(text)",
+        "import sys\nsys.modules[__name__].f = print",
+    ],
+)
+def test_where_names_may_come_from_elsewhere_nothing_is_said_to_be_missing(source):
+    assert definitions(source).opaque
+
+
+def test_a_variable_called_vars_hides_nothing():
+    assert not definitions("def g(vars):\n    return vars['a']").opaque

@@ -1,0 +1,104 @@
+"""What a Python file defines, without running it."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentv.authoring.fields.python_source import read_definitions
+from agentv.authoring.source.report import Report
+
+
+def defined(source: str):
+    report = Report()
+    return read_definitions("cases.py", source, "bad-generator", report), report.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [
+        ("def cases(): ...", (1, 5)),
+        ("\nasync def cases(): ...", (2, 11)),
+        ("class cases: ...", (1, 7)),
+        ("cases = 1", (1, 1)),
+        ("cases: list = []", (1, 1)),
+        ("a, cases = 1, 2", (1, 4)),
+        ("import cases", (1, 1)),
+        ("import cases.more", (1, 1)),
+        ("from a import b as cases", (1, 1)),
+        ("if True:\n    def cases(): ...", (2, 9)),
+        ("try:\n    import a\nexcept ImportError:\n    def cases(): ...", (4, 9)),
+        ("with a:\n    cases = 1", (2, 5)),
+        ("cases = 1\ndef cases(): ...", (2, 5)),
+    ],
+)
+def test_where_a_name_is_defined(source, place):
+    found, told = defined(source)
+    assert told == ()
+    assert found.names["cases"][1:3] == place
+
+
+@pytest.mark.parametrize("source", ["x = cases", "def f():\n    cases = 1", "x.cases = 1", "x['cases'] = 1", "cases()"])
+def test_where_it_is_not(source):
+    found, _ = defined(source)
+    assert "cases" not in found.names
+
+
+@pytest.mark.parametrize(
+    ("parameters", "required"),
+    [
+        ("", ()),
+        ("a", ("a",)),
+        ("a, b=1", ("a",)),
+        ("a, /, b, *, c, d=1", ("a", "b", "c")),
+        ("*args, **kwargs", ()),
+        ("a=1, *, b=None", ()),
+    ],
+)
+def test_what_a_function_requires(parameters, required):
+    found, _ = defined(f"def cases({parameters}): ...")
+    assert found.functions == {"cases": required}
+
+
+def test_a_name_that_is_no_function_any_more():
+    found, _ = defined("def cases(a): ...\ncases = 1")
+    assert found.functions == {}
+
+
+def test_names_that_only_running_it_would_tell():
+    assert [defined(source)[0].open for source in ("from a import *", "from a import b")] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("source", "place"), [("def cases(:\n", (1, 11)), ("\0", (1, 1)), ("(" * 5000, (1, 200)), ("x = '", (1, 5))]
+)
+def test_what_is_no_python_is_told_at_its_place(source, place):
+    found, told = defined(source)
+    assert found is None
+    assert [(one.code, one.span.line) for one in told] == [("bad-generator", place[0])]
+
+
+def test_a_warning_of_the_compiler_is_none_of_ours(recwarn):
+    assert defined("x = '\\d'")[1] == ()
+    assert len(recwarn) == 0
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "for one in ():\n    cases = one\n",
+        "with open('x') as cases:\n    pass\n",
+        "def make():\n    global cases\n    cases = list\n",
+        "if (cases := list):\n    pass\n",
+    ],
+)
+def test_a_name_is_bound_in_more_ways_than_by_def(source):
+    found = read_definitions("gen.py", source, "bad-generator", Report())
+    assert found is not None
+    assert "cases" in found.names
+
+
+@pytest.mark.parametrize("source", ["globals()['cases'] = list\n", "exec('def cases(): ...')\n", "from x import *\n"])
+def test_a_name_that_no_tree_shows_may_be_there(source):
+    found = read_definitions("gen.py", source, "bad-generator", Report())
+    assert found is not None
+    assert found.open

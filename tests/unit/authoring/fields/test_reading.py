@@ -1,0 +1,134 @@
+"""Placeholders, files and misspelt keys, wherever they stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentv.authoring.fields.reading import KEPT_TEXTS
+from agentv.authoring.source.nodes import Scalar, plain
+from doubles.loading import parsed, reading_of, repository
+
+
+def rendered(text: str, folder: Path, **more):
+    """What placeholders in a file make of it, and what was told: code, line, column, message, hint."""
+    path = repository(folder, {"suite.eval.yaml": text}) / "suite.eval.yaml"
+    reading = reading_of(folder, renders=True, **more)
+    node = reading.rendered(parsed(text, str(path)))
+    found = reading.report.diagnostics
+    return node and plain(node), [(one.code, one.span.line, one.span.column, one.message, one.hint) for one in found]
+
+
+def test_placeholders_are_filled_in_wherever_they_stand(tmp_path):
+    text = 'a: "{{ x }}"\nb: ["{{ x }} and {{ y }}", {c: "${{ HOME }}"}]\n"{{ key }}": 1\n'
+    value, told = rendered(text, tmp_path, variables={"x": [1], "y": "{{ x }}"}, env={"HOME": "/root"})
+    assert value == {"a": [1], "b": ["[1] and {{ x }}", {"c": "/root"}], "{{ key }}": 1}
+    assert told == []
+
+
+def test_what_holds_no_placeholder_is_not_copied(tmp_path):
+    node = parsed("{a: [1, {b: x}]}")
+    assert reading_of(tmp_path, renders=True).rendered(node) is node
+
+
+def test_a_file_without_placeholders_is_not_searched(tmp_path):
+    node = parsed("'{{ nobody }}'")
+    reading = reading_of(tmp_path, renders=False)
+    assert reading.rendered(node) is node
+    assert not reading.report.count
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("a: {{'x {{ nobody }}'}}".replace("{{'", "'").replace("'}}", "'"), (1, 7)),
+        ('a: "x {{ nobody }}"', (1, 7)),
+        ("a: x {{ nobody }}", (1, 6)),
+        ("a: |\n  first\n    {{ nobody }}\n", (3, 5)),
+        ("a: >-\n  first\n  then {{ nobody | upper }}\n", (3, 8)),
+        ("a: x {% if nobody %}y{% endif %}", (1, 6)),
+        ("a: x {{ y.nobody }}", (1, 6)),
+        ("b: '{{ y.a }} nobody'\na: '{{ nobody }}'", (2, 5)),
+        ("a: ü {{ nobody }}", (1, 6)),
+    ],
+)
+def test_an_undefined_name_is_told_at_its_placeholder(tmp_path, text, place):
+    _, told = rendered(text, tmp_path, variables={"y": {"a": 1}})
+    assert [(code, line, column) for code, line, column, *_ in told] == [("undefined-variable", *place)]
+
+
+def test_the_hint_of_an_undefined_name_is_the_nearest_or_how_to_write_braces(tmp_path):
+    _, told = rendered(
+        "- a {{ custmer }}\n- b {{ zzz }}\n- c {{ env.HOEM }}\n",
+        tmp_path,
+        variables={"customer": 1},
+        env={"HOME": "x"},
+    )
+    assert [hint for *_, hint in told] == [
+        "did you mean 'customer'?",
+        "for literal braces write {{ '{{' }}",
+        "did you mean 'HOME'?",
+    ]
+
+
+def test_the_same_name_in_the_environment_and_in_the_variables_is_a_warning(tmp_path):
+    value, told = rendered(
+        "a: x ${{ NAME }}\nb: ${{ OTHER }}", tmp_path, variables={"NAME": 1}, env={"NAME": "n", "OTHER": "o"}
+    )
+    assert value == {"a": "x n", "b": "o"}
+    assert [(code, line, column) for code, line, column, *_ in told] == [("environment-or-variable", 1, 6)]
+
+
+def test_what_cannot_be_rendered_is_told_and_left_at_that(tmp_path):
+    value, told = rendered("{a: '{{ nobody }}', b: '{{ env.NOBODY }}'}", tmp_path)
+    assert value is None
+    assert [code for code, *_ in told] == ["undefined-variable", "unset-environment"]
+
+
+def test_text_is_needed_where_a_text_is_rendered(tmp_path):
+    reading = reading_of(tmp_path, variables={"items": [1], "n": 5}, renders=True)
+    assert reading.render_text(Scalar("{{ n }}", "{{ n }}", parsed("x").at)) == "5"
+    assert reading.render_text(Scalar("{{ items }}", "{{ items }}", parsed("x").at)) is None
+    assert reading.render_text(Scalar("{{ nobody }}", "{{ nobody }}", parsed("x").at)) is None
+    assert [one.code for one in reading.report.diagnostics] == ["bad-value", "undefined-variable"]
+
+
+def test_a_file_that_every_case_attaches_is_read_once(tmp_path):
+    repository(tmp_path, {"a.md": "first"})
+    reading = reading_of(tmp_path)
+    node = parsed("a.md", str(tmp_path / "suite.eval.yaml"))
+    assert reading.text_of(str(tmp_path / "a.md"), node) == "first"
+    (tmp_path / "a.md").write_text("second", encoding="utf-8")
+    assert reading.text_of(str(tmp_path / "a.md"), node) == "first"
+
+
+def test_only_so_many_files_are_kept(tmp_path):
+    repository(tmp_path, {f"{number}.md": "x" for number in range(KEPT_TEXTS + 1)})
+    reading = reading_of(tmp_path)
+    node = parsed("x")
+    for number in range(KEPT_TEXTS + 1):
+        reading.text_of(str(tmp_path / f"{number}.md"), node)
+    assert len(reading._texts) == KEPT_TEXTS
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("./docs/guid.md", "did you mean './docs/guide.md'?"),
+        ("/docs/guidee.md", "did you mean '/docs/guide.md'?"),
+        ("file://docs/gide.md", "did you mean 'file://docs/guide.md'?"),
+        ("docs/unlike-anything.txt", None),
+        ("nowhere/guide.md", None),
+        ("x" * 300, None),
+        ('"no\\0pe"', None),
+    ],
+)
+def test_a_missing_file_names_its_nearest_neighbour(tmp_path, path, hint):
+    repository(tmp_path, {"docs/guide.md": "x"})
+    reading = reading_of(tmp_path)
+    assert reading.find(parsed(path, str(tmp_path / "suite.eval.yaml")), "file") is None
+    (found,) = reading.report.diagnostics
+    assert found.code == "missing-file"
+    assert found.hint == hint
+    assert found.notes

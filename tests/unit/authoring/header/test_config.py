@@ -1,0 +1,79 @@
+"""`.agentv/config.yaml` and its local twin (SPEC section 2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentv.authoring.header.config import over, read_config
+from agentv.model.suite.suite import RunSettings
+from doubles.loading import reading_of, repository
+
+
+def config(folder: Path, files: dict[str, str], directory: str = ".", **more):
+    reading = reading_of(repository(folder, files), **more)
+    found = read_config(str(folder / directory) if directory != "." else str(folder), reading)
+    return found, [(one.code, one.span.line) for one in reading.report.diagnostics]
+
+
+def test_the_local_file_wins_key_by_key(tmp_path):
+    found, told = config(
+        tmp_path,
+        {
+            ".agentv/config.yaml": "target: a\njudge: j\nthreshold: 0.5\nrun: {workers: 2, repeat: 3}\n",
+            ".agentv/config.local.yaml": "target: b\nrun: {workers: 4}\n",
+        },
+    )
+    assert told == []
+    assert (found.target, found.judge, found.threshold) == ("b", "j", 0.5)
+    assert (found.run.workers, found.run.repeat) == (4, 3)
+    assert Path(found.nodes["target"].at.start_mark.name).name == "config.local.yaml"
+
+
+def test_the_closest_directory_with_a_config_wins(tmp_path):
+    files = {
+        ".agentv/config.yaml": "target: far\njudge: far\n",
+        "a/.agentv/config.local.yaml": "target: near\n",
+        "a/b/x": "",
+    }
+    found, _ = config(tmp_path, files, "a/b")
+    assert (found.target, found.judge) == ("near", None)
+
+
+def test_no_config_says_nothing(tmp_path):
+    found, told = config(tmp_path, {})
+    assert (found.target, found.run, told) == (None, RunSettings(), [])
+
+
+def test_placeholders_are_of_the_environment(tmp_path):
+    found, told = config(tmp_path, {".agentv/config.yaml": "target: ${{ T }}\n"}, env={"T": "echo"})
+    assert (found.target, told) == ("echo", [])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("# nothing\n", []),
+        ("---\n", []),
+        ("[a]\n", [("bad-value", 1)]),
+        ("target: [a]\n", [("bad-value", 1)]),
+        ("tarjet: a\nrun: {wrkers: 1}\n", [("unknown-key", 1), ("unknown-key", 2)]),
+        ("run: fast\n", [("bad-value", 1)]),
+        ("run:\nx-free: 1\n", []),
+        ("prompts_dir: [a]\nthreshold: 2\n", [("bad-value", 1), ("bad-value", 2)]),
+        ("prompts_dir: ' '\n", [("missing-value", 1)]),
+        ("run: {budget_usd: 0, max_errors: 0}\n", [("bad-value", 1), ("bad-value", 1)]),
+        ("target: {\n", [("bad-yaml", 2)]),
+    ],
+)
+def test_what_is_wrong_with_a_config(tmp_path, text, told):
+    assert sorted(config(tmp_path, {".agentv/config.yaml": text})[1]) == sorted(told)
+
+
+def test_settings_that_say_nothing_leave_the_others():
+    first, second = (
+        RunSettings(workers=1, timeout_s=2.0),
+        RunSettings(workers=9, repeat=3, aggregate="pass_any", max_errors=4),
+    )
+    assert over(first, second) == RunSettings(workers=1, repeat=3, aggregate="pass_any", timeout_s=2.0, max_errors=4)

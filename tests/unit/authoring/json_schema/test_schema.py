@@ -1,0 +1,357 @@
+"""The JSON Schema of authored files accepts what the loader accepts and refuses what people mistype."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from agentv.app.authored.schema import KINDS, schema_text
+from agentv.app.authored.validate import validate
+from agentv.authoring.fields import json_kinds, kinds
+from agentv.authoring.fields.json_kinds import object_of, properties_of, schema_for
+from agentv.authoring.fields.schema import AuthoredSuite
+from agentv.authoring.source.nodes import plain
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.spellings import SUITE
+from agentv.authoring.source.yaml import read_yaml
+from agentv.model.values.values import Json
+from agentv.registry.fields import Alias, Between, Declared, Doc, Nonempty, Text
+
+ROOT = Path(__file__).parents[4]
+
+
+@cache
+def checker(kind: str) -> Draft202012Validator:
+    return Draft202012Validator(json.loads(schema_text(kind)))
+
+
+def read(text: str, path: str = "test.yaml") -> Any:
+    report = Report()
+    node = read_yaml(path, text.encode(), report)
+    assert node is not None
+    assert not report.failed, report.diagnostics
+    return plain(node)
+
+
+def wrong(kind: str, text: str) -> list[str]:
+    return [f"{error.json_path}: {error.message}" for error in checker(kind).iter_errors(read(text))]
+
+
+def suite(entries: str) -> str:
+    """A suite whose only case has these assertions."""
+    return f"target: echo\njudge: echo\ntests:\n- id: a\n  input: hi\n  criteria: good\n  assert:\n{entries}"
+
+
+def keys_of(path: Path) -> set[str]:
+    """The canonical keys of a suite that a file spells; none for the expectations beside it."""
+    found = re.findall(r"^(\w+):", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {SUITE.older.get(key, key) for key in found} if path.name != "expected.yaml" else set()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_schema_is_a_schema(kind: str) -> None:
+    Draft202012Validator.check_schema(json.loads(schema_text(kind)))
+
+
+def references(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from (found for key, inner in value.items() for found in references(inner) if key != "$ref")
+        yield from [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+    elif isinstance(value, list):
+        yield from (found for inner in value for found in references(inner))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_reference_leads_somewhere(kind: str) -> None:
+    schema = json.loads(schema_text(kind))
+    for reference in set(references(schema)):
+        place = schema
+        for step in reference.removeprefix("#/").split("/"):
+            assert step in place, reference
+            place = place[step]
+
+
+def test_the_committed_schema_is_not_stale() -> None:
+    committed = (ROOT / "eval-schema.json").read_text(encoding="utf-8")
+    assert committed == schema_text("eval"), "run: agentv schema > eval-schema.json"
+
+
+PROJECTS = [*sorted(ROOT.glob("examples/*")), *sorted(ROOT.glob("tests/cases/valid/*"))]
+FILES = [
+    *(("eval", path) for project in PROJECTS for path in sorted(project.rglob("*.yaml")) if "tests" in keys_of(path)),
+    *(("targets", path) for project in PROJECTS for path in sorted(project.rglob(".agentv/targets.yaml"))),
+    *(("template", path) for project in PROJECTS for path in sorted(project.rglob(".agentv/templates/*.yaml"))),
+    *(("exam", path) for project in PROJECTS for path in sorted(project.rglob("eval.yml"))),
+    *(("meta", path) for project in PROJECTS for path in sorted(project.rglob("meta.yaml"))),
+]
+
+
+@pytest.mark.parametrize(("kind", "path"), FILES, ids=lambda value: str(value).removeprefix(f"{ROOT}/"))
+def test_right_files_are_right(kind: str, path: Path) -> None:
+    assert wrong(kind, path.read_text(encoding="utf-8")) == []
+
+
+def test_right_files_of_every_kind_are_looked_at() -> None:
+    assert {kind for kind, _ in FILES} == set(KINDS)
+
+
+RIGHT = {
+    "a sentence": "  - Explains why",
+    "includes": "  - include: safe\n    x-note: free",
+    "typed": "  - {type: contains, value: a}",
+    "a number as text": "  - {type: contains, value: 42}",
+    "snake case": "  - {type: contains_any, value: [a, b]}",
+    "negated": "  - {type: not-contains, value: a}",
+    "negated by snake case": "  - {type: not_contains, value: a}",
+    "negated twice": "  - {type: not-not-contains, value: a}",
+    "an older type": "  - {type: llm_judge, prompt: 'Is {{ output }} good?'}",
+    "an older option": "  - {type: is-json, schema: {type: object}}",
+    "one key": "  - contains: a",
+    "one key in snake case": "  - contains_any: [a, b]",
+    "one key negated": "  - not-contains: a",
+    "one key and settings": "  - contains: a\n    weight: 2\n    required: 0.5\n    name: n",
+    "one key with a mapping": "  - levenshtein: {value: abcdefgh, threshold: 2}",
+    "one key with a mapping and settings": "  - levenshtein: {value: abcdefgh, weight: 2}",
+    "one key with a schema": "  - is-json: {type: object}",
+    "one key with nothing": "  - is-json:",
+    "one key that takes nothing": "  - is-refusal:",
+    "a set": "  - assert-set: [{contains: a}, Is polite]\n    weight: 3",
+    "nested sets": "  - type: assert-set\n    assert:\n    - {type: composite, assertions: [{contains: a}]}",
+    "a checklist": "  - llm-rubric: [Is polite, {id: x, outcome: Is short, weight: 2, operator: contradiction}]",
+    "placeholders": "  - {type: max-tokens, value: '{{ n }}'}\n  vars: {n: 3}",
+    "a command": "  - script: [./grade, --strict]",
+    "fields": "  - field-accuracy: [{path: a.b, match: date, formats: [DD-MMM-YYYY]}]\n  expected_output: {a: {b: 1}}",
+    "free keys": "  - {type: contains, value: a, x-why: because}",
+}
+
+CUSTOM = {
+    "a custom type": "  - {type: min-words, minimum: 5, anything: [1, {a: b}]}",
+    "a custom type in one key": "  - min-words: 5",
+    "a custom type by its short name": "  - {min_words: {minimum: 5}, weight: 2}",
+    "a replaced type": "  - {type: word-count, expected: many}",
+    "a replaced type in one key": "  - word-count: {expected: many}",
+}
+
+
+@pytest.mark.parametrize("entries", [*RIGHT.values(), *CUSTOM.values()], ids=[*RIGHT, *CUSTOM])
+def test_every_form_of_an_assertion_is_right(entries: str) -> None:
+    assert wrong("eval", suite(entries)) == []
+
+
+@pytest.mark.parametrize("entries", [entries for name, entries in RIGHT.items() if name != "includes"])
+def test_the_loader_agrees_on_what_is_right(entries: str, tmp_path: Path) -> None:
+    assert loader_finds(suite(entries), tmp_path) == []
+
+
+def loader_finds(text: str, directory: Path) -> list[str]:
+    file = directory / "test.eval.yaml"
+    file.write_text(text)
+    return [str(found.message) for found in validate((str(file),), {}) if found.severity == "error"]
+
+
+CASE = "target: echo\ntests:\n- id: a\n  input: hi\n"
+MISTAKES = {
+    "a misspelt key of the suite": f"{CASE}  assert: [{{contains: a}}]\ntreshold: 1\n",
+    "a misspelt key of a case": f"{CASE}  asert: [{{contains: a}}]\n",
+    "a misspelt key of a run": f"{CASE}  assert: [{{contains: a}}]\nrun: {{worker: 2}}\n",
+    "a misspelt nested key": f"{CASE}  assert: [{{contains: a}}]\n  execution: {{targett: x}}\n",
+    "no tests": "target: echo\nname: x\n",
+    "empty tests": "target: echo\ntests: []\n",
+    "no input": "target: echo\ntests:\n- id: a\n  assert: [{contains: a}]\n",
+    "empty input": "target: echo\ntests:\n- id: a\n  input: ''\n  assert: [{contains: a}]\n",
+    "no id": "target: echo\ntests:\n- input: hi\n  assert: [{contains: a}]\n",
+    "two spellings": f"{CASE}  assert: [{{contains: a}}]\n  assertions: [{{contains: b}}]\n",
+    "a role that is none": "target: echo\ntests:\n- id: a\n  input: [{role: usr}]\n  assert: [{contains: a}]\n",
+    "a block that is none": "target: echo\ntests:\n- id: a\n  input: [{role: user, content: [{type: pdf, value: x}]}]\n"
+    "  assert: [{contains: a}]\n",
+    "a threshold beyond 1": f"{CASE}  assert: [{{contains: a}}]\n  threshold: 80\n",
+    "a text for a number": f"{CASE}  assert: [{{contains: a}}]\n  repeat: many\n",
+    "a key that is not built yet": f"{CASE}  assert: [{{contains: a}}]\ntriggering: [a]\n",
+    "options that are not built yet": f"{CASE}  assert: [{{contains: a}}]\ndefault_test: {{options: {{a: 1}}}}\n",
+    "an assertion that is a mapping": f"{CASE}  assert: {{contains: a}}\n",
+    "a target without provider": "target: {name: x}\ntests:\n- {id: a, input: b, assert: [{contains: c}]}\n",
+    "a target without its command": "target: {provider: cli}\ntests:\n- {id: a, input: b, assert: [{contains: c}]}\n",
+    "a misspelt key of a target": "target: {provider: cli, command: x, comand: y}\n"
+    "tests:\n- {id: a, input: b, assert: [{contains: c}]}\n",
+    "a provider that is not built yet": "target: {provider: codex, model: m}\n"
+    "tests:\n- {id: a, input: b, assert: [{contains: c}]}\n",
+    "no value": suite("  - type: contains"),
+    "an empty value": suite("  - {type: contains, value: ''}"),
+    "an empty list": suite("  - contains-any: []"),
+    "a text for a list": suite("  - contains-any: a"),
+    "a misspelt option": suite("  - {type: regex, value: a, flag: i}"),
+    "a misspelt setting": suite("  - {type: contains, value: a, weigth: 2}"),
+    "a negative weight": suite("  - {type: contains, value: a, weight: -1}"),
+    "a bare type": suite("  - is-json"),
+    "a bare type, negated": suite("  - not_is_json"),
+    "an empty sentence": suite("  - ''"),
+    "two types in one entry": suite("  - contains: a\n    regex: b"),
+    "a key beside a short type": suite("  - contains: a\n    flags: i"),
+    "settings alone": suite("  - weight: 2"),
+    "an include with another key": suite("  - include: a\n    weight: 2"),
+    "a type that is not built yet": suite("  - {type: meteor, value: a}"),
+    "a one-key type that is not built yet": suite("  - meteor: a"),
+    "a lone value where none is taken": suite("  - is-refusal: a"),
+    "a misspelt option in a set": suite("  - assert-set: [{type: contains, valu: a}]"),
+    "an unknown way to match": suite("  - field-accuracy: [{path: a, match: exactly}]"),
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES.values(), ids=MISTAKES)
+def test_mistakes_are_found(text: str, tmp_path: Path) -> None:
+    assert wrong("eval", text)
+    assert loader_finds(text, tmp_path), "the loader takes it, so the schema must"
+
+
+def test_older_spellings_are_right_and_deprecated() -> None:
+    text = (
+        "evalcases:\n- id: a\n  input_messages: hi\n  expected_outcome: good\n  execution: {evaluators: [Is polite]}\n"
+    )
+    assert wrong("eval", text) == []
+    schema = json.loads(schema_text("eval"))
+    case = schema["$defs"]["case"]["properties"]
+    older = (schema["properties"]["evalcases"], case["input_messages"], case["expected_outcome"], case["execution"])
+    assert all(spelling["deprecated"] for spelling in older)
+    assert not any("deprecated" in spelling for spelling in (schema["properties"]["target"], case["input"]))
+
+
+def test_older_values_of_run() -> None:
+    text = f"{CASE}  criteria: good\nrun: {{trials: {{count: 3}}, fail_on_error: true, cache: true}}\n"
+    assert not wrong("eval", text)
+    assert wrong("eval", text.replace("cache: true", "cache: sometimes"))
+
+
+MESSAGES = {
+    "text": "hi",
+    "a number": "42",
+    "an object": "{question: hi}",
+    "a message": "{role: user, content: hi}",
+    "messages": "[{role: system, content: be brief}, {role: user, content: {question: hi}}]",
+    "blocks": "[{role: user, content: [hi, {type: text, value: 1}, {type: file, value: ./a.md}]}]",
+    "tool calls without content": "[{role: assistant, tool_calls: [{name: f, arguments: {}}]}]",
+    "placeholders": "['{{ first }}', {role: '{{ who }}', content: '{{ what }}', tool_calls: '{{ calls }}'}]",
+}
+
+
+@pytest.mark.parametrize("messages", MESSAGES.values(), ids=MESSAGES)
+def test_messages_are_right(messages: str) -> None:
+    assert wrong("eval", f"tests:\n- id: a\n  input: {messages}\n  expected_output: {messages}\n  criteria: b\n") == []
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        "[hi]",
+        "[]",
+        "{}",
+        "[{content: hi}]",
+        "[{role: usr, content: hi}]",
+        "[{role: user}]",
+        "[{role: user, content: ''}]",
+        "[{role: user, content: hi, nam: x}]",
+        "[{role: user, content: [{type: text}]}]",
+        "[{role: user, content: [{type: pdf, value: a}]}]",
+        "[{role: assistant, tool_calls: search}]",
+    ],
+)
+def test_mistakes_in_messages_are_found(messages: str, tmp_path: Path) -> None:
+    text = f"tests:\n- id: a\n  input: {messages}\n  criteria: b\n"
+    assert wrong("eval", text)
+    assert loader_finds(text, tmp_path)
+
+
+TARGETS = {
+    "plain": "targets:\n- {name: a, provider: echo}\ndefaults: {target: a}\n",
+    "a bare list": "- {name: a, provider: echo}\n",
+    "newer AgentV": "targets:\n- {id: a, provider: cli, config: {command: './a {PROMPT}'}}\n",
+    "older AgentV": "targets:\n- {label: a, provider: cli, command_template: ./a, judge_target: b}\n",
+    "short": "targets:\n- {name: a, provider: 'mock:hello'}\n",
+    "short, its setting required": "targets:\n- {name: a, provider: 'python:agent.py:answer'}\n",
+    "its id the provider": "targets:\n- {label: a, id: 'mock:hello'}\n- {id: cli, name: b, config: {command: ./a}}\n",
+    "a plugin's": "targets:\n- {name: a, provider: acme, anything: [1]}\n",
+    "placeholders": "targets:\n- {name: a, provider: mock, response: x, delay_ms: '{{ env.DELAY }}'}\n",
+}
+
+
+@pytest.mark.parametrize("text", TARGETS.values(), ids=TARGETS)
+def test_targets_are_right(text: str) -> None:
+    assert wrong("targets", text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "targets:\n- {provider: echo}\n",
+        "targets:\n- {name: a}\n",
+        "targets:\n- {name: a, provider: http}\n",
+        "targets:\n- {id: echo}\n",
+        "targets:\n- {id: cli, label: b}\n",
+        "targets:\n- {id: 'mock:x', name: a, label: b}\n",
+        "targets:\n- {id: mock, name: a, response: x, respons: x}\n",
+        "targets:\n- {name: a, provider: http, url: x, methode: GET}\n",
+        "targets:\n- {name: a, provider: cli, config: {comand: x}}\n",
+        "targets:\n- {name: a, provider: 'codex:gpt'}\n",
+        "targets:\n- {name: a, provider: mock, response: x, delay_ms: long}\n",
+        "defaults: {target: a, targets: b}\n",
+        "targets: {name: a, provider: echo}\n",
+    ],
+)
+def test_mistakes_in_targets_are_found(text: str) -> None:
+    assert wrong("targets", text)
+
+
+@pytest.mark.parametrize(
+    "text", ["name: x\n", "assert: []\n", "assert: [{contains: ''}]\n", "asert: [{contains: a}]\n"]
+)
+def test_mistakes_in_templates_are_found(text: str) -> None:
+    assert wrong("template", text)
+
+
+def test_the_schema_and_the_loader_know_the_same_kinds() -> None:
+    assert json_kinds.PLAIN.keys() == kinds.PLAIN.keys()
+    assert {*json_kinds.MARKED, kinds.AsNode} == kinds.MARKED.keys()
+
+
+@pytest.mark.parametrize("annotation", [complex, bytes, Annotated[set[int], Doc("a set")], tuple[complex, ...]])
+def test_what_cannot_be_translated_fails(annotation: Any) -> None:
+    with pytest.raises(TypeError, match="no JSON Schema"):
+        schema_for(annotation)
+
+
+def test_a_key_that_nobody_describes_fails() -> None:
+    with pytest.raises(TypeError, match="targets"):
+        properties_of(AuthoredSuite, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Sample(Declared):
+    """Options with one of everything."""
+
+    value: Annotated[Text, Nonempty(), Alias(("text", "words")), Doc("what it says")]
+    share: Annotated[float | None, Between(0, 1)] = 0.5
+    data: Json = None
+
+
+def test_an_options_class_says_all_that_it_declares() -> None:
+    schema = object_of(Sample)
+    text = {"type": ["string", "number", "boolean"], "pattern": r"\S"}
+    assert schema["properties"]["value"] == {"description": "what it says", **text}
+    assert schema["properties"]["words"] == {"description": "older spelling of 'value'", "deprecated": True, **text}
+    assert schema["properties"]["share"] == {
+        "default": 0.5,
+        "anyOf": [{"type": ["number", "null"], "minimum": 0, "maximum": 1}, {"$ref": "#/$defs/placeholder"}],
+    }
+    assert schema["properties"]["data"] == {}
+    check = Draft202012Validator({**schema, "$defs": {"placeholder": json_kinds.PLACEHOLDER_DEF}})
+    assert check.is_valid({"words": "a", "x-note": 1, "share": "{{ half }}"})
+    assert not check.is_valid({"share": 0.5})
+    assert not check.is_valid({"value": "a", "text": "b"})
+    assert not check.is_valid({"value": "a", "share": 2})

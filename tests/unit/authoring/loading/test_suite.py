@@ -1,0 +1,204 @@
+"""One eval file as a Suite, and suites that were made in Python."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import pytest
+
+from agentv.app.registries import registries
+from agentv.authoring.header.header import name_of
+from agentv.authoring.loading.load import LoadRequest, load, load_assertion
+from agentv.authoring.loading.suite import SuiteReader
+from agentv.authoring.source.nodes import MapNode
+from agentv.authoring.source.report import Report
+from agentv.errors import LoadError
+from doubles.loading import found_in, outcome, repository, suite_of
+
+CASE = "- {id: a, input: x, assert: [{contains: x}]}\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/a/refund.eval.yaml", "refund"),
+        ("/a/refund.eval.yml", "refund"),
+        ("/a/refunds/EVAL.yaml", "refunds"),
+        ("/a/cases.yaml", "cases"),
+        ("/a/cases.jsonl", "cases"),
+        ("/a/cases.eval.jsonl", "cases"),
+        ("/a/v1.2.yaml", "v1.2"),
+    ],
+)
+def test_a_suite_without_a_name_is_called_as_its_file(path, name):
+    assert name_of(path) == name
+
+
+@pytest.mark.parametrize("tests", ["tests", "evalcases", "eval_cases", "cases"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("indent", ["", "  "])
+def test_cases_at_the_end_of_a_file_are_never_all_in_memory_as_nodes(tmp_path, tests, end, indent):
+    text = f"target: echo{end}{tests}:   # the cases{end}" + "".join(
+        f"{indent}- id: c{n}{end}{indent}  input: x{end}{indent}  assert: [{{contains: x}}]{end}" for n in range(200)
+    )
+    suite = suite_of(tmp_path, text)
+    gc.collect()
+    assert len(suite.cases) == 200
+    assert [case.span.line for case in suite.cases][:2] == [3, 6]
+    assert not [one for one in gc.get_objects() if type(one) is MapNode and "input" in one.items]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"tests:\n{CASE}target: echo\n",
+        f"target: echo\n'tests':\n{CASE}",
+        f"target: echo\ntests: &t\n{CASE}",
+        "{target: echo, tests: [{id: a, input: x, assert: [{contains: x}]}]}",
+        f"x-base: &x {{target: echo}}\n<<: *x\ntests:\n{CASE}",
+        f"---\ntarget: echo\n# tests:\ntests:\n{CASE}...\n",
+        f"name: |\n  tests:\n   - x\ntarget: echo\ntests:\n{CASE}",
+    ],
+)
+def test_wherever_the_cases_stand_they_are_found(tmp_path, text):
+    (case,) = suite_of(tmp_path, text).cases
+    assert (case.id, suite_of(tmp_path, text).targets[0].name) == ("a", "echo")
+
+
+def test_a_suite_remembers_all_that_was_read_for_it(tmp_path):
+    suite = suite_of(
+        tmp_path,
+        "target: agent\nassert: [{include: t}]\ntests: [a.jsonl]\n",
+        {
+            "a.jsonl": '{"id": "a", "input": "x"}\n',
+            ".agentv/templates/t.yaml": "assert: [{contains: x}]\n",
+            ".agentv/targets.yaml": "targets: [{name: agent, provider: 'python:agent.py:f'}]\n",
+            ".agentv/config.yaml": "threshold: 0.5\n",
+            ".env": "A=1\n",
+            "agent.py": "def f(prompt): return prompt\n",
+        },
+    )
+    names = {str(Path(path).relative_to(tmp_path)) for path in suite.files}
+    assert names == {
+        "suite.eval.yaml",
+        "a.jsonl",
+        "agent.py",
+        ".env",
+        ".agentv/templates/t.yaml",
+        ".agentv/targets.yaml",
+        ".agentv/config.yaml",
+    }
+    assert all(len(digest) == 64 for digest in suite.files.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", [("empty-file", 1)]),
+        (" \n", [("empty-file", 1)]),
+        ("# tests:\n", [("empty-file", 1)]),
+        ("---\n", [("bad-eval-file", 2)]),
+        ("x\n", [("bad-eval-file", 1)]),
+        (CASE, [("bad-eval-file", 1)]),
+        ("target: echo\n", [("missing-key", 1)]),
+        ("target: echo\ntests:\n", [("bad-value", 2)]),
+        ("target: echo\ntests:\n\n", [("bad-value", 2)]),
+        ("target: echo\ntests: []\n", [("no-tests", 2)]),
+        (f"target: echo\ntests:\n{CASE}evalcases:\n{CASE.replace('a', 'b', 1)}", [("two-spellings", 4)]),
+        (f"target: echo\ntests:\n{CASE}tests:\n{CASE}", [("duplicate-key", 4)]),
+        (f"target: echo\ntests:\n{CASE}- {{id: b\n", [("bad-yaml", 4)]),
+    ],
+)
+def test_what_is_wrong_with_a_file(tmp_path, text, told):
+    assert [one for one in found_in(tmp_path, text) if one[0] != "duplicate-id"] == told
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path):
+    (tmp_path / "loop.yaml").symlink_to(tmp_path / "loop.yaml")
+    report = Report()
+    reader = SuiteReader(str(tmp_path / "loop.yaml"), LoadRequest(()), registries(), report)
+    assert reader.read() is None
+    assert [one.code for one in report.diagnostics] == ["missing-file"]
+
+
+# -- made in Python -----------------------------------------------------------------------------------------------
+
+
+def made(document, **request):
+    try:
+        loaded = load(LoadRequest((), documents=(document,), **request), registries())
+    except LoadError as error:
+        return None, [one.code for one in error.diagnostics]
+    return loaded.suites[0], [one.code for one in loaded.diagnostics]
+
+
+def test_a_mapping_is_what_a_file_would_hold():
+    case = {
+        "id": "a",
+        "input": "{{ v }}",
+        "vars": {"v": "x"},
+        "assert": [{"contains": "x"}, {"type": "is-json", "weight": 0}],
+    }
+    suite, told = made({"name": "n", "target": "echo", "evalcases": [case]})
+    assert told == []
+    assert (suite.path, suite.name) == ("", "n")
+    assert [(case.id, case.input[0].text) for case in suite.cases] == [("a", "x")]
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ({}, ["missing-key"]),
+        ({"target": "echo"}, ["missing-key"]),
+        ({"target": "echo", "tests": []}, ["no-tests"]),
+        ({"target": "echo", "tests": [{"id": "a", "input": "x", "asert": []}]}, ["unknown-key"]),
+        ({"target": "echo", "tests": [{"id": "a", "input": object(), "assert": [{"contains": "x"}]}]}, []),
+    ],
+)
+def test_what_is_wrong_with_a_mapping(document, told):
+    assert made(document)[1] == told
+
+
+def test_a_mapping_that_holds_itself_is_told_to_be_too_deep():
+    document: dict[str, object] = {"target": "echo"}
+    document["tests"] = [document]
+    assert made(document) == (None, ["too-deep"])
+
+
+# -- one assertion alone --------------------------------------------------------------------------------------------
+
+
+def test_one_assertion_as_a_file_in_a_directory_would_see_it(tmp_path):
+    repository(tmp_path, {".agentv/assertions/min_words.py": "def assertion(ctx, *, minimum: int): return True\n"})
+    entry, found = load_assertion("min-words", {"minimum": 3}, str(tmp_path), registries(), {})
+    assert (entry.type, found) == ("min-words", ())
+    entry, found = load_assertion("min-wrds", {"minimum": 3}, str(tmp_path), registries(), {})
+    assert entry is None
+    assert [(one.code, one.span, one.hint) for one in found] == [
+        ("unknown-assertion", None, "did you mean 'min-words'?")
+    ]
+    entry, found = load_assertion("contains", {"value": "{{ x }}"}, str(tmp_path), registries(), {})
+    assert entry.assertion.value == "{{ x }}"
+
+
+# -- templates by themselves ------------------------------------------------------------------------------------------
+
+
+def checked(folder, text, files=None):
+    path = repository(folder, {".agentv/templates/t.yaml": text, **(files or {})}) / ".agentv/templates/t.yaml"
+    return [(one.code, one.span.line) for one in outcome(path, for_run=False)[1] if one.severity != "hint"]
+
+
+def test_validate_knows_a_template(tmp_path):
+    inner = {
+        ".agentv/templates/u.yaml": "assert: [{contains: '{{ w }}'}]\n",
+        ".agentv/assertions/own.py": "def assertion(ctx): return 1\n",
+    }
+    text = "assertions:\n  - contains: '{{ v }}'\n  - include: u\n  - own:\n  - Is kind\n"
+    assert checked(tmp_path, text, inner) == []
+
+
+def test_validate_finds_what_is_wrong_with_a_template(tmp_path):
+    text = "assert:\n  - contians: x\n  - include: t\n  - include: nobody\nname: t\n"
+    assert checked(tmp_path, text) == [("unknown-assertion", 2), ("include-cycle", 3), ("missing-template", 4)]

@@ -1,0 +1,114 @@
+"""Where files are looked for (SPEC sections 2 and 5)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+
+from agentv.authoring.source.files import DiskReader, Places, nearest_in_agentv, repository_root, shown, upwards
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("a/b/c/deep.md", "a/b/near.md", "a/root.md", "a/b/.agentv/targets.yaml", "a/.agentv/config.yaml"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_path_is_looked_for_beside_the_file_that_mentions_it_then_beside_the_eval_file(tree):
+    places = Places(str(tree / "a/b"), str(tree / "a"))
+    template = str(tree / "a/b/c/template.yaml")
+    assert places.find("deep.md", template)[0] == str(tree / "a/b/c/deep.md")
+    assert places.find("./near.md", template) == (
+        str(tree / "a/b/near.md"),
+        (str(tree / "a/b/c/near.md"), str(tree / "a/b/near.md")),
+    )
+    assert places.find("../root.md", str(tree / "a/b/suite.yaml"))[0] == str(tree / "a/root.md")
+
+
+def test_a_slash_begins_at_the_root_of_the_repository(tree):
+    places = Places(str(tree / "a/b"), str(tree / "a"))
+    assert places.find("/root.md", "anything")[0] == str(tree / "a/root.md")
+    assert places.find(f"file://{tree}/a/root.md", "anything")[0] == str(tree / "a/root.md")
+
+
+def test_a_miss_names_every_path_once(tree):
+    places = Places(str(tree / "a/b"), str(tree / "a"))
+    assert places.find("no.md", str(tree / "a/b/suite.yaml")) == (None, (str(tree / "a/b/no.md"),))
+    assert places.find("no\x00pe", str(tree / "a/b/suite.yaml"))[0] is None
+
+
+def test_alone_nothing_is_looked_for_beside_the_file(tree):
+    places = Places(str(tree / "a"), str(tree), alone=True)
+    assert places.find("near.md", str(tree / "a/b/x.yaml")) == (None, (str(tree / "a/near.md"),))
+
+
+def test_the_root_is_the_nearest_parent_with_git(tree):
+    (tree / ".git").mkdir()
+    (tree / "a/b/.git").write_text("gitdir: elsewhere", encoding="utf-8")
+    assert repository_root(str(tree / "a/b/c")) == str(tree / "a/b")
+    assert repository_root(str(tree / "a")) == str(tree)
+
+
+def test_else_the_root_is_the_highest_parent_with_agentv(tree):
+    assert repository_root(str(tree / "a/b/c")) == str(tree / "a")
+
+
+def test_else_it_is_the_working_directory_if_that_is_above(tmp_path):
+    (tmp_path / "x/y").mkdir(parents=True)
+    with chdir(tmp_path):
+        assert repository_root(str(tmp_path / "x/y")) == str(tmp_path)
+    with chdir(tmp_path / "x/y"):
+        assert repository_root(str(tmp_path / "x")) == str(tmp_path / "x")
+
+
+def test_upwards_ends_at_the_root(tree):
+    assert list(upwards(str(tree / "a/b/c"), str(tree / "a"))) == [str(tree / one) for one in ("a/b/c", "a/b", "a")]
+
+
+def test_the_closest_agentv_wins(tree):
+    found, tried = nearest_in_agentv(str(tree / "a/b/c"), str(tree / "a"), "targets.yaml", "targets.yml")
+    assert found == str(tree / "a/b/.agentv/targets.yaml")
+    assert tried[0] == str(tree / "a/b/c/.agentv/targets.yaml")
+    assert nearest_in_agentv(str(tree / "a"), str(tree / "a"), "targets.yaml")[0] is None
+
+
+def test_what_was_read_is_remembered_by_its_digest(tree):
+    reader = DiskReader()
+    path = str(tree / "a/root.md")
+    assert reader.read(path) == b"a/root.md"
+    digest = hashlib.sha256(b"a/root.md").hexdigest()
+    other = DiskReader()
+    other.remember(path)
+    assert reader.digests == other.digests == {path: digest}
+
+
+def test_paths_are_shown_as_one_would_type_them(tree):
+    with chdir(tree / "a/b"):
+        assert shown(str(tree / "a/b/near.md")) == "near.md"
+        assert shown(str(tree / "a/root.md")) == "../root.md"
+        assert shown("/somewhere/else/entirely") == "/somewhere/else/entirely"
+
+
+def test_what_never_ends_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", str(tmp_path / "pipe")):
+        with pytest.raises(OSError, match="a device or a pipe") as caught:
+            DiskReader().read(path)
+        assert caught.value.strerror == "it is a device or a pipe, and a file is expected"
+        with pytest.raises(OSError, match="a device or a pipe"):
+            DiskReader().remember(path)
+
+
+def test_a_pipe_that_a_shell_opened_is_read():
+    reads, writes = os.pipe()
+    os.write(writes, b"A=1")
+    os.close(writes)
+    assert DiskReader().read(f"/dev/fd/{reads}") == b"A=1"
+    os.close(reads)

@@ -1,0 +1,188 @@
+"""Files on git hosts: which URLs name one, and what is said of those that do not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.authoring.fields.kinds import looks_like_path
+from agentv.authoring.source.files import Places
+from agentv.authoring.source.git_files import BadUrlError, GitFiles, parse_url
+from agentv.authoring.source.report import Report
+from agentv.engine.plan import Plan, PlanSettings
+from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from doubles.git_remotes import Hosts
+from doubles.loading import outcome, parsed, repository
+
+GITHUB = "https://github.com/acme/evals/blob/"
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+SHA = "0123456789abcdef" * 2 + "01234567"
+
+
+@pytest.mark.parametrize(
+    ("url", "file"),
+    [
+        (f"{GITHUB}main/docs/a.md", RepositoryFile("github.com", "acme/evals", ("main", "docs", "a.md"))),
+        ("http://www.github.com/a/b.git/blob/v1/x", RepositoryFile("github.com", "a/b", ("v1", "x"))),
+        (f"{GITHUB}main/a%20b.md?plain=1", RepositoryFile("github.com", "acme/evals", ("main", "a b.md"))),
+        (f"{GITHUB}feature%2Fx/a.md", RepositoryFile("github.com", "acme/evals", ("feature", "x", "a.md"))),
+        (f"{GITHUB}-u/-x", RepositoryFile("github.com", "acme/evals", ("-u", "-x"))),
+        (
+            "https://gitlab.com/group/sub/r/-/blob/v1/a.md?ref_type=tags",
+            RepositoryFile("gitlab.com", "group/sub/r", ("v1", "a.md"), "tags"),
+        ),
+        ("https://gitlab.com/g/r/-/blob/v1/a?ref_type=x", RepositoryFile("gitlab.com", "g/r", ("v1", "a"))),
+        ("https://bitbucket.org/o/r/src/main/a.md", RepositoryFile("bitbucket.org", "o/r", ("main", "a.md"))),
+    ],
+)
+def test_urls_of_files(url, file):
+    assert parse_url(url) == file
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/",
+        "https://github.com/acme",
+        "https://github.com/acme/evals",
+        "https://github.com/acme/evals/tree/main/docs",
+        "https://github.com/../evals/blob/main/a.md",
+        "https://github.com/-acme/evals/blob/main/a.md",
+        "https://github.com/acme/evals@x/blob/main/a.md",
+        "https://gitlab.com/evals/-/blob/main/a.md",
+        f"{GITHUB}main",
+        f"{GITHUB}main/",
+        f"{GITHUB}main//a.md",
+        f"{GITHUB}main/./a.md",
+        f"{GITHUB}main/../../a.md",
+        f"{GITHUB}main/%2e%2e/a.md",
+        f"{GITHUB}main/a%00.md",
+        f"{GITHUB}main/a%0a.md",
+        f"{GITHUB}main/%ff.md",
+        f"{GITHUB}main/a.md#L3-L9",
+    ],
+)
+def test_urls_of_no_file(url):
+    with pytest.raises(BadUrlError) as caught:
+        parse_url(url)
+    assert caught.value.hint.startswith("write ")
+
+
+@given(st.text(max_size=40))
+def test_whatever_follows_the_host_is_a_file_inside_or_told(rest):
+    try:
+        file = parse_url(GITHUB + rest)
+    except BadUrlError:
+        return
+    assert len(file.rest) > 1
+    assert not {"", ".", ".."} & set(file.rest)
+
+
+def said(checkout: Checkout | Unavailable, url: str = f"{GITHUB}main/docs/a.md") -> tuple[str | None, list[str]]:
+    """The path that is found, and all that is told."""
+    report = Report()
+    found = GitFiles(lambda _wanted: checkout, report).find(url, parsed(url), "file")
+    return found, [f"{one.severity} {one.code}: {one.message}{f' | {one.hint}' if one.hint else ''}" for one in report.diagnostics]  # fmt: skip
+
+
+def test_what_is_there_is_found(tmp_path):
+    repository(tmp_path, {"docs/a.md": "x"})
+    assert said(Checkout(str(tmp_path), "docs/a.md", "main")) == (str(tmp_path / "docs" / "a.md"), [])
+
+
+def test_a_missing_path_names_the_nearest_one(tmp_path):
+    repository(tmp_path, {"docs/a-guide.md": "x", "inner/.keep": ""})
+    (tmp_path / "inner" / ".keep").unlink()
+    found, (told,) = said(Checkout(str(tmp_path), "docs/a-gide.md", "main"))
+    assert found is None
+    assert "file 'docs/a-gide.md' does not exist in github.com/acme/evals at 'main'" in told
+    assert told.endswith("did you mean 'docs/a-guide.md'?")
+    _, (told,) = said(Checkout(str(tmp_path), "inner/x.md", "main"))
+    assert "lies in 'inner', a submodule of github.com/acme/evals" in told
+
+
+def test_a_link_out_of_the_repository_is_not_followed(tmp_path):
+    _, (told,) = said(Checkout(str(tmp_path), "up/a.md", "main", frozenset({"up"})))
+    assert told.startswith("error missing-file: 'up' of github.com/acme/evals is a link that leads out of it")
+
+
+def test_a_pointer_of_lfs_is_no_file(tmp_path):
+    repository(tmp_path, {"a.png": POINTER, "b.md": f"{POINTER}{'x' * 2000}"})
+    found, (told,) = said(Checkout(str(tmp_path), "a.png", "main"))
+    assert found is None
+    assert told.startswith("error lfs-pointer")
+    assert said(Checkout(str(tmp_path), "b.md", "main"))[1] == []
+
+
+def test_a_local_pointer_of_lfs_is_no_text_either(tmp_path):
+    text = "target: echo\ninput_files: [a.md]\ntests: [{id: a, input: x, assert: [{contains: x}]}]\n"
+    path = repository(tmp_path, {"suite.eval.yaml": text, "a.md": POINTER}) / "suite.eval.yaml"
+    assert [one.code for one in outcome(path)[1]] == ["lfs-pointer"]
+
+
+@pytest.mark.parametrize(("age_s", "words"), [(1, "1 second"), (59, "59 seconds"), (7300, "2 hours"), (9e5, "10 days")])
+def test_an_older_copy_is_told_with_its_age(tmp_path, age_s, words):
+    repository(tmp_path, {"a.md": "x"})
+    found, told = said(Checkout(str(tmp_path), "a.md", "main", age_s=age_s, reason="no network"))
+    assert found is not None
+    assert told == [
+        f"warning stale-repository: github.com/acme/evals cannot be read now; 'main' is used as it was {words} ago"
+    ]
+
+
+def test_a_file_of_a_host_names_files_of_its_own_repository_alone(tmp_path):
+    tree = tmp_path / "cache" / "repos" / "github.com" / "acme" / f"evals@{SHA}"
+    repository(tree, {"a.md": "hosted", "docs/cases.yaml": "", "docs/b.md": ""})
+    repository(tmp_path / "project", {"evals/c.md": "", "a.md": "local"})
+    (tmp_path / "outside.md").write_text("outside")
+    places = Places(str(tmp_path / "project" / "evals"), str(tmp_path / "project"))
+    mentioned = str(tree / "docs" / "cases.yaml")
+    assert places.find("b.md", mentioned)[0] == str(tree / "docs" / "b.md")
+    assert places.find("../a.md", mentioned)[0] == str(tree / "a.md")
+    assert places.find("/a.md", mentioned)[0] == str(tree / "a.md")
+    assert places.find("c.md", mentioned)[0] == str(tmp_path / "project" / "evals" / "c.md")
+    assert places.find("../../outside.md", mentioned) == (None, ())
+    assert places.find("/../../../../../../outside.md", mentioned) == (None, ())
+    assert places.find("file:///etc/passwd", mentioned)[0] is None
+
+
+def test_a_branch_that_moved_makes_other_trials(tmp_path):
+    hosts = Hosts(tmp_path)
+    remote = hosts.repository("github.com/acme/evals", {"docs/a.md": "first"})
+    text = f"target: echo\ninput_files: ['{GITHUB}main/docs/a.md']\ntests: [{{id: a, input: x, assert: [{{contains: x}}]}}]\n"
+    path = repository(tmp_path / "project", {"suite.eval.yaml": text}) / "suite.eval.yaml"
+    before = facts(path, hosts)
+    assert facts(path, hosts) == before
+    hosts.home = tmp_path / "elsewhere"
+    assert facts(path, hosts)[0] == before[0]
+    remote.commit({"docs/a.md": "second"})
+    after = facts(path, hosts)
+    assert after[0] != before[0]
+    assert after[1] != before[1]
+
+
+def facts(path, hosts: Hosts) -> tuple[str, dict[str, str]]:
+    """The key of the only trial of a suite, and the digests of what was read."""
+    (suite,), _ = outcome(path, process_env=hosts.env)
+    (trial,) = Plan([suite], PlanSettings())
+    return trial.key, dict(suite.files)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_path"),
+    [
+        (f"{GITHUB}main/LICENSE", True),
+        (f"{GITHUB}main/a.md?plain=1", True),
+        (f" {GITHUB}main/a.md\n", True),
+        (f"{GITHUB}main/a.md says it", False),
+        (f"Compare with {GITHUB}main/a.md", False),
+    ],
+)
+def test_a_url_alone_is_a_path_and_one_in_a_sentence_is_text(text, is_path):
+    assert looks_like_path(text) is is_path
+
+
+def test_gitlab_urls_of_old_have_no_dash():
+    old, new = (parse_url(f"https://gitlab.com/group/sub/repo{dash}/blob/main/a/b.md") for dash in ("", "/-"))
+    assert old == new

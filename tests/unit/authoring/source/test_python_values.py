@@ -1,0 +1,81 @@
+"""Plain data out of what a program made."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.authoring.source.nodes import children, plain
+from agentv.authoring.source.python_values import as_authored, traced
+from agentv.sdk import Case
+from agentv.user_code.functions.guard import ForeignError
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def authored(value):
+    return as_authored(value, "cases.py:make", "bad-generator")
+
+
+@given(JSON)
+def test_plain_data_is_itself_and_every_part_has_a_place_and_a_way(value):
+    assert authored(value) == value
+    node, ways = traced(value, "cases.py")
+    assert plain(node) == value
+
+    def places(one):
+        yield one.at
+        yield from getattr(one, "keys", {}).values()
+        for child in children(one):
+            yield from places(child)
+
+    found = list(places(node))
+    assert len(set(found)) == len(found) == len(ways)
+    assert set(found) == set(ways)
+
+
+def test_the_way_is_the_one_that_python_would_take():
+    _, ways = traced({"tests": [{"id": 1}]}, "cases.py")
+    assert sorted(set(ways.values())) == ["", "tests", "tests[0]", "tests[0].id"]
+
+
+def test_other_containers_and_cases_of_the_sdk_are_plain_too():
+    made = Case(id="a", input="x", assertions=({"contains": "x"},), vars=MappingProxyType({"n": (1, 2)}))
+    plain_made = {"id": "a", "input": "x", "assert": [{"contains": "x"}], "vars": {"n": [1, 2]}}
+    assert authored([made]) == [plain_made]
+
+
+class Broken:
+    def authored(self):
+        raise ValueError("no")
+
+
+def endless() -> dict[str, object]:
+    made: dict[str, object] = {}
+    made["again"] = made
+    return made
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({1, 2}, "gives a value of the type 'set', which no eval file could hold"),
+        (b"x", "gives a value of the type 'bytes', which no eval file could hold"),
+        ([Case], "gives a value of the type 'type', which no eval file could hold"),
+        ({1: 2}, "gives a mapping with the key 1, and keys are text"),
+        (endless(), "gives a value that is nested more than 100 levels deep, or holds itself"),
+        (Broken(), "raised ValueError: no"),
+    ],
+)
+def test_what_no_file_could_hold_is_told(value, said):
+    with pytest.raises(ForeignError) as caught:
+        authored(value)
+    assert caught.value.failure.message.startswith(f"cases.py:make {said}")
+    assert caught.value.failure.code == "bad-generator"

@@ -1,0 +1,98 @@
+"""What the loader has found wrong so far."""
+
+from __future__ import annotations
+
+from agentv.authoring.source.nodes import NOWHERE
+from agentv.authoring.source.report import LONGEST, Report
+from agentv.model.values.span import Span
+
+AT = Span("file.yaml", 3, 1, 3, 2)
+
+
+def test_the_same_mistake_at_the_same_place_is_kept_once_and_still_counts_as_told():
+    report = Report()
+    report.error("bad-value", AT, "wrong")
+    before = report.errors
+    report.error("bad-value", AT, "wrong")
+    assert report.count == 1
+    assert report.errors > before
+
+
+def test_warnings_and_hints_are_no_failure():
+    report = Report(hints=True)
+    report.warning("bad-dotenv", AT, "odd")
+    report.older("evaluators", "assert", AT)
+    assert not report.failed
+    assert {one.severity for one in report.diagnostics} == {"warning", "hint"}
+
+
+def test_hints_are_for_validate_alone():
+    report = Report()
+    report.older("evaluators", "assert", AT)
+    assert report.count == 0
+
+
+def test_diagnostics_are_sorted_by_file_line_and_column():
+    report = Report()
+    for span in (Span("b", 1, 1, 1, 2), Span("a", 2, 1, 2, 2), Span("a", 1, 5, 1, 6), Span("a", 1, 2, 1, 3)):
+        report.error("bad-value", span, "wrong")
+    report.error("bad-value", None, "nowhere")
+    assert [one.span and tuple(one.span[:3]) for one in report.diagnostics] == [
+        None,
+        ("a", 1, 2),
+        ("a", 1, 5),
+        ("a", 2, 1),
+        ("b", 1, 1),
+    ]
+
+
+def test_what_stands_in_no_file_has_no_place():
+    report = Report()
+    report.error("unknown-target", NOWHERE, "no target 'x'")
+    assert report.diagnostics[0].span is None
+
+
+def test_a_message_is_one_line_of_bearable_length():
+    report = Report()
+    report.error("missing-file", AT, "file 'a\nb\r' does not exist", hint="x\ny")
+    report.error("missing-file", AT, "long " * 1000)
+    short, long = sorted(report.diagnostics, key=lambda one: len(one.message))
+    assert (short.message, short.hint) == (r"file 'a\nb\r' does not exist", r"x\ny")
+    assert len(long.message) == LONGEST
+
+
+def test_a_note_is_one_line_of_bearable_length_too():
+    report = Report()
+    report.error("bad-value", Span("a.yaml", 1, 1, 1, 2), "wrong", notes=["tried a\nb", "x" * 10_000])
+    (found,) = report.diagnostics
+    assert found.notes[0] == "tried a\\nb"
+    assert len(found.notes[1]) == 4_000
+
+
+def at(line):
+    return Span("file.yaml", line, 1, line, 2)
+
+
+def test_what_one_fix_mends_is_told_at_its_first_place_with_the_lines_of_the_others():
+    report = Report()
+    for line in (3, 4, 4, 9):
+        report.error("missing-template", at(line), "no template 'polite'", notes=["tried x"])
+    report.error("missing-template", at(5), "no template 'kind'")
+    first, other = report.diagnostics
+    assert (first.span.line, first.notes) == (3, ("tried x", "and so at lines 4, 9"))
+    assert other.notes == ()
+    assert report.errors == 5
+
+
+def test_very_many_lines_are_counted():
+    report = Report()
+    for line in range(1, 32):
+        report.error("unknown-target", at(line), "no target 'x'")
+    assert report.diagnostics[0].notes == ("and so at lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 20 more",)
+
+
+def test_warnings_are_told_one_by_one_so_that_each_can_be_silenced():
+    report = Report()
+    report.warning("unset-environment", at(1), "environment variable 'X' is not set")
+    report.warning("unset-environment", at(2), "environment variable 'X' is not set")
+    assert report.count == 2

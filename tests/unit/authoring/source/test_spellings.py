@@ -1,0 +1,211 @@
+"""Every older spelling of SPEC sections 3, 4 and 7 is read, and means the canonical one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agentv.authoring.fields.decode import shape_of
+from agentv.authoring.fields.schema import AuthoredCase, AuthoredRun, AuthoredSuite, AuthoredTarget
+from agentv.authoring.source.nodes import plain
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.spellings import CASE, DEFAULT_TEST, RUN, SUITE, TARGET, TEMPLATE, translate, type_name
+from doubles.loading import case_of, found_in, outcome, parsed, repository, suite_of
+
+SECTION_3 = {
+    "name": ["dataset", "suite"],
+    "targets": ["target", "execution.target", "execution.targets", "providers", "provider"],
+    "input": ["input_messages"],
+    "assert": [
+        "assertions",
+        "evaluators",
+        "execution.evaluators",
+        "execution.assert",
+        "execution.assertions",
+        "evaluator",
+    ],
+    "default_test": ["defaultTest"],
+    "threshold": ["execution.threshold"],
+    "run": ["evaluate_options", "evaluateOptions"],
+    "tests": ["evalcases", "eval_cases", "cases"],
+}
+"""The table of SPEC section 3: canonical key → its older spellings."""
+
+SECTION_4 = {
+    "id": ["name"],
+    "criteria": ["expected_outcome", "outcome"],
+    "input": ["input_messages"],
+    "expected_output": ["expected_messages", "reference_answer"],
+    "assert": ["assertions", "evaluators", "execution.evaluators"],
+    "skip_defaults": ["execution.skip_defaults"],
+    "metadata": ["sidecar"],
+}
+"""The table of SPEC section 4."""
+
+SECTION_7_2 = {
+    "llm-rubric": ["llm-grader", "llm_judge", "rubrics", "g-eval"],
+    "script": ["code-grader", "code_judge"],
+    "assert-set": ["composite"],
+    "regex": ["matches"],
+}
+"""Older names of types, out of SPEC section 7.2."""
+
+SUITES = {
+    "name": "greetings",
+    "targets": "mock:Hello",
+    "input": [{"role": "system", "content": "Be kind."}],
+    "assert": [{"icontains": "hello"}],
+    "default_test": {"vars": {"a": 1}},
+    "threshold": 0.25,
+    "run": {"workers": 3},
+    "tests": [{"id": "a", "input": "Hello", "assert": [{"contains": "Hello"}]}],
+}
+CASES = {
+    "id": "a",
+    "criteria": "Is polite",
+    "input": "Hello",
+    "expected_output": "Hi",
+    "assert": [{"contains": "Hello"}, {"type": "llm-rubric"}],
+    "skip_defaults": True,
+    "metadata": {"a": 1},
+}
+
+
+def spelled(document: dict, canonical: str, older: str) -> str:
+    """The document as YAML, one of its keys in an older spelling."""
+    renamed = {key: value for key, value in document.items() if key != canonical}
+    outer, dot, inner = older.partition(".")
+    renamed |= {outer: {inner: document[canonical]}} if dot else {older: document[canonical]}
+    return json.dumps(renamed)
+
+
+@pytest.mark.parametrize(("canonical", "older"), [(key, one) for key, older in SECTION_3.items() for one in older])
+def test_older_keys_of_a_suite(tmp_path: Path, canonical: str, older: str):
+    found = suite_of(tmp_path / "older", spelled(SUITES, canonical, older))
+    wanted = suite_of(tmp_path / "canonical", spelled(SUITES, canonical, canonical))
+    assert facts(found) == facts(wanted)
+
+
+def facts(suite):
+    (case,) = suite.cases
+    targets = [target.name for target in suite.targets]
+    types = [entry.type for entry in case.assertions]
+    return (suite.name, targets, suite.threshold, suite.run, case.id, case.input, types, case.vars)
+
+
+@pytest.mark.parametrize(("canonical", "older"), [(key, one) for key, older in SECTION_4.items() for one in older])
+def test_older_keys_of_a_case(tmp_path: Path, canonical: str, older: str):
+    found = case_of(tmp_path / "older", spelled(CASES, canonical, older))
+    wanted = case_of(tmp_path / "canonical", spelled(CASES, canonical, canonical))
+    assert found.sha256 == wanted.sha256
+    assert (found.id, found.criteria, found.metadata) == (wanted.id, wanted.criteria, wanted.metadata)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "field", "read"),
+    [
+        ("workers", 3, "workers", 3),
+        ("max_concurrency", 3, "workers", 3),
+        ("repeat", 2, "repeat", 2),
+        ("trials", {"count": 2}, "repeat", 2),
+        ("timeout_seconds", 9, "timeout_s", 9.0),
+        ("fail_on_error", True, "max_errors", 1),
+        ("fail_on_error", False, "max_errors", None),
+        ("cache", False, "workers", None),
+    ],
+)
+@pytest.mark.parametrize("home", ["run", "evaluate_options", "evaluateOptions", "execution"])
+def test_older_keys_of_a_run(tmp_path: Path, home: str, key: str, value: object, field: str, read: object):
+
+    document = {**SUITES, home: {key: value}}
+    if home != "run":
+        del document["run"]
+    suite = suite_of(tmp_path, json.dumps(document))
+    assert getattr(suite.run, field) == read
+
+
+@pytest.mark.parametrize(("name", "older"), [(key, one) for key, older in SECTION_7_2.items() for one in older])
+@pytest.mark.parametrize("spell", [str, lambda name: name.replace("-", "_"), lambda name: name.replace("_", "-")])
+def test_older_names_of_types(name, older, spell):
+    assert type_name(spell(older)) == (name, False)
+    assert type_name("not-" + spell(older)) == (name, True)
+    assert type_name("not_" + spell(older)) == (name, True)
+
+
+def test_two_negations_are_none():
+    assert type_name("not-not-contains") == ("contains", False)
+    assert type_name("not_not_not_contains") == ("contains", True)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("id", "agent"),
+        ("label", "agent"),
+        ("judge_target", "mock:yes"),
+        ("timeout_seconds", 9),
+        ("command_template", "cat"),
+    ],
+)
+def test_older_keys_of_a_target(tmp_path: Path, key: str, value: object):
+    settings = {"name": "agent", "provider": "cli", "command": "cat", "judge": "mock:no", "timeout_s": 4}
+    meant = {"id": "name", "label": "name", "judge_target": "judge", "timeout_seconds": "timeout_s"}
+    del settings[meant.get(key, "command")]
+    settings[key] = value
+    document = {**SUITES, "targets": settings}
+
+    (target,) = suite_of(tmp_path, json.dumps(document)).targets
+    shown = (target.name, target.judge, target.timeout_s, str(target.settings.command))
+    wanted = {"judge_target": ("agent", "mock:yes", 4.0, "cat"), "timeout_seconds": ("agent", "mock:no", 9.0, "cat")}
+    assert shown == wanted.get(key, ("agent", "mock:no", 4.0, "cat"))
+
+
+def test_dataset_and_suite_stay_in_the_metadata_where_the_name_stands_too(tmp_path):
+    suite = suite_of(
+        tmp_path, "name: a\ndataset: b\nsuite: c\ntarget: echo\ntests: [{id: x, input: y, assert: [{contains: y}]}]\n"
+    )
+    assert suite.name == "a"
+    assert suite.metadata == {"dataset": "b", "suite": "c"}
+
+
+@pytest.mark.parametrize(
+    ("spellings", "cls"), [(SUITE, AuthoredSuite), (CASE, AuthoredCase), (RUN, AuthoredRun), (TARGET, AuthoredTarget)]
+)
+def test_the_table_and_the_declaration_know_the_same_keys(spellings, cls):
+    assert spellings.canonical == set(shape_of(cls).names)
+
+
+@pytest.mark.parametrize("spellings", [SUITE, CASE, RUN, TARGET, TEMPLATE, DEFAULT_TEST])
+def test_an_older_key_means_one_that_there_is(spellings):
+    inner = {key for keys in spellings.nested.values() for key in keys.values()}
+    meant = {*spellings.older.values(), *(key for key in inner if not key.startswith("run."))}
+    assert meant <= spellings.canonical
+    in_run = {key.removeprefix("run.") for key in inner if key.startswith("run.")}
+    assert in_run <= RUN.known
+
+
+def test_what_is_spelled_as_it_should_be_is_not_copied():
+    node = parsed("{id: a, input: b}")
+    assert translate(node, CASE, Report()).items is node.items
+
+
+def test_an_unknown_key_inside_execution_keeps_its_place(tmp_path):
+    report = Report()
+    translated = translate(parsed("execution:\n  targt: x\n  x-free: 1\n"), CASE, report)
+    assert plain(translated.map) == {"execution.targt": "x"}
+    assert found_in(
+        tmp_path, "target: echo\ntests:\n- id: a\n  input: b\n  execution: {targt: x}\n  assert: [{contains: b}]\n"
+    ) == [("unknown-key", 5)]
+
+
+def test_validate_names_the_canonical_spelling(tmp_path):
+    text = "target: echo\nevalcases:\n- id: a\n  input: b\n  evaluators: [{contains: b}]\n"
+    path = repository(tmp_path, {"suite.eval.yaml": text}) / "suite.eval.yaml"
+    _, found = outcome(path, for_run=False)
+    assert [(one.severity, one.code, one.span.line) for one in found] == [
+        ("hint", "older-spelling", 2),
+        ("hint", "older-spelling", 5),
+    ]
+    assert outcome(path)[1] == ()

@@ -1,0 +1,310 @@
+"""YAML 1.2 core into nodes with places."""
+
+from __future__ import annotations
+
+import math
+import re
+import tracemalloc
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.authoring.source.nodes import ListNode, MapNode, Scalar, plain, span_of
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import DEPTH_LIMIT, NODE_LIMIT, read_yaml
+from agentv.authoring.source.yaml_errors import BREAKS
+from doubles.loading import parsed
+
+NUMBER = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?|0o[0-7]+|0x[\da-fA-F]+")
+"""Texts that YAML 1.2 reads as numbers. PyYAML writes YAML 1.1, and leaves some of them without quotes."""
+
+TEXT = st.text(
+    st.characters(blacklist_categories=["Cs"], blacklist_characters=[*BREAKS, "\ufeff"]), max_size=30
+).filter(lambda text: not NUMBER.fullmatch(text))
+DATA = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def told(data: bytes) -> list[str]:
+    report = Report()
+    read_yaml("file.yaml", data, report)
+    return [one.code for one in report.diagnostics]
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_nodes_or_are_told_what_is_wrong(data):
+    report = Report()
+    node = read_yaml("file.yaml", data, report)
+    assert node is None or isinstance(node, Scalar | ListNode | MapNode)
+    for one in report.diagnostics:
+        assert one.span is not None
+        assert one.span.line >= 1
+
+
+@given(st.text("{}[]:-#&*!|>'\"%@`\n\t ax1.~<?,", max_size=60))
+def test_any_punctuation_is_nodes_or_is_told_what_is_wrong(text):
+    report = Report()
+    node = read_yaml("file.yaml", text.encode(), report)
+    if node is None and not report.failed:
+        # no document is no mistake of YAML: whoever reads the file says that it is empty
+        assert yaml.safe_load(text) is None
+
+
+@given(DATA, st.booleans())
+def test_what_a_dumper_writes_is_read_back(data, flow):
+    text = yaml.safe_dump(data, allow_unicode=True, default_flow_style=flow, sort_keys=False)
+    assert plain(parsed(text)) == data
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("no", "no"),
+        ("on", "on"),
+        ("y", "y"),
+        ("1_000", "1_000"),
+        ("12:30:00", "12:30:00"),
+        ("2026-11-21", "2026-11-21"),
+        ("0o14", 12),
+        ("0x1F", 31),
+        ("012", 12),
+        ("+7", 7),
+        ("1e3", 1000.0),
+        (".5", 0.5),
+        ("1.", 1.0),
+        ("-.inf", -math.inf),
+        ("True", True),
+        ("NULL", None),
+        ("~", None),
+        ("nULL", "nULL"),
+        ("tRUE", "tRUE"),
+        ("0b11", "0b11"),
+        ("1" * 401, "1" * 401),
+        ('"1"', "1"),
+        ("'true'", "true"),
+        ("!!str 1", "1"),
+        ("!!float 1", 1.0),
+        ("! 1", "1"),
+        ("yes", "yes"),
+        ("014", 14),
+        ("2024-01-01", "2024-01-01"),
+        ("-0x1F", "-0x1F"),
+        ("+0o7", "+0o7"),
+        ("0o8", "0o8"),
+        (".INF", math.inf),
+        (".iNF", ".iNF"),
+        ("NaN", "NaN"),
+        ("1e400", math.inf),
+        ("1e", "1e"),
+        (".", "."),
+        ("1.2.3", "1.2.3"),
+        ("=", "="),
+        ("<<", "<<"),
+        ("\u0661", "\u0661"),
+    ],
+)
+def test_scalars_mean_what_the_core_schema_says(text, value):
+    (item,) = parsed(f"- {text}").items
+    assert type(item.value) is type(value)
+    assert item.value == value
+
+
+def test_a_scalar_remembers_how_it_was_written():
+    assert [item.text for item in parsed("[1.50, 0x1F, True, ~, 'a']").items] == ["1.50", "0x1F", "True", "~", "a"]
+
+
+def test_every_value_and_key_knows_its_place():
+    node = parsed("a: 1\nb:\n  - two\n  - {c: three}\n")
+    assert span_of(node.keys["b"])[1:] == (2, 1, 2, 2)
+    two, mapping = node.items["b"].items
+    assert span_of(two.at)[1:] == (3, 5, 3, 8)
+    assert span_of(mapping.items["c"].at)[1:] == (4, 9, 4, 14)
+
+
+def test_columns_count_characters_not_bytes():
+    node = parsed('- {"ü": "ö", x: y}')
+    assert span_of(node.items[0].items["x"].at).column == 17
+
+
+def test_bom_and_windows_line_ends_change_nothing():
+    node = parsed("\ufeffa: 1\r\nb: |\r\n  x\r\n  y\r\n")
+    assert plain(node) == {"a": 1, "b": "x\ny\n"}
+    assert span_of(node.keys["b"]).line == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("a: 1\na: 2\n", ["duplicate-key"]),
+        ("a: 1\n'a': 2\n", ["duplicate-key"]),
+        ("- &a [1]\n- {<<: *a}\n", ["bad-merge"]),
+        ("? {a: 1}\n: 2\n", ["bad-key"]),
+        ("- &a x\n- *a : 1\n", ["bad-key"]),
+        ("- *nobody\n", ["bad-yaml"]),
+        ("&a [*a]\n", ["bad-yaml"]),
+        ("a: !thing 1\n", ["unknown-tag"]),
+        ("a: !!binary aGk=\n", ["unknown-tag"]),
+        ("a: !!python/object/apply:os.system [ls]\n", ["unknown-tag"]),
+        ("a: !!map [1]\n", ["unknown-tag"]),
+        ("a: !!seq {b: 1}\n", ["unknown-tag"]),
+        ("a: !!str [1]\n", ["unknown-tag"]),
+        ("!!int 1: a\n", ["unknown-tag"]),
+        ("!thing a: 1\n", ["unknown-tag"]),
+        ("!!str 1: a\n", []),
+        ("%YAML 1.1\n---\na: no\n", []),
+        ("%YAML 2.0\n---\na: no\n", ["bad-yaml"]),
+        ("1: a\n'1': b\n", ["duplicate-key"]),
+        ("&a {b: *a}\n", ["bad-yaml"]),
+        ("&a\n<<: *a\n", ["bad-yaml"]),
+        ("a: x\0y\n", ["bad-yaml"]),
+        ("a: \x7f\n", ["bad-yaml"]),
+        ("a: \uffff\n", ["bad-yaml"]),
+        ('a: "\\ud800"\n', ["bad-yaml"]),
+        ("\ta: 1\n", ["bad-yaml"]),
+        ("a: 1\n\t\nb: 2\n", ["bad-yaml"]),
+        ("!!set {a, b}\n", ["unknown-tag"]),
+        ("!!int one\n", ["bad-value"]),
+        ("!!bool yes\n", ["bad-value"]),
+        ("a\n---\nb\n", ["several-documents"]),
+        ("[" * (DEPTH_LIMIT + 1), ["too-deep"]),
+        ("{a: " * 100_000, ["too-deep"]),
+        ("a: \x01\n", ["bad-yaml"]),
+        ("a: x\u2028b\n", ["bad-yaml"]),
+    ],
+)
+def test_what_is_wrong_has_its_code(text, codes):
+    assert told(text.encode()) == codes
+
+
+def test_the_deepest_file_that_is_read():
+    assert told(b"[" * DEPTH_LIMIT + b"]" * DEPTH_LIMIT) == []
+
+
+def test_aliases_do_not_add_up_beyond_the_depth():
+    level = "[" * 40
+    text = f"- &a {level}{']' * 40}\n- &b {level}*a{']' * 40}\n- [*a, *b]\n- {level}*b{']' * 40}\n"
+    assert told(text.encode()) == ["too-deep"]
+    assert told(text.rsplit("- ", 1)[0].encode()) == []
+
+
+def test_aliases_stand_for_what_was_anchored():
+    assert plain(parsed("- &a {x: [1]}\n- *a\n- &b text\n- *b\n- &k key: *k\n")) == [
+        {"x": [1]},
+        {"x": [1]},
+        "text",
+        "text",
+        {"key": "key"},
+    ]
+
+
+def test_what_a_mapping_says_itself_wins_over_what_it_merges():
+    text = "base: &base {a: 1, b: 2}\nmore: &more {b: 3, c: 4}\nmade: {<<: [*more, *base], a: 9}\nquoted: {'<<': 1}\n"
+    found = plain(parsed(text))
+    assert found["made"] == {"a": 9, "b": 3, "c": 4}
+    assert found["quoted"] == {"<<": 1}
+
+
+def test_no_document_is_no_mistake_of_yaml():
+    report = Report()
+    assert read_yaml("file.yaml", b"# nothing\n", report) is None
+    assert not report.count
+
+
+def streamed(text: str) -> tuple[list[object], dict[str, object], list[str]]:
+    """The items that are handed on, the head that is known before them, and what was told."""
+    items: list[object] = []
+    heads: list[MapNode] = []
+
+    def begin(head: MapNode):
+        heads.append(MapNode(dict(head.items), dict(head.keys), head.at))
+        return lambda node: items.append(plain(node))
+
+    report = Report()
+    read_yaml("file.yaml", text.encode(), report, stream=(frozenset({"tests"}), begin))
+    return items, plain(heads[0]) if heads else {}, [one.code for one in report.diagnostics]
+
+
+def test_a_streamed_list_is_handed_on_item_by_item_with_the_head_before_it():
+    assert streamed("name: x\ntests:\n- {id: a}\n- {id: b, tests: [1]}\n") == (
+        [{"id": "a"}, {"id": "b", "tests": [1]}],
+        {"name": "x"},
+        [],
+    )
+
+
+def test_the_item_that_a_mistake_cuts_short_is_not_handed_on():
+    items, _, codes = streamed("tests:\n  - id: a\n  - id: b\n   input: x\n")
+    assert items == [{"id": "a"}]
+    assert codes == ["bad-yaml"]
+
+
+@pytest.mark.parametrize(
+    ("text", "items", "codes"),
+    [
+        ("x-a: [" + "1, " * NODE_LIMIT + "1]\ntests:\n- 1\n", 0, ["too-large"]),
+        ("tests:\n- 1\n- [" + "1, " * NODE_LIMIT + "1]\n", 0, ["too-large"]),
+        ("tests: [" + "1, " * NODE_LIMIT + "1]\n", NODE_LIMIT + 1, []),
+        ("a: &a {b: 1}\n<<: *a\ntests: [" + "1, " * NODE_LIMIT + "1]\n", 0, []),
+    ],
+    ids=["beside the cases", "in one case", "cases", "cases that are not streamed"],
+)
+def test_one_case_has_bounds_and_their_number_has_none(text, items, codes):
+    found, _, told = streamed(text)
+    assert (len(found), told) == (items, codes)
+
+
+def test_a_head_that_merges_is_not_streamed_since_it_is_known_only_at_its_end():
+    assert streamed("x: &x {name: y}\n<<: *x\ntests:\n- 1\n") == ([], {}, [])
+
+
+@pytest.mark.parametrize("text", ["---", "--- ", "---\n", "# x\n---", "--- !!str", "--- ''", '--- ""'])
+def test_an_empty_document_stands_inside_its_file(text):
+    span = span_of(parsed(text).at)
+    assert span.line <= text.count("\n") + 1
+    assert span.end_line <= text.count("\n") + 1
+
+
+def test_not_a_number_is_one():
+    (item,) = parsed("[.NaN]").items
+    assert math.isnan(item.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("".join("  " * level + "a:\n" for level in range(1000)), ["too-deep"]),
+        ("- " * 100_000 + "x", ["too-deep"]),
+        ("? " * 100_000, ["bad-key"]),
+        ("[" * 100_000 + "]" * 100_000, ["too-deep"]),
+        ("[" * 99 + "\n" * 100_000, ["bad-yaml"]),
+        ("a: " * 100_000, ["bad-yaml"]),
+        ("'" * 100_001, ["bad-yaml"]),
+        ("a: " + "x" * 5_000_000, []),
+        ("[" + ",".join(["1"] * 50_000) + "]", []),
+        ("b: &b {x: 1}\nm:\n" + "  <<: *b\n" * 5000, []),
+        ("b: &b {x: 1}\nm:\n  <<: [" + ",".join(["*b"] * 5000) + "]\n", []),
+        (
+            "b: &b {" + ",".join(f"k{n}: 1" for n in range(5000)) + "}\n" + "m: {<<: [" + "*b, " * 5000 + "]}",
+            ["too-large"],
+        ),
+        ("m0: &m0 {a: 1}\n" + "".join(f"m{n}: &m{n} {{<<: *m{n - 1}}}\n" for n in range(1, 2000)), ["too-deep"]),
+    ],
+)
+def test_however_much_is_asked_it_is_read_or_refused_in_bounded_time(text, codes):
+    assert told(text.encode()) == codes
+
+
+def test_a_billion_laughs_take_no_memory():
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+    tracemalloc.start()
+    try:
+        assert told("\n".join(lines).encode()) == ["too-large"]
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()

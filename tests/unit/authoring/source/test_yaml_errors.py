@@ -1,0 +1,78 @@
+"""Where a file stops being YAML, and what is likely meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentv.authoring.source.report import Report
+from agentv.authoring.source.yaml import read_yaml
+from agentv.authoring.source.yaml_errors import span_at
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message", "hint"),
+    [
+        ("a:\n\tb: 1\n", (2, 1), "found character that cannot start any token", "indent with spaces"),
+        ("a: b: c\n", (1, 5), "mapping values are not allowed", "quote a text that holds ': '"),
+        ("a: @home\n", (1, 4), "cannot start any token", "quote a text that begins with @"),
+        ("a: `x`\n", (1, 4), "cannot start any token", "quote a text that begins with `"),
+        ("a: {{ b }}\n", (1, 5), "a key must be text", "quote a text that begins with {{"),
+        ("a: {{ b }} c\n", (1, 5), "a key must be text", "quote a text that begins with {{"),
+        ("a: {% if b %}\n", (1, 5), "cannot start any token", "quote a text that begins with {{ or {%"),
+        ('a: "\\ud83d\\ude00"\n', (1, 7), "invalid Unicode character escape", "write the character itself"),
+        ("x: 1\na: 'b\n", (2, 4), "the quote that begins here is never closed", None),
+        ("a: 1\nb\n", (2, 1), "a key is expected here, and no ':' follows", None),
+        ("a: 1\nb", (2, 1), "a key is expected here, and no ':' follows", None),
+        ("a:\n  - 1\n b: 2\n", (3, 2), "that begins at line 1", "indent it by 4 spaces, as line 2"),
+        ("a:\n  - b: 1\n   c: 2\n", (3, 4), "did not find expected '-'", "indent it by 4 spaces, as line 2"),
+        ("a b\nc:\n", (2, 2), "mapping values are not allowed", "line 1 has no ':'"),
+        ("a:b\n\nc:\n", (3, 2), "mapping values are not allowed", "missing after the ':' of line 1"),
+        ("-a: b\n c: d\n", (2, 3), "mapping values are not allowed", "missing after the '-' of line 1"),
+        ("a: “b: c”\n", (1, 6), "mapping values are not allowed", "quotes are \" and ', not “ and ”"),
+        ("a: don’t: c\n", (1, 9), "mapping values are not allowed", "quote a text that holds ': '"),
+        ("a: 'don't'\n", (1, 9), "did not find expected key", "in single quotes an apostrophe is written ''"),
+        ('a: "b\nc: "d"\n', (2, 5), "did not find expected key", "look above for one that was not closed"),
+        ("a: [b] c\n", (1, 8), "did not find expected key", "quote a text that begins with ["),
+        ("a: *b* c\n", (1, 6), "while scanning an alias", "quote a text that begins with * or &"),
+        ("a: |\nb\n", (2, 1), "no ':' follows", "indent the text further than the key of line 1"),
+        ("a: 1\n...\nb: 2\n", (3, 1), "<document start>", "'...' ends the document"),
+        ('{"a": "1" "b": 2}\n', (1, 11), "did not find expected ','", "a comma is missing before this"),
+        ('{"a": [1,\n 2], "b": 3\n', (1, 1), "the { that begins here is never closed", None),
+        ("a: [1\n", (1, 4), "the [ that begins here is never closed", None),
+        ("a: [1,\n", (2, 1), "did not find expected node content", "a [ or { above is never closed"),
+        ("a: ü\nb: \x07\n", (2, 4), "control characters are not allowed", None),
+        ("a: ü\u2028b\n", (1, 5), "U+2028", 'in double quotes write it as "\\u2028"'),
+        ("-\ta: 1\n", (1, 2), "cannot start any token", "indent with spaces"),
+        ("a: x\x85b\n", (1, 5), "U+0085", 'in double quotes write it as "\\u0085"'),
+    ],
+)
+def test_the_place_and_the_likely_fix(text, place, message, hint):
+    report = Report()
+    assert read_yaml("file.yaml", text.encode(), report) is None
+    (found,) = report.diagnostics
+    assert (found.span.line, found.span.column) == place
+    assert message in found.message
+    assert (hint in found.hint) if hint else found.hint is None
+
+
+def test_bytes_that_are_no_text_are_told_with_their_column():
+    report = Report()
+    read_yaml("file.yaml", "a: 1\r\nü: ".encode() + b"\xff\n", report)
+    (found,) = report.diagnostics
+    assert found.code == "not-utf-8"
+    assert (found.span.line, found.span.column) == (2, 4)
+
+
+@pytest.mark.parametrize(("offset", "place"), [(0, (1, 1)), (3, (2, 1)), (5, (2, 2)), (7, (3, 1)), (9, (4, 1))])
+def test_a_byte_has_a_line_and_a_column(offset, place):
+    span = span_at("file.yaml", "a\r\nüb\r\n\nx".encode(), offset)
+    assert (span.line, span.column) == place
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_told_as_what_it_is(encoding):
+    report = Report()
+    data = "\ufeffa: ü\n".encode(encoding) if encoding != "utf-16" else "a: ü\n".encode(encoding)
+    assert read_yaml("file.yaml", data, report) is None
+    (found,) = report.diagnostics
+    assert (found.code, found.hint) == ("not-utf-8", "this is UTF-16; save it as UTF-8")

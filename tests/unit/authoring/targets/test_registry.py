@@ -1,0 +1,136 @@
+"""The targets that a directory can name (SPEC section 12). Which one is asked is in `tests/cases/valid/target-*`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentv.authoring.source.nodes import Scalar
+from agentv.authoring.targets.registry import open_book
+from agentv.targets.catalogue import registry
+from doubles.loading import parsed, reading_of, repository
+
+FILE = """targets:
+  - {name: agent, provider: mock, response: hi, judge: judy}
+  - {name: broken, provider: mock}
+  - {label: newer, provider: mock, response: hi, config: {grader_target: jim}}
+defaults: {target: agent, judge: judy}
+x-note: free
+"""
+
+
+def opened(folder: Path, text: str = FILE, name: str = "targets.yaml", **more):
+    reading = reading_of(repository(folder, {f".agentv/{name}": text}), **more)
+    return open_book(str(folder), registry(), reading), reading
+
+
+def told(reading) -> list[tuple[str, int | None]]:
+    return [(one.code, one.span and one.span.line) for one in reading.report.diagnostics]
+
+
+def test_names_provider_strings_and_bare_providers_are_targets(tmp_path):
+    book, reading = opened(tmp_path)
+    assert book.resolve("agent", None, reading).settings.response == "hi"
+    assert book.resolve("mock:a: b", None, reading).settings.response == "a: b"
+    assert book.resolve("echo", None, reading).provider == "echo"
+    assert told(reading) == []
+
+
+def test_default_is_the_target_so_called_else_the_default_one(tmp_path):
+    book, reading = opened(tmp_path)
+    assert book.resolve("default", None, reading).name == "agent"
+    so_called = FILE.replace("name: agent", "name: default").replace("target: agent", "target: newer")
+    book, reading = opened(tmp_path / "other", so_called)
+    assert book.resolve("default", None, reading).name == "default"
+
+
+def test_a_default_that_means_itself_is_no_target(tmp_path):
+    book, reading = opened(tmp_path, "targets: []\ndefaults: {target: default}\n")
+    assert book.resolve("default", book.default_target, reading) is None
+    assert told(reading) == [("unknown-target", 2)]
+
+
+def test_only_what_is_used_is_read_until_all_is_checked(tmp_path):
+    book, reading = opened(tmp_path)
+    book.resolve("agent", None, reading)
+    assert told(reading) == []
+    book.check()
+    assert told(reading) == [("missing-key", 3)]
+
+
+def test_every_place_that_names_what_is_not_there_is_told(tmp_path):
+    book, reading = opened(tmp_path)
+    for line in (1, 2, 5):
+        node = parsed("\n" * (line - 1) + "agnet", str(tmp_path / "suite.yaml"))
+        assert isinstance(node, Scalar)
+        assert book.resolve("agnet", node, reading) is None
+    (found,) = reading.report.diagnostics
+    assert (found.code, found.span.line, found.notes[-1]) == ("unknown-target", 1, "and so at lines 2, 5")
+
+
+def test_what_the_command_line_names_has_no_place_in_a_file(tmp_path):
+    book, reading = opened(tmp_path)
+    assert book.resolve("nobody", None, reading) is None
+    assert book.resolve("cli:", None, reading) is None
+    assert {span for _, span in told(reading)} == {None}
+
+
+def test_paths_in_the_file_begin_where_agentv_is(tmp_path):
+    text = "targets:\n  - {name: a, provider: python, function: 'agent.py:f'}\n"
+    repository(tmp_path, {"agent.py": "def f(): ...", "evals/agent.py": "def f(): ..."})
+    book, reading = opened(tmp_path, text)
+    assert book.resolve("a", None, reading).settings.function.path == str(tmp_path / "agent.py")
+
+
+def test_where_a_target_names_its_judge(tmp_path):
+    book, _ = opened(tmp_path)
+    assert book.judge_of("agent").value == "judy"
+    assert book.judge_of("newer").value == "jim"
+    assert book.judge_of("broken") is None
+    assert book.judge_of("nobody") is None
+
+
+def test_text_that_came_out_of_a_placeholder_is_not_rendered_again(tmp_path):
+    book, reading = opened(tmp_path, variables={"t": "mock:{{ x }}"}, renders=True)
+    found = book.inline(parsed("'{{ t }}'"), reading)
+    assert found.settings.response == "{{ x }}"
+    assert told(reading) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("", []),
+        ("# nothing\n", []),
+        ("- {name: a, provider: echo}\n", []),
+        ("x\n", [("bad-value", 1)]),
+        ("targets: {a: b}\n", [("bad-value", 1)]),
+        (
+            "targets: [x, {provider: echo}, {name: '', provider: echo}]\n",
+            [("bad-value", 1), ("missing-key", 1), ("missing-key", 1)],
+        ),
+        ("targets:\n  - {name: a, provider: echo}\n  - {id: a, provider: echo}\n", [("duplicate-target", 3)]),
+        ("targts: []\n", [("unknown-key", 1)]),
+        ("defaults: x\n", [("bad-value", 1)]),
+        ("defaults: {targt: x, judge: [y]}\n", [("unknown-key", 1), ("bad-value", 1)]),
+        ("targets: [\n", [("bad-yaml", 2)]),
+    ],
+)
+def test_what_is_wrong_with_the_file(tmp_path, text, codes):
+    _, reading = opened(tmp_path, text)
+    assert sorted(told(reading)) == sorted(codes)
+
+
+def test_the_closest_file_wins_whatever_its_suffix(tmp_path):
+    repository(
+        tmp_path,
+        {
+            ".agentv/targets.yaml": "targets: [{name: far, provider: echo}]\n",
+            "a/.agentv/targets.yml": "targets: [{name: near, provider: echo}]\n",
+        },
+    )
+    reading = reading_of(tmp_path)
+    book = open_book(str(tmp_path / "a"), registry(), reading)
+    assert book.resolve("near", None, reading) is not None
+    assert book.resolve("far", None, reading) is None

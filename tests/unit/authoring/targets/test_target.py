@@ -1,0 +1,215 @@
+"""One target out of its mapping (SPEC section 12)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentv.authoring.source.masking import MASK
+from agentv.authoring.targets.target import read_target
+from agentv.model.suite.suite import Rate, Retry
+from agentv.targets.catalogue import registry
+from doubles.loading import parsed, reading_of, repository
+
+
+def read(text: str, folder: Path, files: dict[str, str] | None = None, **more):
+    """The target that a text is, and what was told: code and column."""
+    reading = reading_of(repository(folder, files or {}), **more)
+    found = read_target(parsed(text, str(folder / "suite.eval.yaml")), registry(), reading)
+    return found, [(one.code, one.span.column) for one in reading.report.diagnostics]
+
+
+def target(text: str, folder: Path, files: dict[str, str] | None = None, **more):
+    found, told = read(text, folder, files, **more)
+    assert [one for one in told if one[0] != "secret-in-file"] == []
+    return found
+
+
+def test_what_every_target_says_and_its_providers_own_settings(tmp_path):
+    text = "{name: a, provider: mock, response: hi, judge: j, env: {K: 1}, workers: 2, timeout_s: 3, allow_empty: true, x-y: 1}"
+    found = target(text, tmp_path)
+    assert (found.name, found.provider, found.settings.response) == ("a", "mock", "hi")
+    assert (found.judge, found.env, found.workers, found.timeout_s, found.allow_empty) == (
+        "j",
+        {"K": "1"},
+        2,
+        3.0,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{name: a, provider: mock, response: hi}",
+        "{name: a, provider: 'mock:hi'}",
+        "{name: a, provider: MOCK, response: hi}",
+        "{label: a, provider: mock, config: {response: hi}}",
+        "{id: a, provider: mock, config: {response: bye}, response: hi}",
+        "{id: mock, label: a, config: {response: hi}}",
+        "{id: 'mock:hi', label: a}",
+    ],
+)
+def test_the_shapes_of_a_target(tmp_path, text):
+    found = target(text, tmp_path)
+    assert (found.name, found.provider, found.settings.response) == ("a", "mock", "hi")
+
+
+def test_a_target_without_a_name_is_called_as_its_provider(tmp_path):
+    assert target("{provider: 'mock:hi'}", tmp_path).name == "mock:hi"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{name: a}", [("missing-key", 1)]),
+        ("{name: a, provider: }", [("bad-value", 21)]),
+        ("{name: a, provider: [x]}", [("bad-value", 21)]),
+        ("{name: a, provider: 7}", [("unknown-provider", 21)]),
+        ("{name: a, provider: mokc}", [("unknown-provider", 21)]),
+        ("{name: a, provider: codex}", [("not-yet", 21)]),
+        ("{name: a, provider: mock}", [("missing-key", 1)]),
+        ("{name: a, provider: echo, response: hi}", [("unknown-key", 27)]),
+        ("{name: a, provider: 'echo:x'}", [("bad-target", 21)]),
+        ("{name: a, provider: 'mock:hi', response: bye}", [("two-spellings", 32)]),
+        ("{name: a, provider: cli, command: x, command_template: y}", [("two-spellings", 38)]),
+        ("{name: a, id: b, provider: echo}", [("two-spellings", 11)]),
+        ("{name: a, provider: mock, response: hi, workers: 0, timeout_s: x}", [("bad-value", 50), ("bad-value", 64)]),
+        ("{name: a, provider: mock, respons: hi, worker: 1}", [("unknown-key", 27), ("unknown-key", 40)]),
+        ("{name: a, provider: mock, response: hi, rate: {}}", [("missing-key", 47)]),
+        ("{name: a, provider: mock, response: hi, rate: {rpm: 0}}", [("bad-value", 53)]),
+        ("{name: a, provider: echo, rate: {rpm: 1, requests: 2}}", [("two-spellings", 42)]),
+        ("{name: a, provider: echo, retry: {max_retries: -1}}", [("bad-value", 48)]),
+        ("{name: a, provider: echo, retry: {max_retry: 1}}", [("unknown-key", 35)]),
+        ("{name: a, provider: echo, retry: {status_codes: [99]}}", [("bad-value", 50)]),
+        ("{name: a, provider: echo, retry: {initial_delay_ms: 9, max_delay_ms: 3}}", [("bad-value", 53)]),
+        ("{name: a, provider: echo, retry: {max_retries: 1}, max_retries: 2}", [("two-spellings", 52)]),
+        ("{name: a, provider: echo, max_retries: many}", [("bad-value", 40)]),
+        ("{name: a, provider: mock, config: [x], response: hi}", [("unknown-key", 27)]),
+    ],
+)
+def test_what_is_wrong_with_a_target(tmp_path, text, told):
+    found, said = read(text, tmp_path)
+    assert found is None
+    assert said == told
+
+
+def test_retry_and_rate_are_read_in_every_spelling(tmp_path):
+    canonical = target(
+        "{name: a, provider: echo, retry: {max_retries: 5, retry_initial_delay_ms: 10, retry_max_delay_ms: 20,"
+        " retry_backoff_factor: 1.5, retry_status_codes: [500, 502]}, rate: {requests_per_minute: 60}}",
+        tmp_path,
+    )
+    assert canonical.retry == Retry(5, 10, 20, 1.5, (500, 502))
+    assert canonical.rate == Rate(requests_per_minute=60)
+    short = target(
+        "{name: a, provider: echo, retry: {max_retries: 5, initial_delay_ms: 10, max_delay_ms: 20,"
+        " backoff_factor: 1.5, status_codes: [500, 502]}, rate: {rpm: 60}}",
+        tmp_path,
+    )
+    flat = target(
+        "{name: a, provider: echo, max_retries: 5, retry_initial_delay_ms: 10, retry_max_delay_ms: 20,"
+        " retry_backoff_factor: 1.5, config: {retry_status_codes: [500, 502]}, rate: {requests: 60}}",
+        tmp_path,
+    )
+    assert (short.retry, short.rate) == (flat.retry, flat.rate) == (canonical.retry, canonical.rate)
+    promptfoos = target("{id: echo, label: a, config: {maxRetries: 0}}", tmp_path)
+    assert promptfoos.retry == Retry(max_retries=0)
+    assert target("{name: a, provider: echo, rate: {tpm: 9}}", tmp_path).rate == Rate(tokens_per_minute=9)
+
+
+def test_what_nobody_says_of_retries_is_as_agentv_has_it(tmp_path):
+    found = target("{name: a, provider: echo}", tmp_path)
+    assert found.retry == Retry(3, 1000, 60_000, 2, ())
+    assert found.rate is None
+
+
+def test_secrets_are_kept_apart_and_masked(tmp_path):
+    text = "{name: a, provider: cli, command: x, env: {API_KEY: '{{ env.KEY }}', MODE: fast}}"
+    found = target(text, tmp_path, env={"KEY": "sk-123456789"}, renders=True)
+    assert found.env == {"API_KEY": "sk-123456789", "MODE": "fast"}
+    assert found.secrets == {"sk-123456789"}
+    assert found.public == {"provider": "cli", "command": "x", "env": {"API_KEY": MASK, "MODE": "fast"}}
+
+
+def test_secrets_in_templates_of_the_call_are_known_too(tmp_path):
+    text = """
+    name: a
+    provider: http
+    url: http://localhost
+    headers: {Authorization: "Bearer {{ env.KEY }}", X-Case: "{{ case_id }}"}
+    body: {prompt: "{{ prompt }}"}
+    """
+    found = target(text, tmp_path, env={"KEY": "sk-123456789"}, renders=True)
+    assert found.settings.headers["X-Case"] == "{{ case_id }}"
+    assert found.settings.body == {"prompt": "{{ prompt }}"}
+    assert {"Bearer sk-123456789", "sk-123456789"} <= found.secrets
+    assert found.public["headers"] == {"Authorization": MASK, "X-Case": "{{ case_id }}"}
+
+
+def test_the_answers_of_a_mock_are_never_rendered(tmp_path):
+    found = target("{name: a, provider: mock, response: '{{ prompt }}'}", tmp_path, renders=True)
+    assert found.settings.response == "{{ prompt }}"
+
+
+def test_the_fingerprint_tells_settings_and_code_but_not_secrets_apart(tmp_path):
+    plain = "{name: a, provider: python, function: agent.py:f}"
+    first = target(plain, tmp_path, {"agent.py": "def f(prompt): return 'a'\n"})
+    assert target(plain.replace("name: a", "name: b"), tmp_path).fingerprint == first.fingerprint
+    assert target(plain, tmp_path, {"agent.py": "def f(prompt): return 'b'\n"}).fingerprint != first.fingerprint
+    text = "{name: a, provider: cli, command: x, env: {API_KEY: %s}}"
+    (one, told), (second, _) = read(text % "first", tmp_path), read(text % "second", tmp_path)
+    assert one.fingerprint == second.fingerprint
+    assert [code for code, _ in told] == ["secret-in-file"]
+    other = "{name: a, provider: cli, command: x, env: {MODE: %s}}"
+    assert target(other % "first", tmp_path).fingerprint != target(other % "second", tmp_path).fingerprint
+
+
+def test_settings_as_others_spell_them(tmp_path):
+    text = """
+        {name: a, id: 'anthropic:m', config: {apiKey: k-1234, apiBaseUrl: 'http://localhost:1', maxTokens: 5, topP: 0.5,
+        systemPrompt: s, stopSequences: [x], passthrough: {y: 1}}}
+    """
+    settings = target(text, tmp_path, env={"ANTHROPIC_API_KEY": "other"}).settings
+    assert (settings.api_key, settings.base_url, settings.max_tokens) == ("k-1234", "http://localhost:1", 5)
+    assert (settings.top_p, settings.system, settings.stop, settings.extra) == (0.5, "s", ("x",), {"y": 1})
+
+
+def test_validate_names_the_canonical_spelling_of_a_setting(tmp_path):
+    text = "{name: a, provider: 'anthropic:m', apiKey: '${{ K }}'}"
+    _, told = read(text, tmp_path, env={"K": "k-1234"}, renders=True, hints=True)
+    assert told == [("older-spelling", 36)]
+
+
+@pytest.mark.parametrize("provider", ["openai:gpt-4o", "anthropic:claude-haiku-4-5", "http:https://example.com"])
+@pytest.mark.parametrize("said", ["{{ env.TENANT_PASS }}", "${{ TENANT_PASS }}", "Basic {{ env.TENANT_PASS }}"])
+def test_a_header_from_the_environment_is_secret_whatever_its_name(tmp_path, provider, said):
+    key = "" if provider.startswith("http") else "api_key: '{{ env.KEY }}', "
+    text = f"{{name: a, provider: '{provider}', {key}headers: {{x-tenant: '{said}', accept: text}}}}"
+    envs = [{"TENANT_PASS": value, "KEY": "k-12345678"} for value in ("one-of-mine", "two-of-mine")]
+    one, two = (target(text, tmp_path, env=env, renders=True) for env in envs)
+    assert "one-of-mine" in one.secrets
+    assert one.public["headers"] == {"x-tenant": MASK, "accept": "text"}
+    assert "one-of-mine" not in repr(one.public)
+    assert one.fingerprint == two.fingerprint
+
+
+@pytest.mark.parametrize("provider", ["openai", "azure", "openrouter", "ollama", "anthropic", "gemini", "litellm"])
+@pytest.mark.parametrize("end", ["\u201d", "\u00a0", "\u00e9"])
+def test_a_key_that_no_header_can_hold_is_told_and_never_quoted(tmp_path, provider, end):
+    place = ", base_url: 'https://example.com'" if provider == "azure" else ""
+    text = f"{{name: a, provider: '{provider}:m', api_key: '{{{{ env.K }}}}'{place}}}"
+    reading = reading_of(repository(tmp_path, {}), env={"K": f"sk-1234{end}"}, renders=True)
+    assert read_target(parsed(text, str(tmp_path / "suite.eval.yaml")), registry(), reading) is None
+    (found,) = reading.report.diagnostics
+    assert found.code == "bad-value"
+    assert "no HTTP header" in found.message
+    assert "1234" not in f"{found.message}{found.hint}{found.notes}"
+
+
+def test_a_key_of_the_environment_is_looked_at_too(tmp_path):
+    text = "{name: a, provider: 'openai:m'}"
+    found, told = read(text, tmp_path, env={"OPENAI_API_KEY": "sk-1234\u201d"}, renders=True)
+    assert found is None
+    assert [code for code, _ in told] == ["bad-value"]

@@ -1,0 +1,176 @@
+"""Where `{{ name }}` is filled in, and where it is text like any other (SPEC section 6).
+
+Bodies and headers of `http` are in `tests/unit/targets/test_http.py`, judge prompts in `tests/unit/judge`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agentv.model.suite.suite import Case, Suite
+from agentv.model.values.message import prompt_text
+from doubles.loading import outcome, repository, suite_of
+
+ALL = "{{ v }} {{ vars.v }} {{ env.E }} ${{ E }}"
+SEEN = "x x e e"
+HEAD = {"target": "echo", "judge": "mock:yes", "env": {"E": "e"}}
+CASE = {"id": "a", "vars": {"v": "x"}, "input": "hi", "assert": [{"contains": "x"}]}
+FILES = {
+    "data.md": ALL,
+    "prompt.txt": ALL,
+    "chat.json": json.dumps([{"role": "user", "content": ALL}]),
+    "grade.py": f"# {ALL}\ndef grade(output):\n    return True\n",
+    "rubric.md": f"{ALL} {{{{ output }}}}",
+    ".agentv/templates/shared.yaml": json.dumps({"assert": [{"contains": ALL}]}),
+    ".agentv/assertions/own.py": "def own(ctx, *, words='', deep=None):\n    return True\n",
+}
+
+
+def suite(folder, case: dict[str, Any], **head: Any) -> Suite:
+    return suite_of(folder, json.dumps({**HEAD, **head, "tests": [{**CASE, **case}]}), FILES)
+
+
+def text(case: Case) -> str:
+    return prompt_text(case.input)
+
+
+def value(case: Case) -> Any:
+    return case.assertions[0].assertion.value
+
+
+INPUTS = {
+    "text": ALL,
+    "content of an object": {"question": ALL},
+    "message": {"role": "user", "content": ALL},
+    "messages": [{"role": "user", "content": ALL}],
+    "block": [{"role": "user", "content": [{"type": "text", "value": ALL}]}],
+}
+
+
+@pytest.mark.parametrize("given", INPUTS.values(), ids=INPUTS)
+def test_input(tmp_path, given):
+    (case,) = suite(tmp_path, {"input": given}).cases
+    assert SEEN in text(case)
+    assert "{{" not in text(case)
+
+
+@pytest.mark.parametrize("given", INPUTS.values(), ids=INPUTS)
+def test_expected_output(tmp_path, given):
+    (case,) = suite(tmp_path, {"expected_output": given}).cases
+    assert SEEN in case.expected_output[0].text
+
+
+def test_input_of_the_suite(tmp_path):
+    (case,) = suite(tmp_path, {}, input=ALL).cases
+    assert case.input[0].text == SEEN
+
+
+def test_criteria(tmp_path):
+    (case,) = suite(tmp_path, {"criteria": ALL, "assert": [{"llm-rubric": "is good"}]}).cases
+    assert case.criteria == SEEN
+
+
+@pytest.mark.parametrize(
+    "entry", [{"contains": ALL}, {"type": "contains", "value": ALL}, ALL, {"include": "shared"}, {"llm-rubric": ALL}]
+)
+@pytest.mark.parametrize("place", ["case", "suite", "default_test"])
+def test_values_of_assertions(tmp_path, entry, place):
+    case = {} if place == "case" else {"assert": []}
+    head = {"suite": {"assert": [entry]}, "default_test": {"default_test": {"assert": [entry]}}}.get(place, {})
+    (case,) = suite(tmp_path, {"assert": [entry]} if place == "case" else case, **head).cases
+    found = value(case)
+    said = found if isinstance(found, str) else found[0]
+    assert getattr(said, "outcome", said) == SEEN
+
+
+def test_values_inside_a_set_and_of_rubrics(tmp_path):
+    (case,) = suite(tmp_path, {"assert": [{"assert-set": [{"contains": ALL}]}], "rubrics": [ALL]}).cases
+    rubric, of_set = (entry.assertion for entry in case.assertions)
+    assert getattr(rubric.value[0], "outcome", rubric.value[0]) == SEEN
+    assert of_set.assert_[0].assertion.value == SEEN
+
+
+def test_options_of_a_custom_assertion(tmp_path):
+    (case,) = suite(tmp_path, {"assert": [{"type": "own", "words": ALL, "deep": [{"x": ALL}]}]}).cases
+    assert SEEN in repr(case.assertions[0].assertion)
+    assert "{{" not in repr(case.assertions[0].assertion)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [ALL, [{"role": "user", "content": ALL}], {"id": "p", "prompt": ALL}, "prompt.txt", "file://chat.json"],
+)
+def test_prompts_and_the_files_that_they_name(tmp_path, prompt):
+    (case,) = suite(tmp_path, {}, prompts=[prompt]).cases
+    assert text(case) == SEEN
+
+
+def test_a_text_out_of_a_variable_is_not_rendered_again(tmp_path):
+    hostile = "{{ env.E }}{% if x %}${{ E }}"
+    case = {"vars": {"v": hostile}, "input": "{{ v }}", "criteria": "{{ v }}", "assert": [{"contains": "{{ v }}"}]}
+    (found,) = suite(tmp_path, case, prompts=["Say {{ v }} {{ input }}"]).cases
+    assert text(found) == f"Say {hostile} {hostile}"
+    assert found.criteria == value(found) == hostile
+
+
+def test_what_a_case_is_called_is_not_rendered(tmp_path):
+    case = {"id": ALL, "description": ALL, "tags": [ALL], "metadata": {"m": ALL, ALL: 1}}
+    made = suite(tmp_path, case, name=ALL, description=ALL, tags=[ALL], metadata={"m": ALL})
+    (found,) = made.cases
+    assert (found.id, found.description, found.tags, found.metadata) == (ALL, ALL, (ALL,), {"m": ALL, ALL: 1})
+    assert (made.name, made.description, made.tags, made.metadata) == (ALL, ALL, (ALL,), {"m": ALL})
+
+
+def test_the_values_of_variables_are_not_rendered(tmp_path):
+    (case,) = suite(tmp_path, {"vars": {"v": ALL}}, default_test={"vars": {"w": ALL}}).cases
+    assert case.vars == {"v": ALL, "w": ALL}
+
+
+def test_the_values_of_the_environment_are_not_rendered(tmp_path):
+    assert suite(tmp_path, {}, env={"E": ALL}).env["E"] == ALL
+
+
+def test_the_name_of_an_assertion_is_not_rendered(tmp_path):
+    (case,) = suite(tmp_path, {"assert": [{"contains": "x", "name": ALL}]}).cases
+    assert case.assertions[0].name == ALL
+
+
+def test_the_ids_and_labels_of_prompts_are_not_rendered(tmp_path):
+    made = suite(tmp_path, {}, prompts=[{"id": ALL, "label": ALL, "prompt": "hi"}])
+    assert made.prompts == {ALL: ALL}
+    assert [case.prompt_id for case in made.cases] == [ALL]
+
+
+@pytest.mark.parametrize("place", ["block", "input_files", "prompt"])
+def test_the_content_of_an_attached_file_is_data(tmp_path, place):
+    messages = [{"role": "user", "content": [{"type": "file", "value": "data.md"}]}]
+    case, head = {
+        "block": ({"input": messages}, {}),
+        "input_files": ({}, {"input_files": ["data.md"]}),
+        "prompt": ({}, {"prompts": [messages]}),
+    }[place]
+    (found,) = suite(tmp_path, case, **head).cases
+    assert ALL in text(found)
+
+
+def test_the_code_of_a_file_is_data(tmp_path):
+    (case,) = suite(tmp_path, {"assert": [{"python": "grade.py:grade"}]}).cases
+    assert (tmp_path / "grade.py").read_text() == FILES["grade.py"]
+    assert case.assertions[0].assertion.value.function.path == str(tmp_path / "grade.py")
+
+
+def test_keys_are_not_rendered(tmp_path):
+    (case,) = suite(tmp_path, {"input": {ALL: ALL}}).cases
+    assert case.input[0].content == {ALL: SEEN}
+
+
+def test_what_is_used_and_defined_nowhere_can_come_from_the_command_line(tmp_path):
+    text_ = json.dumps({**HEAD, "tests": [{**CASE, "input": "Say {{ word }} {{ v }}"}]})
+    path = repository(tmp_path, {"suite.eval.yaml": text_}) / "suite.eval.yaml"
+    assert [one.code for one in outcome(path)[1]] == ["undefined-variable"]
+    ((made,), _) = outcome(path, variables={"word": "hello", "v": "wins"})
+    assert [text(case) for case in made.cases] == ["Say hello wins"]
+    assert [case.vars for case in made.cases] == [{"word": "hello", "v": "wins"}]

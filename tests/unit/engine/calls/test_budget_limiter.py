@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pytest
+
+from agentv.engine.calls.budget import Budget
+from agentv.engine.calls.budget_limiter import BudgetLimiter
+from agentv.engine.calls.call_throttle import CallThrottle
+from agentv.model.run.budget import UNKNOWN, Ceiling
+from agentv.model.suite.suite import Retry, TargetSpec
+from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse, TokenUsage
+from agentv.ports import TargetRequest
+from agentv.user_code.functions.deadline import LIMIT, Deadline
+from doubles.virtual_time import now, run_at_once
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Settings of a target whose calls cost so much at most."""
+
+    usd: float | None = 0.1
+    place: str | None = None
+    free: ClassVar[bool] = False
+
+    def endpoint(self) -> str | None:
+        return self.place
+
+    def ceiling(self, request: TargetRequest) -> Ceiling:
+        return UNKNOWN if self.usd is None else Ceiling(self.usd)
+
+    def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
+        return Ceiling(self.usd)
+
+
+@dataclass(frozen=True)
+class Free(Priced):
+    free: ClassVar[bool] = True
+
+
+@dataclass
+class Shop:
+    """A target whose calls take a second and cost what they are told to; it counts who is in it at once."""
+
+    costs: Sequence[Any] = (0.1,)
+    takes_s: float = 1.0
+    asked: list[str] = field(default_factory=list)
+    inside: int = 0
+    most: int = 0
+
+    async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
+        given = self.costs[min(len(self.asked), len(self.costs) - 1)]
+        self.asked.append(request.case_id)
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        try:
+            await asyncio.sleep(self.takes_s)
+        finally:
+            self.inside -= 1
+        if isinstance(given, Failure | TargetResponse):
+            return given
+        return TargetResponse("yes", cost_usd=given)
+
+    async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings:
+        return Embeddings(tuple((1.0,) for _ in texts), cost_usd=None)
+
+    async def close(self) -> None:
+        return
+
+
+def request(case: str = "case") -> TargetRequest:
+    return TargetRequest(case, "hi", ())
+
+
+def spec(settings: Any = Priced(), **given: Any) -> TargetSpec:  # frozen
+    return TargetSpec(given.pop("name", "shop"), "x", settings, **given)
+
+
+async def said(target: Any, case: str = "case") -> Any:
+    given = target.answer(request(case))
+    return given if isinstance(given, TargetResponse | Failure) else await given
+
+
+def bought(shop: Shop, budget: Budget, *, calls: int, **given: Any) -> tuple[list[Any], BudgetLimiter]:
+    """What so many calls at once come to."""
+
+    async def main() -> list[Any]:
+        target = CallThrottle(50, lambda: 1.0, budget_limiter).through(spec(**given), shop)
+        return list(await asyncio.gather(*(said(target, f"c{number}") for number in range(calls))))
+
+    budget_limiter = BudgetLimiter(budget)
+    return run_at_once(main()), budget_limiter
+
+
+def codes(found: Sequence[Any]) -> list[str]:
+    return [one.code if isinstance(one, Failure) else "yes" for one in found]
+
+
+@pytest.mark.parametrize("place", [None, "x http://x"])
+def test_calls_wait_for_what_others_did_not_need_and_no_more_is_spent_than_there_is(place):
+    shop = Shop([0.04])
+    found, budget_limiter = bought(shop, Budget(usd=0.3), calls=20, settings=Priced(0.1, place))
+    assert shop.most == 3
+    assert codes(found) == ["yes"] * 6 + ["budget-spent"] * 14  # the seventh might have cost more than the 6 cents left
+    assert budget_limiter.budget.spent.usd == pytest.approx(0.24)
+    assert budget_limiter.use().used_up
+    assert budget_limiter.budget.held.usd == 0
+
+
+def test_a_budget_that_suffices_holds_nobody_up():
+    shop = Shop([0.1])
+    found, budget_limiter = bought(shop, Budget(usd=2.0), calls=20)
+    assert (shop.most, codes(found)) == (20, ["yes"] * 20)
+    assert not budget_limiter.use().used_up
+
+
+def test_what_is_under_way_never_overshoots_whatever_it_costs():
+    dice = random.Random(7)
+    for _ in range(50):
+        costs = [dice.uniform(0, 0.1) for _ in range(60)]
+        budget = Budget(usd=dice.uniform(0.05, 3))
+        found, budget_limiter = bought(Shop(costs, takes_s=dice.uniform(0.1, 1)), budget, calls=60)
+        assert budget_limiter.budget.spent.usd <= (budget.usd or 0) + 1e-9
+        left = (budget.usd or 0) - budget_limiter.budget.spent.usd
+        assert left < 0.1 or codes(found) == ["yes"] * 60  # and what is left would not have done for another call
+
+
+def test_where_nothing_is_known_the_first_is_asked_alone():
+    shop = Shop([0.1])
+    found, _ = bought(shop, Budget(usd=0.45), calls=9, settings=Priced(None))
+    assert codes(found) == ["yes"] * 4 + ["budget-spent"] * 5
+    shop = Shop([0.1])
+    run_at_once(_first_alone(shop))
+
+
+async def _first_alone(shop: Shop) -> None:
+    target = CallThrottle(50, lambda: 1.0, BudgetLimiter(Budget(usd=9.0))).through(spec(Priced(None)), shop)
+    calls = [asyncio.ensure_future(said(target)) for _ in range(5)]
+    await asyncio.sleep(0.5)
+    assert len(shop.asked) == 1
+    await asyncio.gather(*calls)
+    assert shop.most == 4
+
+
+def test_attempts_that_failed_cost_what_was_reserved_for_them_but_those_that_were_refused():
+    late = CallFailure("bad-answer", "half of it", retryable=True)
+    busy = CallFailure("http-status", "HTTP 503", retryable=True, status=503)
+    shop = Shop([late, busy, 0.05])
+    found, budget_limiter = bought(shop, Budget(usd=1.0), calls=1)
+    assert codes(found) == ["yes"]
+    assert budget_limiter.budget.spent.usd == pytest.approx(0.15)
+
+
+def test_another_attempt_that_nobody_can_pay_is_not_made():
+    shop = Shop([CallFailure("bad-answer", "half of it", retryable=True)])
+    found, budget_limiter = bought(shop, Budget(usd=0.15), calls=1, retry=Retry(max_retries=5))
+    assert codes(found) == ["budget-spent"]
+    assert len(shop.asked) == 1
+    assert (
+        budget_limiter.refused
+        == "$0.1000 of the budget of $0.1500 is spent, and a call of 'shop' may take up to $0.1000"
+    )
+
+
+def test_a_call_that_is_given_up_counts_in_full():
+    async def main() -> list[str]:
+        target = CallThrottle(50, lambda: 1.0, budget_limiter).through(spec(), Shop(takes_s=5))
+        calls = [asyncio.ensure_future(said(target)) for _ in range(2)]
+        await asyncio.sleep(1)
+        calls[0].cancel()
+        return codes([await calls[1]])
+
+    budget_limiter = BudgetLimiter(Budget(usd=0.15))
+    assert run_at_once(main()) == ["budget-spent"]
+    assert budget_limiter.budget.spent.usd == pytest.approx(0.1)
+
+
+def test_who_gives_up_waiting_is_not_let_in():
+    async def main() -> list[str]:
+        shop = Shop([0.05], takes_s=5)
+        target = CallThrottle(50, lambda: 1.0, budget_limiter).through(spec(), shop)
+        calls = [asyncio.ensure_future(said(target, name)) for name in "abc"]
+        await asyncio.sleep(1)
+        calls[1].cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        return shop.asked
+
+    budget_limiter = BudgetLimiter(Budget(usd=0.15))
+    assert run_at_once(main()) == ["a", "c"]
+    assert budget_limiter.budget.spent.usd == pytest.approx(0.1)
+
+
+def test_what_judges_an_answer_goes_before_what_asks_for_a_new_one():
+    async def main() -> list[str]:
+        shop = Shop([0.1], takes_s=1)
+        throttle = CallThrottle(50, lambda: 1.0, BudgetLimiter(Budget(usd=0.1 + 0.1)))
+        target = throttle.through(spec(), shop)
+        started = [asyncio.ensure_future(said(target, name)) for name in ("one", "two", "new")]
+        await asyncio.sleep(0.5)
+        LIMIT.set(Deadline(10.0))
+        started.append(asyncio.ensure_future(said(target, "judge")))
+        throttle.budget_limiter.budget.usd += 0.1
+        await asyncio.gather(*started)
+        return shop.asked
+
+    assert run_at_once(main()) == ["one", "two", "judge"]
+
+
+def test_waiting_for_the_budget_is_not_the_judges_time():
+    async def main() -> float:
+        target = CallThrottle(50, lambda: 1.0, BudgetLimiter(Budget(usd=0.15))).through(
+            spec(), Shop([0.05], takes_s=10)
+        )
+        busy = asyncio.ensure_future(said(target))
+        await asyncio.sleep(0)
+        limit = Deadline(12.0)
+        limit.begin(now(), lambda _when: None)
+        LIMIT.set(limit)
+        assert (await said(target)).output == "yes"
+        await busy
+        return limit.left_s(now())
+
+    assert run_at_once(main()) == pytest.approx(2.0)
+
+
+def test_an_interrupted_run_waits_for_no_budget():
+    async def main() -> list[str]:
+        throttle = CallThrottle(50, lambda: 1.0, BudgetLimiter(Budget(usd=0.1)))
+        target = throttle.through(spec(), Shop(takes_s=5))
+        calls = [asyncio.ensure_future(said(target)) for _ in range(2)]
+        await asyncio.sleep(1)
+        throttle.interrupt()
+        return codes(await asyncio.gather(*calls))
+
+    assert run_at_once(main()) == ["yes", "interrupted"]
+
+
+def test_tokens_whose_price_nobody_knows_end_a_budget_in_dollars_after_one_call():
+    told = TargetResponse("yes", token_usage=TokenUsage(total=10))
+    found, budget_limiter = bought(Shop([told]), Budget(usd=5.0), calls=4, settings=Priced(None))
+    assert codes(found) == ["yes"] + ["budget-spent"] * 3
+    said = "'shop' does not say what its calls cost, so that a budget in dollars cannot be kept"
+    assert budget_limiter.refused == f"{said}; one in tokens can (--budget-tokens)"
+
+
+def test_beside_a_budget_in_tokens_it_goes_on():
+    told = TargetResponse("yes", token_usage=TokenUsage(total=10))
+    found, budget_limiter = bought(Shop([told]), Budget(usd=5.0, tokens=35), calls=4, settings=Priced(None))
+    assert codes(found) == ["yes"] * 3 + ["budget-spent"]
+    assert list(budget_limiter.silent()) == [("shop", "usd")]
+
+
+def test_who_tells_nothing_goes_on_and_is_named():
+    found, budget_limiter = bought(Shop([TargetResponse("yes")]), Budget(usd=5.0), calls=4, settings=Priced(None))
+    assert codes(found) == ["yes"] * 4
+    assert list(budget_limiter.silent()) == [("shop", "usd")]
+
+
+def test_a_free_target_is_not_looked_at():
+    found, budget_limiter = bought(Shop([3.0]), Budget(usd=0.1), calls=4, settings=Free())
+    assert (codes(found), budget_limiter.budget.spent.usd) == (["yes"] * 4, 0)
+
+
+def test_embeddings_are_paid_too_where_the_server_tells_no_price_by_the_list():
+    async def main() -> list[Any]:
+        target = CallThrottle(50, lambda: 1.0, budget_limiter).through(spec(Priced(0.4)), Shop())
+        return [await target.embed(["a"], 5.0) for _ in range(3)]
+
+    budget_limiter = BudgetLimiter(Budget(usd=1.0))
+    found = run_at_once(main())
+    assert [isinstance(one, Embeddings) for one in found] == [True, True, False]
+    assert budget_limiter.budget.spent.usd == pytest.approx(0.8)

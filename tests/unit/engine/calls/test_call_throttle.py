@@ -1,0 +1,449 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from agentv.engine.calls.call_throttle import CallThrottle
+from agentv.engine.calls.deadlines import in_time
+from agentv.model.suite.suite import Rate, Retry, TargetSpec
+from agentv.model.values.response import Attempt, CallFailure, Embeddings, Failure, RateLimits, TargetResponse
+from agentv.ports import Embedder, TargetRequest
+from agentv.user_code.functions.deadline import LIMIT, Deadline
+from doubles.virtual_time import now, run_at_once
+
+FINE = TargetResponse("fine")
+BROKEN = CallFailure("http-status", "HTTP 500", retryable=True, status=500)
+REFUSED = CallFailure("http-status", "HTTP 401 Unauthorized", status=401, stops=True)
+
+
+def limited(after_s: float | None = None) -> CallFailure:
+    return CallFailure("http-status", "HTTP 429", retryable=True, status=429, retry_after_s=after_s)
+
+
+@dataclass(frozen=True)
+class Settings:
+    place: str | None = "x http://x"
+
+    def endpoint(self) -> str | None:
+        return self.place
+
+
+@dataclass
+class Server:
+    """A target that gives what it is told to, each after some time; the last one for ever."""
+
+    given: Sequence[Any]
+    takes_s: float = 0.0
+    asked_at: list[float] = field(default_factory=list)
+    requests: list[TargetRequest] = field(default_factory=list)
+    most_at_once: int = 0
+    at_once: int = 0
+
+    async def answer(self, request: TargetRequest) -> Any:
+        self.asked_at.append(now() - 1000)
+        self.requests.append(request)
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        number = len(self.requests)
+        try:
+            await asyncio.sleep(self.takes_s)
+        finally:
+            self.at_once -= 1
+        given = self.given[min(number, len(self.given)) - 1]
+        if isinstance(given, BaseException):
+            raise given
+        return given
+
+    async def close(self) -> None:
+        return
+
+
+def spec(name: str = "t", place: str | None = "x http://x", **given: Any) -> TargetSpec:
+    return TargetSpec(name, "x", Settings(place), **given)
+
+
+def request(timeout_s: float = 300.0, prompt: str = "hi") -> TargetRequest:
+    return TargetRequest("case", prompt, (), timeout_s=timeout_s)
+
+
+def asked(server: Any, *, timeout_s: float = 300.0, calls: int = 1, **given: Any) -> Any:
+    """What a call comes to, with no jitter: every wait is as long as it may be."""
+
+    async def main() -> Any:
+        target = CallThrottle(50, lambda: 1.0).through(spec(**given), server)
+        found = await asyncio.gather(*(waited(target, request(timeout_s)) for _ in range(calls)))
+        return found if calls > 1 else found[0]
+
+    return run_at_once(main())
+
+
+async def waited(target: Any, one: TargetRequest) -> Any:
+    given = target.answer(one)
+    return given if isinstance(given, TargetResponse | Failure) else await given
+
+
+def test_what_broke_is_asked_again_and_the_attempts_are_kept():
+    server = Server([BROKEN, BROKEN, FINE], takes_s=0.5)
+    found = asked(server)
+    assert found.output == "fine"
+    assert found.duration_ms == 500
+    assert found.attempts == (
+        Attempt("http-status", "HTTP 500", 500.0, 1000.0),
+        Attempt("http-status", "HTTP 500", 500.0, 2000.0),
+    )
+    assert server.asked_at == [0, 1.5, 4]
+    assert [one.attempt for one in server.requests] == [1, 2, 3]
+
+
+def test_it_gives_up_after_the_retries_and_says_so():
+    found = asked(Server([BROKEN]), retry=Retry(max_retries=2))
+    assert found.message == "HTTP 500; given up after 3 attempts"
+    assert [one.waited_ms for one in found.attempts] == [1000, 2000]
+    assert found.status == 500
+
+
+def test_a_failure_that_is_no_call_failure_keeps_its_attempts_too():
+    found = asked(Server([Failure("connection", "no reply", retryable=True)]), retry=Retry(max_retries=1))
+    assert (found.code, found.message, len(found.attempts)) == ("connection", "no reply; given up after 2 attempts", 1)
+
+
+def test_what_cannot_pass_comes_back_as_it_is():
+    wrong = CallFailure("http-status", "HTTP 400", status=400)
+    assert asked(Server([wrong])) == wrong
+
+
+def test_retry_after_is_obeyed_to_the_second():
+    server = Server([limited(1.0), limited(1.0), FINE])
+    assert asked(server).output == "fine"
+    assert server.asked_at == [0, 1, 2]
+
+
+def test_limits_use_up_no_retry():
+    server = Server([limited()] * 6 + [FINE])
+    assert len(asked(server, retry=Retry(max_retries=1)).attempts) == 6
+
+
+def test_a_wait_past_the_deadline_is_believed_when_it_is_said_twice():
+    server = Server([limited(900.0)])
+    found = asked(server, timeout_s=300)
+    assert found.message == "HTTP 429; the server asks to wait 900 s, and the call has 570 s left"
+    assert found.stops
+    assert server.asked_at == [0, 30]
+
+
+def test_one_reply_that_asks_for_an_hour_costs_half_a_minute():
+    server = Server([limited(3600.0), FINE])
+    assert asked(server).output == "fine"
+    assert server.asked_at == [0, 30]
+
+
+def test_a_server_that_asks_for_an_hour_twice_is_asked_no_more_and_says_so_once():
+    async def main():
+        throttle = CallThrottle(2, lambda: 1.0)
+        server = Server([limited(3600.0)])
+        target = throttle.through(spec("a"), server)
+        found = await asyncio.gather(*(waited(target, request(300.0)) for _ in range(6)))
+        return found, throttle, server
+
+    found, throttle, server = run_at_once(main())
+    assert len(server.asked_at) <= 4
+    assert {one.code for one in found} == {"http-status", "target-stopped"}
+    calls = sum(1 + len(getattr(one, "attempts", ())) for one in found if one.code == "http-status")
+    assert calls <= len(server.asked_at)
+    assert len(throttle.stopped) == 1
+    ((name, why),) = throttle.paused
+    assert (name, why) == (
+        "a",
+        "HTTP 429; the server asks to wait 3600 s, and the call has 600 s left; it is asked once more in 30 s",
+    )
+
+
+def test_a_server_that_never_has_room_is_not_asked_for_ever():
+    server = Server([limited(0.0)])
+    found = asked(server, timeout_s=300)
+    assert found.message.endswith("the time for the call is used up")
+    assert server.asked_at[-1] < 600
+    assert len(server.asked_at) < 30
+
+
+def test_the_queue_at_a_server_is_not_the_calls_time():
+    async def main():
+        throttle = CallThrottle(1, lambda: 1.0)
+        quick = throttle.through(spec("a"), Server([BROKEN, FINE]))
+        slow = throttle.through(spec("b"), Server([FINE], takes_s=500.0))
+        first = asyncio.ensure_future(waited(quick, request(1.0)))
+        await asyncio.sleep(0.5)  # the first waits to be made again
+        await waited(slow, request(600.0))
+        return await first
+
+    assert run_at_once(main()).output == "fine"
+
+
+def test_an_attempt_over_a_network_that_takes_too_long_is_made_again():
+    server = Server([FINE], takes_s=10)
+    found = asked(server, timeout_s=3, retry=Retry(max_retries=1))
+    assert (found.code, len(server.requests)) == ("timeout", 2)
+    assert found.message == "no answer after 3 s; given up after 2 attempts"
+
+
+def test_an_attempt_on_this_machine_is_not():
+    server = Server([FINE], takes_s=10)
+    found = asked(server, timeout_s=3, place=None)
+    assert found == Failure("timeout", "no answer after 3 s", retryable=True)
+    assert len(server.requests) == 1
+
+
+def test_the_last_attempt_ends_with_the_deadline():
+    server = Server([FINE], takes_s=1000)
+    asked(server, timeout_s=300)
+    assert [one.timeout_s for one in server.requests] == [300, 299]
+
+
+def test_what_it_raises_is_its_failure():
+    assert asked(Server([ValueError("no")])).code == "target-raised"
+
+
+@dataclass
+class AtOnce:
+    """A target that answers without being waited for."""
+
+    given: Any
+
+    def answer(self, request: TargetRequest) -> Any:
+        return self.given
+
+    async def close(self) -> None:
+        return
+
+
+def test_what_is_there_at_once_is_handed_on_untouched():
+    for given in (FINE, Failure("no-response", "none")):
+        assert CallThrottle().through(spec(place=None), AtOnce(given)).answer(request()) is given
+
+
+def test_calls_at_once_become_fewer_where_there_is_no_room():
+    """Fifty at once meet a server that has room for eight, and says no more than that."""
+
+    @dataclass
+    class Small(Server):
+        async def answer(self, request: TargetRequest) -> Any:
+            if self.at_once >= 8:
+                self.requests.append(request)
+                return limited()
+            return await super().answer(request)
+
+    server = Small([FINE], takes_s=1.0)
+    found = asked(server, calls=50)
+    assert [one.output for one in found] == ["fine"] * 50
+    assert server.most_at_once == 8
+    assert len(server.requests) < 120
+
+
+def test_targets_of_one_endpoint_share_their_room():
+    async def main():
+        throttle = CallThrottle(1)
+        server = Server([FINE], takes_s=1.0)
+        others = [throttle.through(spec(name), server) for name in "ab"]
+        await asyncio.gather(*(waited(one, request()) for one in others))
+        elsewhere = throttle.through(spec("c", "x http://y"), Server([FINE], takes_s=1.0))
+        before = now()
+        await asyncio.gather(waited(elsewhere, request()), waited(others[0], request()))
+        return server.asked_at[:2], now() - before
+
+    assert run_at_once(main()) == ([0, 1], 1)
+
+
+def test_a_rate_of_its_own_is_kept_by_any_target():
+    server = Server([FINE])
+    asked(server, calls=4, place=None, rate=Rate(requests_per_minute=30))
+    assert server.asked_at == [0, 2, 4, 6]
+
+
+def test_what_the_server_says_is_left_is_made_to_do():
+    answer = TargetResponse("fine", limits=RateLimits(requests=0, requests_reset_s=7.0))
+    server = Server([answer], takes_s=1.0)
+
+    async def main():
+        target = CallThrottle(1).through(spec(), server)
+        await asyncio.gather(*(waited(target, request()) for _ in range(2)))
+
+    run_at_once(main())
+    assert server.asked_at == [0, 8]
+
+
+def test_a_target_that_refuses_everything_is_asked_no_more():
+    async def main():
+        throttle = CallThrottle()
+        server = Server([REFUSED], takes_s=1.0)
+        target = throttle.through(spec(), server)
+        found = await asyncio.gather(*(waited(target, request()) for _ in range(3)))
+        later = await waited(target, request())
+        return server, found, later, list(throttle.stopped)
+
+    server, found, later, told = run_at_once(main())
+    assert len(server.requests) == 3
+    assert found[0] == REFUSED
+    assert {one.code for one in (*found[1:], later)} == {"target-stopped"}
+    assert later.message == "'t' is stopped: HTTP 401 Unauthorized"
+    assert told == [("t", REFUSED)]
+
+
+def test_two_specs_that_say_the_same_are_stopped_together_and_another_is_not():
+    async def main():
+        throttle = CallThrottle()
+        server = Server([REFUSED, FINE])
+        one, same = (throttle.through(spec(fingerprint="f"), server) for _ in range(2))
+        other = throttle.through(spec(fingerprint="f", secrets=frozenset({"another key"})), server)
+        return [(await waited(target, request())) for target in (one, same, other)]
+
+    first, second, third = run_at_once(main())
+    assert first == REFUSED
+    assert second.code == "target-stopped"
+    assert third.output == "fine"
+
+
+@pytest.mark.parametrize("given", [limited(60.0), BROKEN])
+def test_an_interrupt_ends_every_wait(given):
+    async def main():
+        throttle = CallThrottle(1, lambda: 1.0)
+        server = Server([given])
+        target = throttle.through(spec(), server)
+        calls = [asyncio.ensure_future(waited(target, request())) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        throttle.interrupt()
+        found = await asyncio.gather(*calls)
+        return found, now() - 1000
+
+    found, took = run_at_once(main())
+    assert {one.code for one in found} == {"interrupted"}
+    assert took == pytest.approx(0.1)
+
+
+def test_a_call_that_is_cancelled_gives_its_place_back():
+    async def main():
+        throttle = CallThrottle(1)
+        server = Server([FINE], takes_s=1.0)
+        target = throttle.through(spec(), server)
+        first = asyncio.ensure_future(waited(target, request()))
+        await asyncio.sleep(0.5)
+        first.cancel()
+        return await waited(target, request())
+
+    assert run_at_once(main()).output == "fine"
+
+
+# -- what an asker allows ---------------------------------------------------------------------------------------------
+
+
+def judged(server: Server, limit_s: float, *, timeout_s: float = 120.0, inner_s: float | None = None) -> Any:
+    """What an assertion with a time limit gets of its judge, and what it notes."""
+    limit = Deadline(limit_s)
+
+    async def main() -> Any:
+        target = CallThrottle(1, lambda: 1.0).through(spec(), server)
+
+        async def ask() -> Any:
+            asking = waited(target, request(timeout_s))
+            if inner_s is None:
+                return await asking
+            return await in_time(asking, Deadline(inner_s), code="assertion-raised", what="rubric", missing="grade")
+
+        return await in_time(ask(), limit, code="assertion-raised", what="llm-rubric", missing="grade")
+
+    return run_at_once(main()), limit
+
+
+def test_waiting_for_a_rate_limit_is_not_the_judges_time():
+    server = Server([limited(60.0), limited(60.0), FINE], takes_s=20.0)
+    found, limit = judged(server, 70.0)
+    assert found.output == "fine"  # a minute of attempts, and two of waiting
+    assert len(limit.attempts) == 2
+
+
+def test_it_is_not_the_time_of_a_set_around_it_either():
+    found, _ = judged(Server([limited(100.0), FINE], takes_s=5.0), 30.0, inner_s=20.0)
+    assert found.output == "fine"
+
+
+def test_an_answer_that_takes_too_long_is_the_judges_time():
+    found, _ = judged(Server([FINE], takes_s=200.0), 120.0, timeout_s=300.0)
+    assert found == Failure("timeout", "no grade after 120 s", retryable=True)
+
+
+def test_retries_are_made_within_what_the_asker_allows():
+    server = Server([BROKEN], takes_s=3.0)
+    found, limit = judged(server, 8.0)
+    assert server.asked_at == [0, 4]  # a third one would begin after 9 seconds
+    assert found.message == "HTTP 500; given up after 2 attempts: the time for the call is used up"
+    assert len(limit.attempts) == 1
+
+
+def test_a_limit_that_passes_in_a_later_attempt_tells_of_those_before():
+    server = Server([BROKEN, FINE], takes_s=5.0)
+    found, _ = judged(server, 8.0)
+    assert found.message == "no grade after 8 s, after an attempt that failed: HTTP 500"
+
+
+def test_who_shares_a_call_does_not_blame_it_for_a_rate_limit_either():
+    async def main():
+        target = CallThrottle(1, lambda: 1.0).through(spec(), Server([limited(60.0), FINE], takes_s=5.0))
+        shared: list[Any] = []
+
+        async def first() -> Any:
+            shared.append((LIMIT.get(), asyncio.ensure_future(waited(target, request(120.0)))))
+            return await asyncio.shield(shared[0][1])
+
+        async def second(after_s: float) -> Any:
+            await asyncio.sleep(after_s)
+            leader, call = shared[0]
+            with leader.shared_by(LIMIT.get(), asyncio.get_running_loop().time):
+                return await asyncio.shield(call)
+
+        told = {"code": "assertion-raised", "what": "rubric", "missing": "grade"}
+        asks = [first(), second(1.0)]
+        found = [in_time(one, Deadline(20.0), **told) for one in asks]
+        late = asyncio.ensure_future(asyncio.sleep(30.0))
+        joined = asyncio.gather(*found)
+        await late
+        third = await in_time(second(0.0), Deadline(20.0), **told)  # it comes while the call is held
+        return [*await joined, third]
+
+    assert [one.output for one in run_at_once(main())] == ["fine"] * 3
+
+
+# -- vectors ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Vectors(Server):
+    texts: list[str] = field(default_factory=list)
+
+    async def embed(self, texts: Sequence[str], timeout_s: float) -> Any:
+        self.texts += texts
+        return await self.answer(request(timeout_s))
+
+
+def test_it_is_an_embedder_where_the_target_is_one():
+    vectors = Embeddings(((1.0, 0.0),))
+    server = Vectors([BROKEN, vectors])
+    target = CallThrottle().through(spec(), server)
+    assert isinstance(target, Embedder)
+    assert not isinstance(CallThrottle().through(spec(), Server([FINE])), Embedder)
+
+    async def main():
+        return await target.embed(["a"], 60.0)
+
+    assert run_at_once(main()) == vectors
+    assert server.texts == ["a", "a"]
+
+
+def test_texts_are_not_embedded_by_a_target_that_is_stopped():
+    async def main():
+        target = CallThrottle().through(spec(), Vectors([REFUSED]))
+        return [await target.embed(["a"], 60.0) for _ in range(2)]
+
+    assert [one.code for one in run_at_once(main())] == ["http-status", "target-stopped"]

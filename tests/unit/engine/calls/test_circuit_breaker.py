@@ -1,0 +1,285 @@
+"""Targets and judges that refuse everything: one error, and nothing more is spent."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from agentv.engine.calls.call_throttle import CallThrottle
+from agentv.engine.dependency_order import DependencyScheduler
+from agentv.engine.plan import Plan, PlanSettings
+from agentv.engine.run import Run, RunLimits
+from agentv.engine.services import RunContext
+from agentv.model.run.events import RunFinished, TargetStopped, TrialFinished
+from agentv.model.run.grade import Grade
+from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
+from agentv.model.suite.conversation import Link, Turn
+from agentv.model.suite.suite import Case, Suite, TargetSpec
+from agentv.model.values.message import Message
+from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.ports import TargetRequest
+from doubles.nested_grading import Given
+from doubles.stores import MemoryStore
+from doubles.virtual_time import run_at_once
+
+REFUSED = CallFailure("http-status", "HTTP 401 Unauthorized", status=401, stops=True)
+BUSY = CallFailure("http-status", "HTTP 500", retryable=True, status=500)
+
+
+class Clock:
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def utc(self) -> datetime:
+        return datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Settings:
+    place: str | None = "x http://x"
+
+    def endpoint(self) -> str | None:
+        return self.place
+
+
+@dataclass
+class Server:
+    """Gives its answers one after the other, each after a second; the last one for ever."""
+
+    given: list[Any]
+    asked: list[str] = field(default_factory=list)
+
+    async def answer(self, request: TargetRequest) -> Any:
+        self.asked.append(request.case_id)
+        given = self.given[min(len(self.asked), len(self.given)) - 1]
+        await asyncio.sleep(1)
+        return given
+
+    async def close(self) -> None:
+        return
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An assertion that asks a judge."""
+
+    judge: str | None = None
+    needs_judge: bool = True
+
+    def label(self) -> str:
+        return ""
+
+    async def grade(self, context: Any) -> Grade:
+        found = await context.services.judge(self.judge).ask("?")
+        return Grade.errored(f"judge-{found.code}", found.message) if isinstance(found, Failure) else Grade.of(True, "")
+
+
+@dataclass(frozen=True)
+class Nested:
+    """A set around an assertion that asks a judge."""
+
+    assert_: tuple[AssertionEntry, ...]
+
+    def label(self) -> str:
+        return ""
+
+    def grade(self, context: Any) -> Grade:
+        return Grade.of(True, "")
+
+
+GOOD = AssertionEntry("given", Given(Grade.of(True, "good")), AssertionSettings())
+
+
+def judged(name: str | None = None) -> AssertionEntry:
+    return AssertionEntry("judged", Judged(name), AssertionSettings())
+
+
+def case(identity: str, *entries: AssertionEntry, **given: Any) -> Case:
+    return Case(identity, (Message("user", "hi"),), entries or (GOOD,), sha256=identity, **given)
+
+
+def spec(name: str, place: str | None = "x http://x") -> TargetSpec:
+    return TargetSpec(name, "x", Settings(place))
+
+
+@dataclass
+class Asked:
+    """A judge that hands on what its target says."""
+
+    target: Any
+
+    async def ask(self, prompt: str) -> Any:
+        return await self.target.answer(TargetRequest("", prompt, ()))
+
+
+def ran(suite: Suite, servers: dict[str, Server], *, workers: int = 1, stop_after: int | None = None, **given: Any):
+    """The statuses by case and target, and all events."""
+
+    async def main() -> list[Any]:
+        throttle, connected = CallThrottle(workers, lambda: 1.0), {}
+
+        def connect(one: TargetSpec) -> Any:
+            if id(one) not in connected:
+                connected[id(one)] = throttle.through(one, servers[one.name])
+            return connected[id(one)]
+
+        def judge(one: TargetSpec, _suite: Suite) -> Any:
+            return Asked(connect(one))
+
+        world = RunContext(connect, judge, None, lambda _: None, MemoryStore(), Clock(), throttle)
+        plan = Plan([suite], PlanSettings())
+        trials = DependencyScheduler(plan, plan) if suite.links else plan
+        run = Run("run", trials, plan.counts()[1], workers=workers, world=world, **given)
+        if stop_after is not None:
+            asyncio.get_running_loop().call_later(stop_after, run.stop)
+        return [event async for event in run.events()]
+
+    events = run_at_once(main())
+    finished = [event.result for event in events if isinstance(event, TrialFinished)]
+    return {(one.trial.target.name, one.trial.case.id): one for one in finished}, events
+
+
+def statuses(results: dict[Any, Any]) -> list[str]:
+    return [one.status for one in results.values()]
+
+
+def test_one_trial_is_errored_and_the_others_are_not_run():
+    server = Server([REFUSED])
+    results, events = ran(Suite("s", tuple(case(str(n)) for n in range(9)), targets=(spec("t"),)), {"t": server})
+    assert statuses(results) == ["errored"] + ["skipped"] * 8
+    assert len(server.asked) == 1
+    assert results["t", "3"].error == Failure("target-stopped", "'t' is stopped: HTTP 401 Unauthorized")
+    assert results["t", "0"].error.stops
+    assert [event for event in events if isinstance(event, TargetStopped)] == [
+        TargetStopped("t", "HTTP 401 Unauthorized")
+    ]
+
+
+def test_those_in_flight_that_fail_alike_are_not_errors_either():
+    server = Server([REFUSED])
+    cases = tuple(case(str(n)) for n in range(9))
+    results, _ = ran(Suite("s", cases, targets=(spec("t"),)), {"t": server}, workers=4)
+    assert sorted(statuses(results)) == ["errored"] + ["skipped"] * 8
+    assert len(server.asked) == 4
+
+
+def test_one_in_flight_that_is_answered_counts():
+    server = Server([REFUSED, TargetResponse("fine")])
+    cases = tuple(case(str(n)) for n in range(5))
+    results, _ = ran(Suite("s", cases, targets=(spec("t"),)), {"t": server}, workers=2)
+    found = {key[1]: one.status for key, one in results.items()}
+    assert found == {"0": "errored", "1": "passed", "2": "skipped", "3": "skipped", "4": "skipped"}
+
+
+def test_trials_of_other_targets_go_on():
+    servers = {"bad": Server([REFUSED]), "good": Server([TargetResponse("fine")])}
+    suite = Suite("s", (case("a"), case("b")), targets=(spec("bad"), spec("good")))
+    results, _ = ran(suite, servers)
+    assert {key: one.status for key, one in results.items()} == {
+        ("bad", "a"): "errored",
+        ("bad", "b"): "skipped",
+        ("good", "a"): "passed",
+        ("good", "b"): "passed",
+    }
+
+
+def test_what_was_not_run_is_no_error_to_count():
+    server = Server([REFUSED])
+    results, _ = ran(
+        Suite("s", tuple(case(str(n)) for n in range(5)), targets=(spec("t"),)), {"t": server}, limits=RunLimits(2)
+    )
+    assert len(results) == 5
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        judged(),
+        judged("j"),
+        AssertionEntry("set", Nested((judged(),)), AssertionSettings()),
+    ],
+)
+def test_a_stopped_judge_spares_the_target_of_all_that_need_it(entry):
+    servers = {"t": Server([TargetResponse("fine")]), "j": Server([REFUSED])}
+    cases = (case("first", judged()), case("second", entry), case("third"))
+    judge = spec("j")
+    suite = Suite("s", cases, targets=(spec("t", None),), judge=judge, judges={"j": judge})
+    results, _ = ran(suite, servers)
+    assert statuses(results) == ["errored", "skipped", "passed"]
+    assert servers["t"].asked == ["first", "third"]
+    assert results["t", "second"].error.message == "'j' is stopped: HTTP 401 Unauthorized"
+    assert results["t", "first"].error.stops  # so that a resume asks again
+
+
+def test_those_in_flight_whose_judge_fails_alike_are_not_errors_either():
+    servers = {"t": Server([TargetResponse("fine")]), "j": Server([REFUSED])}
+    cases = tuple(case(str(number), judged()) for number in range(6))
+    results, _ = ran(Suite("s", cases, targets=(spec("t", None),), judge=spec("j")), servers, workers=3)
+    assert sorted(statuses(results)) == ["errored"] + ["skipped"] * 5
+    told = {one.error.message for one in results.values() if one.status == "skipped"}
+    assert told == {"'j' is stopped: HTTP 401 Unauthorized"}
+
+
+def test_a_judge_in_a_turn_is_needed_too():
+    servers = {"t": Server([TargetResponse("fine")]), "j": Server([REFUSED])}
+    turn = Turn((Message("user", "hi"),), assertions=(judged(),))
+    cases = (case("first", judged()), case("second", turns=(turn,)))
+    results, _ = ran(Suite("s", cases, targets=(spec("t", None),), judge=spec("j")), servers)
+    assert statuses(results) == ["errored", "skipped"]
+    assert servers["t"].asked == ["first"]
+
+
+def test_what_depends_on_a_trial_that_was_not_run_is_not_run():
+    server = Server([REFUSED])
+    suite = Suite(
+        "s",
+        (case("a"), case("b"), case("c")),
+        targets=(spec("t"),),
+        links={"c": Link(depends_on=("b",))},
+    )
+    results, _ = ran(suite, {"t": server})
+    assert {key[1]: (one.status, one.error.code) for key, one in results.items()} == {
+        "a": ("errored", "http-status"),
+        "b": ("skipped", "target-stopped"),
+        "c": ("skipped", "dependency-not-passed"),
+    }
+
+
+def test_a_conversation_that_meets_a_stopped_target_is_not_run():
+    server = Server([TargetResponse("fine"), REFUSED])
+    turns = tuple(Turn((Message("user", text),)) for text in "ab")
+    suite = Suite("s", (case("talk", turns=turns), case("late", turns=turns)), targets=(spec("t"),))
+    results, _ = ran(suite, {"t": server})
+    assert statuses(results) == ["errored", "skipped"]
+    assert results["t", "talk"].error.message == "turn 2: HTTP 401 Unauthorized"
+    assert results["t", "talk"].error.stops
+
+
+def test_a_conversation_counts_all_its_calls():
+    server = Server([BUSY, TargetResponse("one"), BUSY, BUSY, TargetResponse("two")])
+    turns = tuple(Turn((Message("user", text),)) for text in "ab")
+    results, _ = ran(Suite("s", (case("talk", turns=turns),), targets=(spec("t"),)), {"t": server})
+    result = results["t", "talk"]
+    assert (result.status, result.attempts) == ("passed", 5)
+    assert [one.waited_ms for one in result.retries] == [1000, 1000, 2000]
+    assert result.duration_ms == 2000  # of the two answers
+
+
+def test_a_trial_keeps_the_attempts_of_a_call_that_failed():
+    results, _ = ran(Suite("s", (case("a"),), targets=(spec("t"),)), {"t": Server([BUSY])})
+    result = results["t", "a"]
+    assert (result.attempts, len(result.retries)) == (4, 3)
+    assert result.retries[0] == Attempt("http-status", "HTTP 500", 1000.0, 1000.0)
+
+
+def test_an_interrupted_wait_leaves_no_row_and_the_run_ends():
+    later = CallFailure("http-status", "HTTP 429", retryable=True, status=429, retry_after_s=60.0)
+    cases = tuple(case(str(n)) for n in range(5))
+    results, events = ran(Suite("s", cases, targets=(spec("t"),)), {"t": Server([later])}, workers=3, stop_after=5)
+    assert results == {}
+    assert (events[-1].interrupted, events[-1].unstarted, events[-1].duration_ms) == (True, 5, 5000)
+    assert isinstance(events[-1], RunFinished)

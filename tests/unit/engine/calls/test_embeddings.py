@@ -1,0 +1,109 @@
+import asyncio
+
+import pytest
+
+from agentv.engine.calls.embeddings import EmbeddingCache, KeptEmbedder
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.response import Embeddings, Failure
+from doubles.embedding import CountingEmbedder, of_words
+from doubles.stores import MemoryStore
+
+
+def embedded(remembering, *texts):
+    return asyncio.run(remembering.embed(texts, 1.0))
+
+
+class Gated(CountingEmbedder):
+    """Answers when it is let."""
+
+    def __init__(self, reply=None):
+        super().__init__(reply)
+        self.gate = asyncio.Event()
+
+    async def embed(self, texts, timeout_s):
+        found = await super().embed(texts, timeout_s)
+        await self.gate.wait()
+        return found
+
+
+def test_a_text_is_embedded_once():
+    counting = CountingEmbedder()
+    remembering = EmbeddingCache(counting)
+    first = embedded(remembering, "hello", "hi", "hello")
+    assert first.vectors == (of_words("hello"), of_words("hi"), of_words("hello"))
+    assert (first.token_usage.total, first.cost_usd) == (2, 0.001)
+    again = embedded(remembering, "hi", "bye")
+    assert again.vectors == (of_words("hi"), of_words("bye"))
+    assert counting.asked == [["hello", "hi"], ["bye"]]
+    known = embedded(remembering, "bye")
+    assert (known.vectors, known.token_usage, known.cost_usd) == ((of_words("bye"),), None, 0.0)
+
+
+def test_the_longest_unused_is_forgotten_first():
+    counting = CountingEmbedder()
+    remembering = EmbeddingCache(counting, kept=2)
+    for text in ("hello", "hi", "hello", "bye", "hello", "hi"):
+        embedded(remembering, text)
+    assert [texts for [texts] in counting.asked] == ["hello", "hi", "bye", "hi"]
+
+
+def test_calls_at_once_wait_for_each_other():
+    async def ask():
+        gated = Gated()
+        remembering = EmbeddingCache(gated)
+        calls = [asyncio.create_task(remembering.embed(("hello", f"only {n}"), 1.0)) for n in range(3)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert gated.asked == [["hello", "only 0"]]
+        gated.gate.set()
+        return gated, await asyncio.gather(*calls)
+
+    gated, found = asyncio.run(ask())
+    assert gated.asked == [["hello", "only 0"], ["only 1"], ["only 2"]]
+    assert {one.vectors[0] for one in found} == {of_words("hello")}
+
+
+def test_those_that_wait_for_a_call_that_was_given_up_ask_on_their_own():
+    async def ask():
+        gated = Gated()
+        remembering = EmbeddingCache(gated)
+        first = asyncio.create_task(remembering.embed(("hello",), 1.0))
+        second = asyncio.create_task(remembering.embed(("hello",), 1.0))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        first.cancel()
+        gated.gate.set()
+        return gated, await second
+
+    gated, found = asyncio.run(ask())
+    assert found.vectors == (of_words("hello"),)
+    assert gated.asked == [["hello"], ["hello"]]
+
+
+def test_a_failure_is_told_to_all_that_wait_and_to_nobody_later():
+    async def ask():
+        gated = Gated(lambda _: Failure("connection", "gone"))
+        remembering = EmbeddingCache(gated)
+        calls = [asyncio.create_task(remembering.embed(("hello",), 1.0)) for _ in range(3)]
+        await asyncio.sleep(0)
+        gated.gate.set()
+        found = await asyncio.gather(*calls)
+        return gated, found, await remembering.embed(("hello",), 1.0)
+
+    gated, found, later = asyncio.run(ask())
+    assert {one.code for one in (*found, later)} == {"connection"}
+    assert len(gated.asked) == 2
+
+
+@pytest.mark.parametrize("vectors", [(), ((1.0,),), ((1.0,), (2.0,), (3.0,))])
+def test_too_few_or_too_many_vectors_are_no_answer(vectors):
+    remembering = EmbeddingCache(CountingEmbedder(lambda _: Embeddings(vectors)))
+    assert embedded(remembering, "a", "b").code == "bad-answer"
+
+
+def test_what_vectors_cost_is_kept_with_the_first_of_them():
+    store = MemoryStore()
+    spec = TargetSpec("t", "x", None, fingerprint="f")
+    asyncio.run(KeptEmbedder(CountingEmbedder(), spec, store).embed(["hello", "bye"], 5.0))
+    kept = [(answer.cost_usd, answer.token_usage and answer.token_usage.total) for _, answer in store.answers]
+    assert kept == [(0.001, 2), (0.0, None)]

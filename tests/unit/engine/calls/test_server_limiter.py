@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import asyncio
+
+from agentv.engine.calls.adaptive_concurrency import AdaptiveConcurrency, Permit
+from agentv.engine.calls.rate_limiter import RateLimiter
+from agentv.engine.calls.server_limiter import ServerLimiter, Waiter
+from agentv.model.suite.suite import Rate
+from agentv.model.values.response import CallFailure, Failure, TargetResponse, TokenUsage
+from doubles.virtual_time import now, run_at_once
+
+LIMITED = CallFailure("http-status", "HTTP 429", retryable=True, status=429)
+
+
+async def turns(number: int = 5) -> None:
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
+def test_who_comes_first_is_served_first():
+    async def main():
+        gate, order = ServerLimiter(AdaptiveConcurrency(1)), []
+
+        async def visit(name: str, waiter: Waiter) -> None:
+            permit = gate.at_once(waiter) or await gate.enter(waiter)
+            order.append((name, now()))
+            await asyncio.sleep(1)
+            gate.leave(permit, TargetResponse("fine"))
+
+        first = Waiter()
+        await asyncio.gather(*(visit(str(number), Waiter()) for number in range(3)), visit("returned", first))
+        return order
+
+    assert run_at_once(main()) == [("0", 1000), ("returned", 1001), ("1", 1002), ("2", 1003)]
+
+
+def test_a_pause_holds_everybody_up_for_as_long_as_was_asked():
+    async def main():
+        gate = ServerLimiter(AdaptiveConcurrency(2))
+        permits = [gate.at_once(Waiter()) for _ in range(2)]
+        waiting = asyncio.ensure_future(gate.enter(Waiter()))
+        await turns()
+        gate.leave(permits[0], CallFailure("http-status", "no", status=429, retry_after_s=30.0))
+        gate.leave(permits[1], TargetResponse("fine"))
+        await waiting
+        return now()
+
+    assert run_at_once(main()) == 1030
+
+
+def test_nobody_waits_for_longer_than_it_may():
+    async def main():
+        gate = ServerLimiter(AdaptiveConcurrency(1))
+        permit = gate.at_once(Waiter())
+        patient, hasty = Waiter(patience_s=1000), Waiter(patience_s=100)
+        calls = [asyncio.ensure_future(gate.enter(one)) for one in (hasty, patient)]
+        await turns()
+        gate.leave(permit, CallFailure("http-status", "slow down", retryable=True, status=429, retry_after_s=500.0))
+        refused = await calls[0]
+        at = now()
+        await calls[1]
+        return refused, at, now()
+
+    refused, at, then = run_at_once(main())
+    assert isinstance(refused, CallFailure)
+    assert refused.message == "not called: the server told an earlier call to wait 500 s more: slow down"
+    assert (at, then) == (1000, 1500)
+
+
+def test_a_call_that_is_cancelled_while_it_waits_leaves_no_trace():
+    async def main():
+        gate = ServerLimiter(AdaptiveConcurrency(1))
+        permit = gate.at_once(Waiter())
+        waiting = [asyncio.ensure_future(gate.enter(Waiter())) for _ in range(2)]
+        await turns()
+        waiting[0].cancel()
+        await turns()
+        gate.leave(permit, TargetResponse("fine"))
+        return await waiting[1], gate.pace.running
+
+    permit, running = run_at_once(main())
+    assert isinstance(permit, Permit)
+    assert running == 1
+
+
+def test_a_call_that_is_cancelled_as_it_is_let_in_gives_its_place_back():
+    async def main():
+        gate = ServerLimiter(AdaptiveConcurrency(1))
+        permit = gate.at_once(Waiter())
+        waiting = [asyncio.ensure_future(gate.enter(Waiter())) for _ in range(2)]
+        await turns()
+        gate.leave(permit, TargetResponse("fine"))  # the first is let in, and has not noticed
+        waiting[0].cancel()
+        return await waiting[1], gate.pace.running
+
+    permit, running = run_at_once(main())
+    assert isinstance(permit, Permit)
+    assert running == 1
+
+
+def test_closed_it_turns_everybody_away():
+    async def main():
+        gate = ServerLimiter(AdaptiveConcurrency(1))
+        gate.at_once(Waiter())
+        waiting = asyncio.ensure_future(gate.enter(Waiter()))
+        await turns()
+        gate.close()
+        return await waiting, await gate.enter(Waiter()), gate.at_once(Waiter())
+
+    inside, later, at_once = run_at_once(main())
+    assert isinstance(inside, Failure)
+    assert inside.code == later.code == "interrupted"
+    assert at_once is None
+
+
+def test_one_target_that_waits_for_its_own_rate_holds_up_no_other():
+    async def main():
+        gate, meter = ServerLimiter(AdaptiveConcurrency(4)), RateLimiter(Rate(requests_per_minute=1))
+        gate.at_once(Waiter(meter=meter))
+        slow = asyncio.ensure_future(gate.enter(Waiter(meter=meter)))
+        await turns()
+        quick = Waiter()
+        permit = gate.at_once(quick) or await gate.enter(quick)
+        at = now()
+        await slow
+        return permit, at, now()
+
+    permit, at, then = run_at_once(main())
+    assert isinstance(permit, Permit)
+    assert (at, then) == (1000, 1060)
+
+
+def test_an_answer_corrects_what_was_taken_for_its_tokens():
+    async def main():
+        gate, meter = ServerLimiter(AdaptiveConcurrency(4)), RateLimiter(Rate(tokens_per_minute=6000))
+        one = Waiter(tokens=100, meter=meter)
+        gate.leave(gate.at_once(one), TargetResponse("fine", token_usage=TokenUsage(total=400)), one)
+        await gate.enter(Waiter(tokens=100, meter=meter))
+        return now()
+
+    assert run_at_once(main()) == 1004

@@ -1,0 +1,377 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentv.engine.dependency_order import DependencyScheduler, parted, standing
+from agentv.engine.plan import Plan, PlanSettings, without
+from agentv.engine.run import Run, RunLimits
+from agentv.engine.services import RunContext
+from agentv.model.run.events import RunFinished, TrialFinished
+from agentv.model.run.grade import Grade
+from agentv.model.run.trial import TrialResult
+from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
+from agentv.model.suite.conversation import Link
+from agentv.model.suite.suite import Case, Suite, TargetSpec
+from agentv.model.values.message import Message
+from agentv.model.values.response import Failure, TargetResponse
+from doubles.nested_grading import Given
+from doubles.stores import MemoryStore
+
+GOOD, BAD = Grade.of(True, "good"), Grade.of(False, "bad")
+
+
+class Clock:
+    def monotonic(self) -> float:
+        return 0.0
+
+    def utc(self) -> datetime:
+        return datetime(2026, 11, 22, tzinfo=UTC)
+
+
+@dataclass
+class Recording:
+    """A target that says `a!` to the case `a`, and remembers what it was asked, by whom, and when it answered."""
+
+    failing: Mapping[str, Failure] = field(default_factory=dict)
+    asked: list[tuple[str, list[str]]] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+    at_once: int = 0
+    most: int = 0
+
+    async def answer(self, request: Any) -> Any:
+        self.asked.append((request.case_id, [message.text for message in request.messages]))
+        self.log.append(f"begin {request.case_id}")
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        self.at_once -= 1
+        self.log.append(f"end {request.case_id}")
+        return self.failing.get(request.case_id, TargetResponse(f"{request.case_id}!{request.sample}"))
+
+    async def close(self) -> None:
+        return
+
+
+def case(identity: str, grade: Grade = GOOD, **given: Any) -> Case:
+    entries = (AssertionEntry("given", Given(grade), AssertionSettings()),)
+    return Case(identity, (Message("user", f"{identity}?"),), entries, sha256=identity, **given)
+
+
+def linked(*cases: Case, needs: Mapping[str, Iterable[str]] | None = None, targets: Iterable[str] = ("t",)) -> Suite:
+    """A suite with the links that its cases' conversations and `needs` make."""
+    talks: dict[str, list[str]] = {}
+    for one in cases:
+        if one.conversation_id is not None:
+            talks.setdefault(one.conversation_id, []).append(one.id)
+    follows = {later: earlier for talk in talks.values() for earlier, later in pairwise(talk)}
+    needs = needs or {}
+    links = {one: Link(tuple(needs.get(one, ())), follows.get(one)) for one in {**follows, **needs}}
+    return Suite("suite", cases, targets=tuple(TargetSpec(name, "x", None) for name in targets), links=links)
+
+
+def ran(
+    suite: Suite, target: Recording, *, workers: int = 4, settings: PlanSettings | None = None, **given: Any
+) -> tuple[dict[tuple[str, str, int], TrialResult], RunFinished]:
+    plan = Plan([suite], settings or PlanSettings())
+
+    async def main() -> list[Any]:
+        world = RunContext(lambda _: target, lambda _: None, None, None, MemoryStore(), Clock())
+        run = Run("run", DependencyScheduler(plan, plan), plan.counts()[1], workers=workers, world=world, **given)
+        return [event async for event in run.events()]
+
+    events = asyncio.run(asyncio.wait_for(main(), 20))
+    results = [event.result for event in events if isinstance(event, TrialFinished)]
+    found = {(one.trial.target.name, one.trial.case.id, one.trial.sample): one for one in results}
+    assert len(found) == len(results), "a trial ended twice"
+    return found, events[-1]
+
+
+def statuses(found: Mapping[tuple[str, str, int], TrialResult]) -> dict[str, str]:
+    return {case: result.status for (_, case, _), result in found.items()}
+
+
+@pytest.mark.parametrize("workers", [1, 2, 10])
+def test_a_dependency_ends_before_what_depends_on_it_begins(workers):
+    target = Recording()
+    suite = linked(case("c"), case("b"), case("a"), needs={"c": ["b"], "b": ["a"]})
+    found, _ = ran(suite, target, workers=workers)
+    assert statuses(found) == {"a": "passed", "b": "passed", "c": "passed"}
+    assert target.log == ["begin a", "end a", "begin b", "end b", "begin c", "end c"]
+
+
+def test_what_waits_takes_no_worker():
+    target = Recording()
+    waiting = [case(f"w{number}") for number in range(5)]
+    free = [case(f"f{number}") for number in range(4)]
+    suite = linked(case("slow"), *waiting, *free, needs={one.id: ["slow"] for one in waiting})
+    ran(suite, target, workers=3)
+    begun = [line for line in target.log if line.startswith("begin")]
+    assert begun[:3] == ["begin slow", "begin f0", "begin f1"]
+
+
+def test_what_depends_on_a_failed_case_is_skipped_with_the_reason():
+    suite = linked(case("a", BAD), case("b"), case("c"), needs={"b": ["a"], "c": ["b"]})
+    found, finished = ran(suite, Recording())
+    assert statuses(found) == {"a": "failed", "b": "skipped", "c": "skipped"}
+    b, c = found["t", "b", 1], found["t", "c", 1]
+    assert (b.error, b.score, b.output, b.attempts) == (
+        Failure("dependency-not-passed", "'a', which it depends on, failed"),
+        None,
+        None,
+        0,
+    )
+    assert c.error == Failure("dependency-not-passed", "'b', which it depends on, was not run")
+    assert (finished.finished, finished.unstarted) == (3, 0)
+
+
+def test_a_conversation_goes_on_after_a_bad_answer_and_not_after_none():
+    talk = [case("a", BAD, conversation_id="x"), case("b", conversation_id="x"), case("c", conversation_id="x")]
+    target = Recording({"b": Failure("timeout", "late")})
+    found, _ = ran(linked(*talk), target)
+    assert statuses(found) == {"a": "failed", "b": "errored", "c": "skipped"}
+    assert target.asked == [("a", ["a?"]), ("b", ["a?", "a!1", "b?"])]
+    assert found["t", "c", 1].error == Failure("broken-conversation", "'b', before it in the conversation 'x', errored")
+
+
+def test_conversations_run_beside_each_other():
+    talks = [case(f"{talk}{number}", conversation_id=talk) for talk in "xyz" for number in range(3)]
+    target = Recording()
+    found, _ = ran(linked(*talks), target, workers=3)
+    assert target.most == 3
+    assert {result.status for result in found.values()} == {"passed"}
+    assert dict(target.asked)["z2"] == ["z0?", "z0!1", "z1?", "z1!1", "z2?"]
+
+
+def test_sample_by_sample_and_target_by_target_a_conversation_goes_on():
+    talk = [case("a", conversation_id="x"), case("b", conversation_id="x")]
+    target = Recording()
+    found, _ = ran(linked(*talk, targets=["t", "u"]), target, settings=PlanSettings(repeat=2))
+    assert len(found) == 8
+    continued = sorted(asked for name, asked in target.asked if name == "b")
+    assert continued == [["a?", "a!1", "b?"]] * 2 + [["a?", "a!2", "b?"]] * 2
+
+
+def test_the_verdict_over_all_samples_counts():
+    @dataclass
+    class Once(Recording):
+        async def answer(self, request: Any) -> Any:
+            broken = request.case_id == "a" and request.sample == 2
+            return Failure("timeout", "late") if broken else await Recording.answer(self, request)
+
+    suite = linked(case("a"), case("b"), needs={"b": ["a"]})
+    found, _ = ran(suite, Once(), settings=PlanSettings(repeat=2))
+    assert found["t", "a", 1].status == "passed"
+    assert {found["t", "b", sample].status for sample in (1, 2)} == {"skipped"}
+    assert found["t", "b", 1].error == Failure("dependency-not-passed", "'a', which it depends on, errored")
+
+
+def test_a_failed_sample_of_a_case_that_passes_lets_others_run():
+    lenient = replace(linked(case("a"), case("b"), needs={"b": ["a"]}), threshold=0.5)
+
+    @dataclass(frozen=True)
+    class Alternating:
+        grades: list[Grade]
+
+        def label(self) -> str:
+            return ""
+
+        def grade(self, context: Any) -> Grade:
+            return self.grades.pop()
+
+    entry = AssertionEntry("given", Alternating([GOOD, BAD]), AssertionSettings())
+    flaky = replace(lenient.cases[0], assertions=(entry,))
+    found, _ = ran(replace(lenient, cases=(flaky, lenient.cases[1])), Recording(), settings=PlanSettings(repeat=2))
+    assert sorted(found["t", "a", sample].status for sample in (1, 2)) == ["failed", "passed"]
+    assert {found["t", "b", sample].status for sample in (1, 2)} == {"passed"}
+
+
+def test_a_dependency_with_a_target_of_its_own_counts_for_every_target():
+    own = TargetSpec("own", "x", None)
+    suite = linked(case("a", BAD, target=own), case("b"), case("c"), needs={"b": ["a"]}, targets=["t", "u"])
+    found, _ = ran(suite, Recording())
+    assert {key: result.status for key, result in found.items()} == {
+        ("own", "a", 1): "failed",
+        ("t", "b", 1): "skipped",
+        ("u", "b", 1): "skipped",
+        ("t", "c", 1): "passed",
+        ("u", "c", 1): "passed",
+    }
+
+
+def test_a_case_with_a_target_of_its_own_waits_for_its_dependency_on_every_target():
+    own = TargetSpec("own", "x", None)
+    suite = linked(case("a"), case("b", target=own), needs={"b": ["a"]}, targets=["t", "u"])
+    target = Recording()
+    found, _ = ran(suite, target, workers=1)
+    assert target.log[-1] == "end b"
+    assert found["own", "b", 1].status == "passed"
+
+
+def test_each_target_has_its_own_verdict():
+    class Half(Recording):
+        async def answer(self, request: Any) -> Any:
+            return Failure("timeout", "late") if request.env else TargetResponse("fine")
+
+    targets = (TargetSpec("t", "x", None), TargetSpec("u", "x", None, env={"BROKEN": "1"}))
+    suite = replace(linked(case("a"), case("b"), needs={"b": ["a"]}), targets=targets)
+    found, _ = ran(suite, Half())
+    assert (found["t", "b", 1].status, found["u", "b", 1].status) == ("passed", "skipped")
+
+
+def test_a_long_chain_needs_no_stack():
+    cases = [case(f"c{number}", BAD if number == 0 else GOOD) for number in range(3000)]
+    needs = {later.id: [earlier.id] for earlier, later in pairwise(cases)}
+    found, _ = ran(linked(*cases, needs=needs), Recording())
+    assert sum(result.status == "skipped" for result in found.values()) == 2999
+
+
+def test_what_waits_for_what_never_comes_is_skipped_and_no_run_hangs():
+    found, _ = ran(linked(case("a"), needs={"a": ["gone"]}), Recording())
+    assert found["t", "a", 1].error == Failure("dependency-not-passed", "'gone', which it depends on, was not run")
+
+
+def test_too_many_errors_stop_those_that_wait_too():
+    cases = [case("a"), case("b"), case("c")]
+    suite = linked(*cases, needs={"c": ["b"]})
+    found, finished = ran(suite, Recording({"a": Failure("x", "y")}), workers=1, limits=RunLimits(1))
+    assert statuses(found) == {"a": "errored"}
+    assert finished.unstarted == 2
+
+
+def test_a_bug_of_ours_ends_the_run_though_others_wait():
+    class Broken(MemoryStore):
+        def keep(self, call, answer: TargetResponse) -> None:
+            raise OSError("disk full")
+
+    suite = linked(case("a"), case("b"), case("c"), needs={"b": ["a"], "c": ["a"]})
+    plan = Plan([suite], PlanSettings())
+
+    async def main() -> None:
+        target = Recording()
+        world = RunContext(lambda _: target, lambda _: None, None, None, Broken(), Clock())
+        run = Run("run", DependencyScheduler(plan, plan), 3, workers=3, world=world)
+        async for _ in run.events():
+            pass
+
+    with pytest.raises(OSError, match="disk full"):
+        asyncio.run(asyncio.wait_for(main(), 20))
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> tuple[int, dict[str, list[str]], set[str]]:
+    """Cases of which each depends on some before it in an order that is not the file's; some of them fail."""
+    size = draw(st.integers(1, 12))
+    names = draw(st.permutations([f"c{number}" for number in range(size)]))
+    needs = {
+        name: draw(st.lists(st.sampled_from(names[:place]), unique=True, max_size=3))
+        for place, name in enumerate(names)
+        if place
+    }
+    return size, {name: several for name, several in needs.items() if several}, draw(st.sets(st.sampled_from(names)))
+
+
+@settings(deadline=None)
+@given(graph=graphs(), workers=st.integers(1, 4))
+def test_every_case_ends_once_and_runs_only_after_all_that_it_needs_passed(graph, workers):
+    size, needs, failing = graph
+    cases = [case(f"c{number}", BAD if f"c{number}" in failing else GOOD) for number in range(size)]
+    target = Recording()
+    found, _ = ran(linked(*cases, needs=needs), target, workers=workers)
+    ended = statuses(found)
+    assert ended.keys() == {one.id for one in cases}
+    for name, several in needs.items():
+        assert (ended[name] == "skipped") == any(ended[one] != "passed" for one in several)
+        if ended[name] != "skipped":
+            begun = target.log.index(f"begin {name}")
+            assert all(target.log.index(f"end {one}") < begun for one in several)
+
+
+def test_what_an_earlier_run_kept_is_gone_on_from():
+    talk = [case("a", conversation_id="x"), case("b", conversation_id="x"), case("c")]
+    suite = linked(*talk, needs={"c": ["a"]})
+    plan = Plan([suite], PlanSettings())
+    first = next(iter(plan))
+    kept = TrialResult(
+        first, "failed", 0.0, "hi", first.case.input, (), None, 1.0, "now", turns=(TargetResponse("hi"),)
+    )
+    target = Recording()
+
+    async def main() -> list[Any]:
+        order = DependencyScheduler(plan, without(plan, {first.key}))
+        order.keep(kept)
+        world = RunContext(lambda _: target, lambda _: None, None, None, MemoryStore(), Clock())
+        return [event async for event in Run("run", order, 2, workers=2, world=world).events()]
+
+    events = asyncio.run(asyncio.wait_for(main(), 20))
+    ended = {event.result.trial.case.id: event.result.status for event in events if isinstance(event, TrialFinished)}
+    assert target.asked == [("b", ["a?", "hi", "b?"])]
+    assert ended == {"b": "passed", "c": "skipped"}
+
+
+def test_a_conversation_stands_as_far_as_it_has_no_gap():
+    talk = [case(name, conversation_id="x") for name in "abc"]
+    plan = Plan([linked(*talk, case("d"))], PlanSettings())
+    keys = {trial.case.id: trial.key for trial in plan}
+    rows = {keys["a"], keys["c"], keys["d"]}
+    assert list(standing(plan, rows)) == [keys["a"], keys["d"]]
+    assert list(standing(plan, set(keys.values()))) == list(keys.values())
+
+
+def test_what_hangs_on_a_case_without_a_row_does_not_stand_either_wherever_it_is_written():
+    cases = [case(name, conversation_id="x" if name in "de" else None) for name in "abcdef"]
+    plan = Plan([linked(*cases, needs={"a": ["c"], "b": ["a"], "d": ["b"]}), linked(case("z"))], PlanSettings())
+    keys = [trial.key for trial in plan]
+    without_c = [key for number, key in enumerate(keys) if number != 2]
+    assert list(standing(plan, set(without_c))) == keys[5:]
+    assert list(standing(plan, set(keys))) == keys
+    assert list(standing(plan, set(keys[:5]))) == keys[:5]
+
+
+def test_an_edited_case_changes_the_keys_of_those_that_go_on_from_it():
+    suite = linked(case("a", conversation_id="x"), case("b", conversation_id="x"))
+
+    def key(story: str) -> str:
+        told = replace(suite, links={"b": Link((), "a", story)})
+        return {trial.case.id: trial.key for trial in Plan([told], PlanSettings())}["b"]
+
+    assert key("one") == key("one") != key("two")
+
+
+class CountedCases(tuple[Case, ...]):
+    """Cases that say how often they were gone through."""
+
+    __slots__ = ()
+    passes: ClassVar[int] = 0
+
+    def __iter__(self):
+        type(self).passes += 1
+        return super().__iter__()
+
+
+def test_what_stands_and_what_does_not_is_found_in_one_pass():
+    cases = CountedCases(case(name) for name in "abcd")
+    plan = Plan((replace(linked(), cases=cases, links={}),), PlanSettings())
+    keys = [trial.key for trial in plan]
+    CountedCases.passes = 0
+    done, others = parted(plan, {keys[0], keys[2]}, most=2)
+    assert (done, [trial.key for trial in others]) == ([keys[0], keys[2]], [keys[1], keys[3]])
+    assert CountedCases.passes == 1
+    assert parted(plan, {keys[0]}, most=2) == ([keys[0]], None)
+    assert parted(plan, set(), most=4)[1] == list(plan)
+
+
+def test_where_cases_hang_on_each_other_none_is_held():
+    plan = Plan((linked(case("a"), case("b"), needs={"b": ["a"]}),), PlanSettings())
+    first, second = (trial.key for trial in plan)
+    assert parted(plan, {first, second}, most=9) == ([first, second], None)
+    assert parted(plan, {second}, most=9) == ([], None)

@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from agentv.engine.dependency_order import DependencyScheduler
+from agentv.engine.plan import Plan, PlanSettings
+from agentv.engine.run import Run, RunLimits
+from agentv.engine.sequential_samples import SequentialSampler
+from agentv.engine.services import RunContext
+from agentv.model.run.events import RunFinished, TrialFinished
+from agentv.model.run.grade import Grade
+from agentv.model.run.trial import TrialResult
+from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
+from agentv.model.suite.conversation import Link
+from agentv.model.suite.suite import Case, RunSettings, Suite, TargetSpec
+from agentv.model.values.message import Message
+from agentv.model.values.response import Failure, TargetResponse
+from doubles.stores import MemoryStore
+from doubles.trials import finished, trial
+from unit.engine.test_run import FixedClock
+
+EARLY = PlanSettings(repeat=20, until="decided")
+
+
+class SaysYes:
+    def label(self) -> str:
+        return "yes"
+
+    def grade(self, context: Any) -> Grade:
+        return Grade.of(context.output == "yes", "yes")
+
+
+class Told:
+    """A target that answers each case by a text of y, n and e, one for each time that it is asked."""
+
+    def __init__(self, **answers: str) -> None:
+        self._answers = answers
+        self.asked: list[tuple[str, int]] = []
+        self.at_once: dict[str, int] = {}
+        self.most: dict[str, int] = {}
+
+    async def answer(self, request: Any) -> Any:
+        case = request.case_id
+        self.most[case] = max(self.most.get(case, 0), self.at_once.get(case, 0) + 1)
+        self.at_once[case] = self.at_once.get(case, 0) + 1
+        await asyncio.sleep(0)
+        self.at_once[case] -= 1
+        self.asked.append((case, request.sample))
+        text = self._answers[case]
+        given = text[min(request.sample, len(text)) - 1]
+        return Failure("timeout", "late") if given == "e" else TargetResponse("yes" if given == "y" else "no")
+
+    async def close(self) -> None:
+        return
+
+
+def case(identity: str) -> Case:
+    return Case(
+        identity, (Message("user", "hi"),), (AssertionEntry("yes", SaysYes(), AssertionSettings()),), sha256=identity
+    )
+
+
+def suite(*ids: str, **given: Any) -> Suite:
+    return Suite("suite", tuple(map(case, ids)), targets=(TargetSpec("t", "x", None),), **given)
+
+
+def ran(one: Suite, target: Told, *, kept: Sequence[TrialResult] = (), settings: PlanSettings = EARLY) -> Any:
+    plan, series = Plan([one], settings), SequentialSampler()
+    for result in kept:
+        series.keep(result)
+    keys = {result.trial.key for result in kept}
+    to_do = [trial for trial in series.open(plan) if trial.key not in keys]
+    firsts = series.firsts(iter(to_do))
+    world = RunContext(lambda _: target, lambda *_: None, None, lambda _: None, MemoryStore(), FixedClock())
+    trials = DependencyScheduler(plan, firsts) if one.links else firsts
+
+    async def main() -> list[Any]:
+        run = Run("run", trials, len(to_do), workers=4, world=world, limits=RunLimits(series=series))
+        return [event async for event in run.events()]
+
+    events = asyncio.run(main())
+    return [event.result for event in events if isinstance(event, TrialFinished)], events[-1]
+
+
+def ends(results: Sequence[TrialResult]) -> dict[str, tuple[str, int]]:
+    found = {}
+    for result in results:
+        if result.stopped is not None:
+            assert result.trial.case.id not in found
+            found[result.trial.case.id] = (result.stopped.why, result.stopped.samples)
+    return found
+
+
+def test_every_case_is_sampled_until_it_is_decided_one_sample_after_the_other():
+    target = Told(always="y", never="n", half="yn" * 10, breaks="yye")
+    results, over = ran(suite("always", "never", "half", "breaks"), target)
+    assert ends(results) == {
+        "always": ("above", 16),
+        "never": ("below", 3),
+        "half": ("undecided", 20),
+        "breaks": ("errored", 2),
+    }
+    assert [sample for name, sample in target.asked if name == "always"] == list(range(1, 17))
+    assert set(target.most.values()) == {1}
+    assert isinstance(over, RunFinished)
+    assert (over.finished, over.unstarted) == (16 + 3 + 20 + 3, 0)
+
+
+def test_a_case_that_is_not_decided_gets_all_it_may_have():
+    results, over = ran(suite("mostly"), Told(mostly="yyyyn" * 4))
+    assert ends(results) == {"mostly": ("undecided", 20)}
+    assert (over.finished, over.unstarted) == (20, 0)
+
+
+def test_without_until_every_sample_is_run():
+    results, _ = ran(suite("never"), Told(never="n"), settings=PlanSettings(repeat=2))
+    assert (len(results), ends(results)) == (2, {})
+
+
+def test_a_run_that_goes_on_counts_the_samples_that_it_has():
+    one, target = suite("never", "always"), Told(never="n", always="y")
+    before, _ = ran(one, target)
+    kept = [result for result in before if result.trial.case.id == "always" or result.trial.sample <= 2]
+    results, over = ran(one, target, kept=[replace(result, stopped=None) for result in kept])
+    assert [(result.trial.case.id, result.trial.sample) for result in results] == [("never", 3)]
+    assert ends(results) == {"never": ("below", 3)}
+    assert (over.finished, over.unstarted) == (1, 0)
+
+
+def test_a_case_that_needs_another_one_waits_until_that_is_decided():
+    links = {"second": Link(depends_on=("first",))}
+    target = Told(first="y", second="n")
+    results, over = ran(suite("first", "second", links=links), target)
+    assert [name for name, _ in target.asked] == ["first"] * 16 + ["second"] * 3
+    assert (over.finished, over.unstarted) == (19, 0)
+    results, over = ran(suite("first", "second", links=links), Told(first="n", second="y"))
+    assert [(one.trial.case.id, one.status) for one in results] == [("first", "failed")] * 3 + [("second", "skipped")]
+    assert over.unstarted == 0
+
+
+def test_the_file_says_it_too_and_the_flag_wins():
+    own = RunSettings(repeat=5, until="decided", alpha=0.2)
+    one = suite("a", run=own)
+    assert [trial.alpha for trial in Plan([one], PlanSettings())] == [0.2] * 5
+    assert Plan([one], PlanSettings(alpha=0.1)).alpha(one) == 0.1
+    assert Plan([suite("a")], PlanSettings(until="decided")).alpha(suite("a")) == 0.05
+    assert not Plan([suite("a")], PlanSettings(alpha=0.1)).ends_early
+
+
+def test_samples_that_may_end_early_are_other_trials():
+    plain, early = Plan([suite("a")], PlanSettings(repeat=20)), Plan([suite("a")], EARLY)
+    assert {one.key for one in plain}.isdisjoint(one.key for one in early)
+
+
+@pytest.mark.parametrize("alpha", [None, 0.05])
+def test_a_result_of_a_case_without_more_to_come_ends_it(alpha):
+    result = finished("failed", trial=trial(alpha=alpha, repeat=3, key="k-1"))
+    told, following = SequentialSampler().after(result)
+    assert following is None
+    assert told.stopped is None

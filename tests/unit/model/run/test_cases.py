@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.model.run.cases import Gate, Sample, case_verdict
+
+AGGREGATES = ("mean", "pass_any", "pass_all", "majority")
+
+
+def passed(score=1.0, *gates):
+    return Sample("passed", score, gates)
+
+
+def failed(score=0.0, *gates):
+    return Sample("failed", score, gates)
+
+
+ERRORED = Sample("errored", None)
+SKIPPED = Sample("skipped", None)
+
+
+def verdict(samples, aggregate="mean", *, repeat=None, threshold=0.8):
+    wanted = len(samples) if repeat is None else repeat
+    return case_verdict(samples, repeat=wanted, threshold=threshold, aggregate=aggregate)
+
+
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+@pytest.mark.parametrize("sample", [passed(0.1), failed(0.9), ERRORED, SKIPPED])
+def test_a_lone_sample_is_the_case(sample, aggregate):
+    assert verdict([sample], aggregate) == sample.status
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "outcomes", "expected"),
+    [
+        ("pass_any", "100", "passed"),
+        ("pass_any", "000", "failed"),
+        ("pass_all", "111", "passed"),
+        ("pass_all", "110", "failed"),
+        ("majority", "110", "passed"),
+        ("majority", "100", "failed"),
+        ("majority", "10", "failed"),
+        ("mean", "111110", "passed"),
+        ("mean", "11110", "passed"),
+        ("mean", "1110", "failed"),
+    ],
+)
+def test_the_aggregates(aggregate, outcomes, expected):
+    assert verdict([passed() if outcome == "1" else failed() for outcome in outcomes], aggregate) == expected
+
+
+def test_the_mean_forgives_rounding_at_the_threshold():
+    assert verdict([passed(0.9), failed(0.7)], threshold=0.8) == "passed"
+
+
+def test_the_mean_takes_scores_not_outcomes():
+    assert verdict([passed(0.8), failed(0.79), passed(0.8)], threshold=0.8) == "failed"
+
+
+@pytest.mark.parametrize(
+    ("gates", "expected"),
+    [
+        ([Gate(1.0, 1.0), Gate(1.0, 1.0)], "passed"),
+        ([Gate(1.0, 1.0), Gate(1.0, 0.0)], "failed"),
+        ([Gate(0.5, 0.9), Gate(0.5, 0.1)], "passed"),
+        ([Gate(0.5, 0.8), Gate(0.5, 0.1)], "failed"),
+    ],
+)
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_gates_look_at_the_mean(gates, expected, aggregate):
+    samples = [passed(1.0, gate) if gate.value >= gate.mark else failed(1.0, gate) for gate in gates]
+    assert verdict(samples, aggregate) == expected
+
+
+def test_a_gate_that_one_sample_lacks_counts_nothing_there():
+    assert verdict([passed(1.0, Gate(0.6, 1.0)), passed(1.0)]) == "failed"
+
+
+@given(st.lists(st.sampled_from([passed(), failed()]), max_size=4), st.sampled_from(AGGREGATES))
+def test_an_errored_sample_errs_the_case(samples, aggregate):
+    assert verdict([*samples, ERRORED], aggregate) == "errored"
+
+
+@given(
+    st.lists(st.sampled_from([passed(), failed(), SKIPPED]), max_size=5),
+    st.sampled_from(AGGREGATES),
+    st.integers(1, 6),
+)
+def test_a_missing_sample_is_never_a_pass(samples, aggregate, repeat):
+    judged = sum(sample.status != "skipped" for sample in samples)
+    assert (verdict(samples, aggregate, repeat=repeat) == "skipped") == (judged < repeat)
+
+
+@pytest.mark.parametrize("repeat", [0, 1, 3])
+def test_no_sample_at_all_is_skipped(repeat):
+    assert verdict([], repeat=repeat) == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("required", "gate"),
+    [(False, None), (True, Gate(1.0, 0.0)), (0.5, Gate(0.5, 0.6)), (0.0, Gate(0.0, 0.6)), (1, Gate(1.0, 0.6))],
+)
+def test_what_required_means(required, gate):
+    assert Gate.of(required, 0.6, passed=False) == gate

@@ -1,0 +1,136 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.model.run.grade import Grade
+from agentv.model.run.trial import Score
+from agentv.model.run.verdict import combined, counts, passes_gate
+from agentv.model.values.response import Failure
+from doubles.nested_grading import Given, entry
+
+
+def score(value, passed=None, *, error=None, own_mark=False, name="given", **settings):
+    passed = value >= 1 if passed is None else passed
+    grade = Grade(value, passed, own_mark=own_mark) if error is None else Grade.errored(error, f"{error} happened")
+    return Score(entry(Given(grade), name=name, **settings), grade, 0.0)
+
+
+def test_the_score_is_the_weighted_mean():
+    whole = combined([score(1.0, weight=3.0), score(0.5), score(0.0, weight=0.0)], 0.8)
+    assert (whole.score, whole.passed, whole.error) == (0.875, True, None)
+
+
+def test_a_type_with_its_own_mark_counts_as_it_passed():
+    assert combined([score(0.9, False, own_mark=True), score(0.1, True, own_mark=True)], 0.5).score == 0.5
+
+
+@pytest.mark.parametrize(("threshold", "passed"), [(0.5, True), (0.5 + 1e-12, True), (0.5 + 1e-6, False)])
+def test_the_threshold_forgives_rounding_alone(threshold, passed):
+    assert combined([score(1.0), score(0.0)], threshold).passed is passed
+
+
+def test_a_mean_that_is_not_exact_in_binary_still_reaches_its_threshold():
+    assert combined([score(0.1), score(0.2), score(0.3)], 0.2).passed
+
+
+@pytest.mark.parametrize(
+    ("required", "value", "holds"),
+    [
+        (True, 1.0, True),
+        (True, 0.9, False),
+        (0.9, 0.9, True),
+        (0.9, 0.8, False),
+        (1, 0.9, False),
+        (0.0, 0.0, True),
+        (False, 0.0, True),
+    ],
+)
+def test_gates(required, value, holds):
+    one = score(value, required=required)
+    assert passes_gate(one) is holds
+    assert combined([one, score(1.0, weight=1000.0)], 0.5).passed is holds
+
+
+def test_a_gate_of_weight_0_still_decides():
+    whole = combined([score(0.0, weight=0.0, required=True), score(1.0)], 0.8)
+    assert (whole.score, whole.passed) == (1.0, False)
+
+
+@pytest.mark.parametrize("settings", [{}, {"required": True}, {"weight": 0.0, "required": True}, {"weight": 0.001}])
+def test_an_error_that_counts_errs_the_whole(settings):
+    whole = combined([score(1.0), score(0.0, error="timeout", name="slow", **settings)], 0.0)
+    assert not whole.passed
+    assert whole.error == Failure("timeout", "slow: timeout happened")
+
+
+def test_an_error_of_weight_0_does_not():
+    whole = combined([score(1.0), score(0.0, error="timeout", weight=0.0)], 0.8)
+    assert (whole.score, whole.passed, whole.error) == (1.0, True, None)
+
+
+def test_the_first_error_is_told_and_the_others_are_counted():
+    errors = [score(0.0, error=code, name=code) for code in ("one", "two", "three")]
+    assert combined(errors, 0.5).error == Failure("one", "one: one happened (and 2 more errored)")
+
+
+def test_whether_a_retry_may_help_is_kept():
+    grade = Grade(0.0, False, error=Failure("timeout", "late", retryable=True))
+    assert combined([Score(entry(Given(grade)), grade, 0.0)], 0.5).error.retryable
+
+
+@pytest.mark.parametrize("scores", [[], [score(1.0, weight=0.0)], [score(0.0, error="timeout", weight=0.0)]])
+def test_nothing_that_counts_is_no_pass(scores):
+    whole = combined(scores, 0.0)
+    assert not whole.passed
+    assert whole.error.code == "nothing-counts"
+
+
+@pytest.mark.parametrize(("value", "passed"), [(1.0, True), (0.5, False)])
+def test_where_nothing_weighs_anything_the_gates_are_the_verdict(value, passed):
+    whole = combined([score(value, weight=0.0, required=True), score(0.0, weight=0.0)], 0.8)
+    assert (whole.score, whole.passed, whole.error) == (float(passed), passed, None)
+
+
+def test_what_has_a_say():
+    assert counts(score(1.0))
+    assert counts(score(1.0, weight=0.0, required=0.5))
+    assert not counts(score(1.0, weight=0.0))
+
+
+fractions = st.integers(0, 100).map(lambda hundredths: hundredths / 100)
+some_scores = st.lists(
+    st.builds(
+        score,
+        fractions,
+        st.booleans(),
+        error=st.none() | st.just("broken"),
+        own_mark=st.booleans(),
+        weight=st.sampled_from([0.0, 0.5, 1.0, 7.0]),
+        required=st.sampled_from([False, True, 0.5]),
+    ),
+    max_size=5,
+)
+
+
+@given(some_scores, fractions)
+def test_a_pass_is_never_without_a_judgement(scores, threshold):
+    whole = combined(scores, threshold)
+    if whole.passed:
+        assert whole.error is None
+        assert any(counts(one) and one.grade.error is None for one in scores)
+        assert all(passes_gate(one) for one in scores)
+        assert whole.score >= threshold - 1e-9
+
+
+@given(some_scores, fractions)
+def test_the_score_stays_between_0_and_1_and_order_does_not_matter(scores, threshold):
+    whole, turned = combined(scores, threshold), combined(scores[::-1], threshold)
+    assert 0.0 <= whole.score <= 1.0
+    assert (whole.score, whole.passed) == (pytest.approx(turned.score), turned.passed)
+
+
+@given(some_scores, fractions)
+def test_a_better_grade_never_makes_it_worse(scores, threshold):
+    better = [Score(one.entry, Grade(1.0, True, own_mark=one.grade.own_mark), 0.0) for one in scores]
+    if combined(scores, threshold).passed:
+        assert combined(better, threshold).passed

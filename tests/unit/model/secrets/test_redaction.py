@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import string
+from dataclasses import replace
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from agentv.assertions.evidence import excerpt
+from agentv.model.run.grade import Check, Grade
+from agentv.model.run.trial import Score
+from agentv.model.secrets.redaction import Redactor
+from agentv.model.secrets.secret_forms import encoded_forms, is_searched, written_forms
+from agentv.model.suite.conversation import Turn
+from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.user_code.excerpts import head, tail
+from doubles.trials import entry, finished, trial
+
+SECRET = "sk-5uper"
+TOLD = f"the key is {SECRET}!"
+KEPT = "the key is [redacted]!"
+
+
+@pytest.fixture
+def redactor():
+    return Redactor([SECRET])
+
+
+def test_takes_every_occurrence_out(redactor):
+    assert redactor.redact(f"{SECRET} and {TOLD}") == f"[redacted] and {KEPT}"
+
+
+def test_a_longer_secret_goes_before_one_that_it_holds():
+    redactor = Redactor(["abcd1234", "abcd1234efgh"])
+    assert redactor.redact("abcd1234efgh abcd1234") == "[redacted] [redacted]"
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        *("", "abc", "    ", " ab", "test", "ollama", "1234567", " 1234567\n", "        ", "********"),
+        *("localhost", "Disabled", "UNDEFINED", "placeholder", "not-needed", "Not-Needed", "your-api-key"),
+    ],
+)
+def test_a_value_that_cannot_be_told_from_ordinary_text_is_left_alone(secret):
+    redactor = Redactor([secret])
+    assert not redactor
+    assert redactor.redact(f"x{secret}y") == f"x{secret}y"
+
+
+def test_finds_a_value_without_the_line_end_that_came_with_it():
+    assert Redactor([f"{SECRET}\n"]).redact(TOLD) == KEPT
+
+
+@given(st.text(min_size=8).filter(is_searched))
+def test_finds_a_value_in_text_in_json_and_in_json_within_json(secret):
+    redactor = Redactor([secret])
+    for told in (secret, json.dumps(secret), json.dumps(secret, ensure_ascii=False)):
+        assert "[redacted]" in redactor.redact(f"<{told}>")
+        assert redactor.found_in(json.dumps({"output": told}, ensure_ascii=False).encode(errors="replace"))
+
+
+LETTERS = string.ascii_letters + string.digits + "+/=&<\"'%é _-.\n"
+SECRETS = st.text(LETTERS, min_size=8, max_size=80).filter(is_searched)
+KEYS = st.text(string.ascii_letters + string.digits, min_size=16, max_size=80).filter(
+    lambda key: all(
+        re.search(r"[a-z]", key[at : at + 8]) and re.search(r"\d", key[at : at + 8]) for at in range(len(key) - 7)
+    )
+)
+"""Keys as services make them: no stretch of them reads as a word."""
+
+
+def told_in_every_way(secret, around):
+    """The secret as programs write it, wherever in a text it stands."""
+    data, (before, behind) = secret.encode(), around
+    padded = before.encode() + data + behind.encode()
+    yield from (secret, json.dumps(secret), json.dumps(secret, ensure_ascii=False), repr(secret), html.escape(secret))
+    yield from (data.hex(), data.hex().upper(), padded.hex(), quote(secret), quote(secret, safe=""), quote_plus(secret))
+    yield from (base64.b64encode(padded).decode(), base64.urlsafe_b64encode(padded).decode())
+    yield from (data.hex(":"), data.hex(" ").upper(), base64.b32encode(padded).decode(), "\0".join(secret))
+
+
+@given(st.lists(SECRETS, min_size=1, max_size=3), st.tuples(st.text("ab", max_size=4), st.text("ab", max_size=4)))
+def test_no_encoding_of_a_secret_stays(secrets, around):
+    redactor = Redactor(secrets)
+    for secret in secrets:
+        for told in told_in_every_way(secret, around):
+            clean = redactor.redact(f"[{told}]")
+            assert "[redacted]" in clean
+            assert told not in clean
+            assert redactor.found_in(json.dumps({"output": told}).encode())
+
+
+@pytest.mark.parametrize("before", ["", "a", "ab", "abc"])
+@pytest.mark.parametrize("encode", [base64.b85encode, base64.a85encode])
+def test_base85_of_a_longer_secret_goes(encode, before):
+    secret = "hunter2-Hunter2-hunter"
+    told = encode(f"{before}{secret}behind".encode()).decode()
+    clean = Redactor([secret]).redact(f"[{told}]")
+    assert "[redacted]" in clean
+    assert told not in clean
+
+
+def test_hex_with_signs_between_of_something_else_stays():
+    text = "dump 61:62:63 2026-11-22 de:ad:be:ef:00:11 of it"
+    assert Redactor(["hunter2-abcd-Hunter2"]).redact(text) == text
+
+
+@given(KEYS, st.data())
+def test_eight_characters_of_a_key_that_was_cut_are_taken_out_wherever_they_stand(key, data):
+    first = data.draw(st.integers(0, len(key) - 8))
+    piece = key[first : data.draw(st.integers(first + 8, len(key)))]
+    before, behind = (data.draw(st.sampled_from(["", "…", " […] ", "...", "key=", "\n", '"', "x is "])) for _ in "ab")
+    assume(not any(f"{before[at:]}{piece}" in key for at in range(len(before))))
+    assume(not any(f"{piece}{behind[:end]}" in key for end in range(1, len(behind) + 1)))  # a longer piece of the key
+    redactor = Redactor([key])
+    assert redactor.redact(f"{before}{piece}{behind}") == f"{before}[redacted]{behind}"
+    assert redactor.found_in(json.dumps([f"{before}{piece}{behind}"]).encode())
+
+
+@given(
+    KEYS,
+    st.integers(0, 400),
+    st.sampled_from([excerpt, lambda text: head(text.encode()), lambda text: tail(text.encode())]),
+)
+def test_a_text_that_was_cut_before_shows_no_eight_characters_of_a_key(key, pad, cut):
+    text = cut("." * pad + key + "." * 700)
+    clean = Redactor([key]).redact(text)
+    assert not [at for at in range(len(key) - 7) if key[at : at + 8] in clean]
+
+
+@given(st.lists(SECRETS, max_size=3), st.text())
+def test_a_text_without_a_secret_stays_as_it_is(secrets, text):
+    told = [form for secret in secrets for form in (*written_forms(secret), *encoded_forms(secret))]
+    if not any(
+        form[at : at + 8].encode() in text.encode("utf-8", "surrogatepass") for form in told for at in range(len(form))
+    ):
+        assert Redactor(secrets).redact(text) == text
+
+
+@pytest.mark.parametrize(
+    ("secret", "text"),
+    [
+        ("correct horse battery staple", "A battery is not a horse; this is correct, and a staple."),
+        ("https://login.example.com/v1/Xk93mPq2", "See https://example.com and https://login.example.com/v1/help"),
+        ("sk-ant-api03-Xk93mPq2Lw81", "Keys begin with sk-ant-api03- there"),
+        ('{"type": "service_account", "key": "Xk93mPq2Lw81"}', 'It says "type": "service_account"'),
+        ("my-company-staging-Xk93mPq2", "the company is staging it, at my-company too"),
+    ],
+)
+def test_what_a_secret_shares_with_ordinary_text_stays(secret, text):
+    assert Redactor([secret]).redact(text) == text
+    assert Redactor([secret]).redact(f"{text} {secret}.") == f"{text} [redacted]."
+
+
+def test_a_passphrase_is_taken_out_whole_in_longer_pieces_and_at_a_cut():
+    redactor = Redactor(["correct horse battery staple"])
+    assert redactor.redact("It is: horse battery, so") == "It is:[redacted], so"
+    assert redactor.redact("It is correct ho…") == "It is [redacted]…"
+    assert redactor.redact("… staple") == "… staple"
+
+
+def test_without_secrets_nothing_is_looked_at():
+    redactor = Redactor()
+    assert not redactor
+    assert not redactor.found_in(b"anything")
+    value = {"a": [SECRET]}
+    assert redactor.redact_json(value) is value
+
+
+def test_data_is_redacted_to_its_depth_keys_included():
+    data = {SECRET: [{"a": TOLD}, (TOLD, 1, None, True, 2.5)]}
+    assert Redactor([SECRET]).redact_json(data) == {"[redacted]": [{"a": KEPT}, [KEPT, 1, None, True, 2.5]]}
+
+
+def test_a_number_that_is_the_secret_goes_too():
+    redactor = Redactor(["1234567890123"])
+    assert redactor.redact_json([1234567890123, 1234567, 0.5]) == ["[redacted]", 1234567, 0.5]
+
+
+def test_an_answer_is_redacted_in_every_field(redactor):
+    call = ToolCall(TOLD, {"a": TOLD}, TOLD)
+    blocks = (
+        TextBlock(TOLD),
+        FileBlock(TOLD, TOLD, TOLD),
+        ImageBlock(TOLD, TOLD),
+        ImageBlock(TOLD),
+        DocumentBlock(TOLD, TOLD, "0"),
+    )
+    messages = (Message("user", TOLD, TOLD, (call,)), Message("tool", blocks), Message("tool", {"a": TOLD}))
+    answer = redactor.redact_answer(TargetResponse(TOLD, messages, finish_reason=TOLD, metadata={"a": TOLD}))
+    assert SECRET not in repr(answer)
+    assert repr(answer).count(KEPT) == 18
+    assert answer.messages[1].content[1] == FileBlock(KEPT, KEPT, KEPT)
+
+
+def test_an_answer_without_text_stays_without(redactor):
+    assert redactor.redact_answer(TargetResponse(None)) == TargetResponse(None)
+
+
+def test_a_result_is_redacted_in_all_that_is_written_of_it(redactor):
+    subject = trial(TOLD, target=TOLD, suite=TOLD, tags=(TOLD,), metadata={"a": TOLD}, key="k" * 64)
+    scores = (
+        Score(entry(looks_for=TOLD), Grade(0.0, False, (Check(TOLD, False, TOLD),), TOLD, {"a": TOLD}), 1.0),
+        Score(entry(), Grade.errored("broken", TOLD), 1.0),
+    )
+    result = finished(
+        "errored",
+        trial=subject,
+        scores=scores,
+        error=Failure("broken", TOLD),
+        output=TOLD,
+        input=(Message("user", TOLD),),
+        messages=(Message("assistant", TOLD),),
+        metadata={"a": TOLD},
+        turns=(TargetResponse(TOLD, (Message("assistant", TOLD),), attempts=(Attempt("timeout", TOLD, 1.0),)),),
+        retries=(Attempt("timeout", TOLD, 1.0, 2.0),),
+    )
+    result = replace(
+        result,
+        trial=replace(
+            subject,
+            case=replace(
+                subject.case,
+                conversation_id=TOLD,
+                expected_output=(Message("assistant", TOLD),),
+                turns=(Turn((), expected_output=(Message("assistant", TOLD),)),),
+            ),
+        ),
+    )
+    clean = redactor.redact_result(result)
+    assert clean.scores[0].entry.name == f"contains: {KEPT}"
+    assert clean.trial.case.id == clean.trial.target.name == clean.trial.suite.name == KEPT
+    assert clean.trial.case.tags == (KEPT,)
+    assert clean.error == Failure("broken", KEPT)
+    assert clean.scores[1].grade.error == Failure("broken", KEPT)
+    assert clean.scores[0].grade.checks == (Check(KEPT, False, KEPT),)
+    shown = (
+        clean.output,
+        clean.input,
+        clean.messages,
+        clean.metadata,
+        clean.turns,
+        clean.retries,
+        clean.trial.case.conversation_id,
+        clean.trial.case.metadata,
+        clean.trial.case.expected_output,
+        [turn.expected_output for turn in clean.trial.case.turns],
+        clean.scores[0].grade,
+    )
+    assert SECRET not in repr(shown)
+
+
+def test_attempts_behind_a_failure_are_redacted_too(redactor):
+    failed = CallFailure("http-status", TOLD, status=500, attempts=(Attempt("timeout", TOLD, 1.0),))
+    clean = redactor.redact_result(finished("errored", error=failed)).error
+    assert clean == CallFailure("http-status", KEPT, status=500, attempts=(Attempt("timeout", KEPT, 1.0),))
+
+
+def test_words_of_the_program_are_no_secrets():
+    clean = Redactor(["passed", "user", "broken"]).redact_result(finished("errored", error=Failure("broken", "x")))
+    assert clean.status == "errored"
+    assert clean.error == Failure("broken", "x")
+    assert clean.input[0].role == "user"
+
+
+SPELLED = "Pr0c-S3cr3t.KeyA9"
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        lambda letter: f"%{ord(letter):02x}",
+        lambda letter: f"%{ord(letter):02X}",
+        lambda letter: f"&#{ord(letter)};",
+        lambda letter: f"&#x{ord(letter):X};",
+        lambda letter: f"&amp;#{ord(letter):04};",
+        lambda letter: f"\\u{ord(letter):04x}",
+        lambda letter: f"\\\\u{ord(letter):04x}",
+        lambda letter: f"\\u{{{ord(letter):x}}}",
+        lambda letter: f"\\x{ord(letter):02x}",
+        lambda letter: f"{letter}\u200b",
+        lambda letter: f"{letter}\xad",
+        lambda letter: f"\x1b[1;31m{letter}\x1b[0m",
+    ],
+)
+@pytest.mark.parametrize("every", [1, 2, 5])
+def test_a_secret_whose_letters_are_spelled_out_goes_and_the_text_around_it_stays(spelled, every):
+    told = "".join(spelled(one) if at % every == 0 else one for at, one in enumerate(SPELLED))
+    redactor = Redactor([SPELLED])
+    shown = redactor.redact(f"50%25 caf\xe9 &#233; {told} \\u00e9 &amp; \u200bmore")
+    assert (
+        re.sub(r"(?:\[redacted\]|\x1b\[[0-9;]*m|[\xad\u200b])+", "_", shown)
+        == "50%25 caf\xe9 &#233; _ \\u00e9 &amp; _more"
+    )
+    assert redactor.found_in(json.dumps([told]).encode())
+
+
+@pytest.mark.parametrize(
+    "text", ["100%", "%zz%41", "&#1114112; &#xD800; \\ud800", "\\" * 9 + "u", "a\u200bb \x1b[1mred\x1b[0m"]
+)
+def test_spelled_letters_of_no_secret_stay(text):
+    assert Redactor([SPELLED]).redact(f"{text} café {text}") == f"{text} café {text}"
+
+
+@given(st.text(alphabet="Aé%41&#;x\\u0\u200b\x1b[m"), st.text(alphabet="Aé%41&#;x\\u0\u200b\x1b[m"))
+def test_what_is_spelled_out_around_a_secret_moves_nothing(before, after):
+    told = "".join(f"%{ord(one):02X}" for one in SPELLED)
+    assert Redactor([SPELLED]).redact(f"{before} {told} {after}") == f"{before} [redacted] {after}"

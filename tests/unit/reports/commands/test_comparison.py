@@ -1,0 +1,285 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agentv.model.run.comparison import Group, Measured, Question
+from agentv.reports.commands.comparison import lost_line, render_comparison, verdict_line, warnings
+from doubles.comparisons import EVERYTHING, MOVED, UNSURE, WORSE, comparison, key, moved, pair
+
+GOLD = Path(__file__).parents[1] / "gold"
+
+
+def test_gold():
+    rendered = render_comparison(EVERYTHING) + "\n"
+    assert rendered == (GOLD / "comparison.txt").read_text(encoding="utf-8")
+
+
+def test_nothing_that_a_model_said_steers_a_terminal():
+    assert "\x1b" not in render_comparison(EVERYTHING)
+
+
+def test_color_paints_the_verdicts_alone():
+    plain, painted = render_comparison(EVERYTHING), render_comparison(EVERYTHING, color=True)
+    assert "\x1b[1;31mworse\x1b[0m: the mean score" in painted
+    assert "\x1b[33mcannot tell\x1b[0m" in painted
+    assert [line for line in plain.split("\n") if line not in painted.split("\n")] == [
+        line for line in plain.split("\n") if "95% CI -0" in line
+    ]
+
+
+def scored(whole, **given):
+    """The same judgement with other numbers of its mean score."""
+    return replace(whole, score=replace(whole.score, **given))
+
+
+SMALL = replace(scored(UNSURE, interval=None, p=None), pairs=4, clusters=4, detectable=1.0, needed=6)
+ERRORED = replace(
+    scored(UNSURE, interval=(0.01, 0.1), delta=0.05, bounds=(-0.2, 0.1)), errored=12, withheld="errors", needed=None
+)
+
+
+@pytest.mark.parametrize(
+    ("whole", "margin", "line"),
+    [
+        (WORSE, 0.0, "worse: the mean score is 0.120 lower (95% CI -0.190 to -0.050, p 0.002)"),
+        (
+            replace(scored(WORSE, delta=0.12, interval=(0.05, 0.19), p=0.0001), verdict="better"),
+            0.02,
+            "better: the mean score is 0.120 higher (95% CI +0.050 to +0.190, p < 0.001), by more than 0.02",
+        ),
+        (
+            replace(scored(WORSE, delta=0.0, interval=(-0.01, 0.01), p=1.0), verdict="equivalent"),
+            0.02,
+            "equivalent: the mean score is the same (95% CI -0.010 to +0.010, p 1.000); any difference is at most 0.02",
+        ),
+        (
+            replace(scored(WORSE, delta=0.02, interval=(-0.012, 0.05), p=0.2), verdict="non-inferior"),
+            0.05,
+            (
+                "non-inferior: the mean score is 0.020 higher (95% CI -0.012 to +0.050, p 0.200);"
+                " not worse by more than 0.05 (lower bound -0.012)"
+            ),
+        ),
+        (
+            UNSURE,
+            0.0,
+            (
+                "cannot tell: the mean score is 0.030 lower (95% CI -0.100 to +0.040, p 0.410);"
+                " with 38 cases, a difference below 0.10 is likely to be missed;"
+                " if this difference is real, about 430 cases would show it with 80% power"
+            ),
+        ),
+        (
+            replace(UNSURE, clusters=12),
+            0.05,
+            (
+                "cannot tell: the mean score is 0.030 lower (95% CI -0.100 to +0.040, p 0.410);"
+                " with 12 clusters, the difference may be within the margin of 0.05 or beyond it;"
+                " if this difference is real, about 430 clusters would show it with 80% power;"
+                " 'equivalent' takes at least 72 clusters"
+            ),
+        ),
+        (
+            replace(scored(UNSURE, delta=0.0), needed=None),
+            0.0,
+            (
+                "cannot tell: the mean score is the same (95% CI -0.100 to +0.040, p 0.410);"
+                " with 38 cases, a difference below 0.10 is likely to be missed"
+            ),
+        ),
+        (
+            replace(scored(UNSURE, delta=-0.12, interval=(-0.2, 0.01), p=0.125), clusters=12, needed=None),
+            0.0,
+            (
+                "cannot tell: the mean score is 0.120 lower (95% CI -0.200 to +0.010, p 0.125);"
+                " too few clusters moved to rule out chance"
+            ),
+        ),
+        (
+            SMALL,
+            0.0,
+            (
+                "cannot tell: the mean score is 0.030 lower (no interval);"
+                " 4 cases are too few to compare; at least 6 are needed"
+            ),
+        ),
+        (
+            ERRORED,
+            0.0,
+            (
+                "cannot tell: the mean score is 0.050 higher (95% CI +0.010 to +0.100, p 0.410);"
+                " 12 cases errored, which decides it: if all had failed or passed, the difference of the mean score"
+                " would be between -0.200 and +0.100"
+            ),
+        ),
+        (
+            None,
+            0.0,
+            "nothing to compare: every case in both runs errored or did not run in one of them",
+        ),
+    ],
+)
+def test_the_verdict_is_one_sentence_that_a_person_can_act_on(whole, margin, line):
+    assert verdict_line(comparison(whole, question=Question(margin=margin))) == line
+
+
+RATE = Measured("pass rate", -0.4, (-0.6, -0.2), 0.008, 0.008, "worse", 0.975)
+HIGHER = replace(scored(WORSE, delta=0.138, interval=(0.05, 0.2), p=0.01), rate=RATE, tested=2)
+
+
+def test_the_measure_that_shows_it_is_named_and_what_the_other_one_does():
+    assert verdict_line(comparison(replace(HIGHER, shown_by=("pass rate",)))) == (
+        "worse: the pass rate is 0.400 lower (97.5% CI -0.600 to -0.200, p 0.008),"
+        " while the mean score is 0.138 higher (95% CI +0.050 to +0.200, p 0.010)"
+    )
+    lower = replace(scored(HIGHER, delta=-0.12), rate=replace(RATE, delta=0.4, interval=(0.2, 0.6)))
+    assert ", while the pass rate is 0.400 higher (97.5%" in verdict_line(comparison(lower))
+    assert "while" not in verdict_line(comparison(scored(HIGHER, delta=-0.12)))
+
+
+def test_a_pass_rate_that_fell_is_why_a_higher_mean_score_is_not_better():
+    fell = replace(HIGHER, verdict="cannot tell", withheld="pass rate", shown_by=())
+    assert verdict_line(comparison(fell)).endswith("; the pass rate fell (-0.400)")
+
+
+def test_where_both_decide_both_have_their_numbers_and_it_is_said_that_they_are_corrected():
+    text = render_comparison(comparison(scored(HIGHER, delta=-0.12)))
+    assert "pass rate 92.1% → 78.9% (97.5% CI -0.600 to -0.200, p 0.008)" in text
+    assert "p-values and intervals are corrected for 2 tests (Holm)" in text
+
+
+def test_rates_of_unlike_rules_are_not_shown_beside_each_other():
+    assert "pass rate" not in render_comparison(comparison(replace(WORSE, rates_compare=False)))
+
+
+def test_errors_are_counted_with_what_they_could_change():
+    text = render_comparison(comparison(ERRORED))
+    assert "12 cases errored: the difference of the mean score is -0.200 at worst, +0.100 at best" in text
+
+
+def test_a_part_is_told_by_the_measure_that_shows_it_and_without_an_interval_where_it_is_small():
+    groups = (
+        Group("a", replace(HIGHER, shown_by=("pass rate",))),
+        Group("b", scored(UNSURE, interval=None, p=None, p_of_claim=None)),
+    )
+    text = render_comparison(comparison(question=Question(by="suite"), groups=groups))
+    assert "worse        -0.400 pass rate   97.5% CI -0.600 to -0.200" in text
+    assert "cannot tell  -0.030 mean score  no interval" in text
+    assert "By suite; corrected for 2 tests (Holm)" in text
+
+
+def test_what_three_digits_do_not_show_is_no_nothing():
+    tiny = replace(scored(WORSE, delta=0.00004, interval=(0.00002, 0.0003)), verdict="better")
+    assert verdict_line(comparison(tiny)).startswith(
+        "better: the mean score is 4.0e-05 higher (95% CI +2.0e-05 to +3.0e-04,"
+    )
+
+
+def test_mcnemars_p_value_is_left_out_where_there_is_none():
+    moves = replace(WORSE.moves, flips_p=None, win_interval=None)
+    text = render_comparison(comparison(replace(WORSE, clusters=12, moves=moves)))
+    assert ("\n1 now pass, 6 now fail\n" in text, "are wins" in text) == (True, False)
+
+
+def test_of_one_run_it_is_said_that_it_is_one_and_how_its_targets_are_compared():
+    assert verdict_line(comparison(same=True)) == "no difference: both are the same run"
+    several = comparison(same=True)
+    several = replace(several, base=replace(several.base, targets=("gpt", "claude", "mini")))
+    assert verdict_line(several).endswith("name them: --target gpt --target claude")
+
+
+def test_cases_that_are_lost_are_named_with_what_became_of_them():
+    lost = {key("a"): "missing", key("b"): "errored"}
+    assert lost_line(comparison(lost=lost)) == (
+        "2 cases passed in the base and do not in the candidate 20261122T090000Z-11ab:"
+        " refunds: a (missing), refunds: b (errored)"
+    )
+
+
+def test_an_interval_is_called_by_its_level():
+    assert "(99% CI" in verdict_line(comparison(scored(WORSE, level=0.99)))
+
+
+def test_what_would_go_unseen_is_told_with_two_digits_that_count():
+    assert "a difference below 0.018 is likely" in verdict_line(
+        comparison(replace(scored(UNSURE, delta=-0.01), detectable=0.0178))
+    )
+
+
+def test_what_would_go_unseen_is_no_nothing_and_verdicts_alone_have_no_mean_score():
+    unsure = replace(scored(UNSURE, delta=-0.0001), detectable=0.00028, needed=None)
+    assert "a difference below 2.8e-04 is likely" in verdict_line(comparison(unsure))
+    text = render_comparison(comparison(scored(WORSE, measure="share of passed cases")))
+    assert "worse: the share of passed cases is 0.120 lower" in text
+    assert "\nshare of passed cases 92.1% → 78.9%\n" in text
+    unlike = replace(scored(WORSE, measure="share of passed cases"), rates_compare=False)
+    assert "→" not in render_comparison(comparison(unlike)).partition("Moved")[0]
+
+
+def test_one_cluster_is_too_few_and_a_lower_bound_names_the_measure_that_it_is_of():
+    assert "; 1 cluster is too few to compare; " in verdict_line(comparison(replace(SMALL, clusters=1)))
+    shown = replace(scored(UNSURE, delta=0.1, interval=(0.04, 0.1)), verdict="non-inferior", rate=RATE)
+    line = verdict_line(comparison(shown, question=Question(margin=0.6)))
+    assert line.endswith("; not worse by more than 0.6 (lower bound of the pass rate -0.600)"), line
+
+
+def test_without_a_verdict_there_are_no_numbers():
+    assert "mean score" not in render_comparison(comparison(None, moved=(), pairs=()))
+
+
+def test_what_hangs_together_is_told():
+    assert "the cases form 12 clusters" in render_comparison(comparison(replace(WORSE, clusters=12)))
+
+
+def test_p_values_that_say_nothing_are_not_shown_of_groups_with_a_margin():
+    text = render_comparison(replace(EVERYTHING, question=Question(by="suite", margin=0.01)))
+    (orders,) = (line for line in text.split("\n") if line.startswith("  orders"))
+    assert "p " not in orders
+
+
+def test_what_is_not_shown_of_the_cases_that_moved_is_counted():
+    pairs = [pair(f"case-{number}", 1.0, 0.0) for number in range(7)]
+    text = render_comparison(comparison(pairs=(*pairs, pair("alike", 1.0, 1.0))))
+    assert "Moved (7), worst first" in text
+    assert "  and 5 more; --limit shows more of them" in text
+
+
+def test_targets_are_named_where_the_candidate_has_several():
+    several = comparison()
+    several = replace(several, candidate=replace(several.candidate, targets=("gpt", "claude")))
+    assert "refunds: return-late on claude: " in render_comparison(several)
+
+
+def test_samples_and_prompts_are_named_where_there_are_several():
+    one = moved(prompt="short")
+    one = replace(
+        one,
+        pair=replace(one.pair, before_key=one.pair.before_key._replace(prompt="plain")),
+        after=replace(one.after, sample=2, repeat=3, output=None),
+    )
+    text = render_comparison(comparison(moved=(one,)))
+    assert "refunds: return-late with plain → short: passed → failed, 1.00 → 0.00" in text
+    assert "    after (sample 2 of 3): no answer" in text
+
+
+def test_long_answers_are_cut():
+    (one, _) = MOVED
+    text = render_comparison(comparison(moved=(replace(one, after=replace(one.after, output="x" * 10_000)),)))
+    assert max(map(len, text.split("\n"))) < 300
+
+
+def test_warnings_count_what_broke_and_what_was_not_run():
+    assert list(warnings(EVERYTHING)) == [
+        "1 case errored in one of the runs: refunds: broken",
+        "2 cases were not finished in one of the runs: refunds: late-1, refunds: late-2",
+    ]
+    assert list(warnings(comparison())) == []
+
+
+def test_a_run_that_is_not_whole_is_warned_of():
+    cut = comparison()
+    cut = replace(cut, candidate=replace(cut.candidate, missing=12))
+    assert list(warnings(cut)) == ["the candidate 20261122T090000Z-11ab is incomplete: 12 planned cases did not run"]

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from agentv.model.run.comparison import Matrix, Measured
+from agentv.reports.commands.comparison_json import comparison_json
+from doubles.comparisons import EVERYTHING, UNSURE, WORSE, comparison, key
+
+
+def shown(found):
+    return json.loads("".join(comparison_json(found, here="/repo")))
+
+
+def test_the_verdict_and_its_numbers():
+    found = shown(EVERYTHING)
+    assert (found["verdict"], found["cases"], found["mean_delta"], found["delta_interval"]) == (
+        "worse",
+        38,
+        -0.12,
+        [-0.19, -0.05],
+    )
+    assert (found["wins"], found["losses"], found["ties"], found["now_pass"], found["now_fail"]) == (3, 9, 26, 1, 6)
+    assert (found["p_value"], found["mcnemar_p_value"], found["confidence"]) == (0.0021, 0.125, 0.95)
+    assert (found["withheld"], found["errored"], found["delta_bounds"]) == (None, 0, None)
+    assert found["base"]["results"] == ".agentv/results/20261121T140322Z-7f3a"
+    assert found["by_suite"]["orders"]["verdict"] == "cannot tell"
+    assert found["by_suite"]["orders"]["cases_needed"] == 430
+
+
+def test_both_measures_have_their_numbers_and_those_that_show_the_verdict_are_named():
+    rate = Measured("pass rate", -0.4, None, 0.008, 0.009, "worse", 0.95)
+    score = replace(WORSE.score, interval=None)
+    found = shown(comparison(replace(WORSE, score=score, rate=rate, shown_by=("pass rate",))))
+    assert (found["mean_delta"], found["delta_interval"], found["pass_rate_delta"]) == (-0.12, None, -0.4)
+    assert (found["pass_rate_interval"], found["pass_rate_p_value"], found["shown_by"]) == (None, 0.008, ["pass rate"])
+    unlike = shown(comparison(replace(WORSE, rates_compare=False)))
+    assert (unlike["pass_rate"], unlike["pass_rate_delta"]) == (None, None)
+    alike = shown(comparison(WORSE, lost={key("a"): "errored"}))
+    assert (alike["pass_rate_delta"], alike["pass_rate_interval"]) == (-0.12, [-0.19, -0.05])
+    assert alike["lost"] == [
+        {"suite": "refunds", "test_id": "a", "prompt_id": None, "target": "claude", "status": "errored"}
+    ]
+
+
+def test_cases_that_moved_have_both_answers_and_the_checks_that_changed():
+    first = shown(EVERYTHING)["moved"][0]
+    assert (first["test_id"], first["status"], first["score"], first["delta"], first["outcome"]) == (
+        "return-late",
+        ["passed", "failed"],
+        [1.0, 0.0],
+        -1.0,
+        "loss",
+    )
+    assert (first["base"]["output"], first["candidate"]["output"]) == (
+        "You may return it within 30 days.",
+        "No.\x1b[2J",
+    )
+    assert [change["name"] for change in first["changed_checks"]] == ["contains: '30 days'", "is kind"]
+    assert (first["base_target"], first["target"]) == ("gpt", "claude")
+
+
+def test_what_was_left_out_is_named():
+    left = shown(EVERYTHING)["left_out"]
+    assert [one["test_id"] for one in left["only_base"]] == ["old-1", "old-2"]
+    assert len(left["only_candidate"]) == 12
+    assert left["edited"][0]["changed"] == ["input", "checks"]
+    assert ([one["test_id"] for one in left["errored"]], len(left["unfinished"])) == (["broken"], 2)
+
+
+def test_without_a_verdict_it_is_null():
+    found = shown(comparison(None, pairs=(), moved=()))
+    assert (found["verdict"], found["cases"], found["moved_omitted"]) == (None, 0, 0)
+
+
+def test_nothing_but_ascii_is_written():
+    assert all(map(str.isascii, comparison_json(EVERYTHING, here="/repo")))
+
+
+def test_a_matrix_refers_to_runs_by_their_place():
+    one = comparison(WORSE)
+    found = shown(
+        Matrix(
+            (one.base, one.candidate, one.candidate),
+            {(0, 1): one, (0, 2): comparison(UNSURE)},
+            {key("a"): (1.0, None, 0.5)},
+            omitted=2,
+        )
+    )
+    assert [(one["base"], one["candidate"], one["verdict"]) for one in found["comparisons"]] == [
+        (0, 1, "worse"),
+        (0, 2, "cannot tell"),
+    ]
+    assert (found["cases"][0]["scores"], found["cases_omitted"]) == ([1.0, None, 0.5], 2)

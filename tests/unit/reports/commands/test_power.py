@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import inf
+
+import pytest
+
+from agentv.reports.commands.power import PilotShown, PlanShown, power_json, render_power
+from agentv.stats.intervals.classification import Measured
+from agentv.stats.intervals.clustered import MeanInterval
+from agentv.stats.intervals.variance import Noise
+from agentv.stats.power.planning import Assumed, Plan
+from agentv.stats.power.power import Drop, chance_shown
+
+
+def counted(plan, alpha, _margin):
+    """Stands in for the rule of compare: formulas, which are quick and exact."""
+    if not plan.difference:
+        return 0.5
+    return chance_shown(plan.cases, plan.repeat, Drop(plan.rate, plan.difference, plan.alike, plan.shared), alpha)
+
+
+def planned(cases, repeat, assumed=None):
+    return Plan(cases, repeat, assumed or Assumed(), counted)
+
+
+PLAN = planned(200, 3)
+MEAN = MeanInterval(0.7, 0.61, 0.98, 40)
+NOISE = Noise(0.08, 0.015, 0.005, (40, 200, 600))
+PILOT = PilotShown("20261121T140322Z-7f3a", 40, 5, (140, 200), MEAN, Measured(0.1, 0.04, 0.2), NOISE)
+FOUND = PlanShown(PLAN, None, PILOT, "run", "run")
+
+
+def lines_of(plan, detect=None, *, sized=True):
+    return render_power(PlanShown(plan, detect), sized=sized).split("\n")
+
+
+def test_a_drop_that_matters():
+    assert lines_of(PLAN, 0.05)[:2] == [
+        "Not enough: two runs of 200 cases with 3 samples of each show a drop of 0.05 44.1% of the time.",
+        "About 475 cases with 3 samples of each would show a drop of 0.05 with 80.0% power.",
+    ]
+    assert lines_of(PLAN, 0.2)[0].startswith("Enough: ")
+
+
+def test_without_a_number_of_cases_only_how_many_it_takes():
+    assert (
+        lines_of(planned(200, 1), 0.05, sized=False)[0] == "About 838 cases would show a drop of 0.05 with 80.0% power."
+    )
+
+
+def test_nothing_is_promised_always():
+    certain = planned(500, 1, Assumed(alike=1.0, shared=1.0))
+    assert "show a drop of 0.5 more than 99.99% of the time." in lines_of(certain, 0.5)[0]
+    assert "show a drop of 0.001 less than 0.01% of the time." in lines_of(planned(10, 1, certain.assumed), 0.001)[0]
+
+
+def test_a_table_of_what_is_seen():
+    lines = lines_of(PLAN)
+    assert lines[2].split() == ["cases", "repeat", "1", "repeat", "2", "repeat", "3", "repeat", "5", "repeat", "10"]
+    assert lines[5].split()[:4] == ["200", "0.113", "0.088", "0.080"]
+    assert "two runs of 200 cases with 3 samples of each: 0.080" in lines
+    assert not any("Fewer than" in line for line in lines)
+
+
+def test_where_no_drop_is_seen_none_is_named():
+    hopeless = planned(4, 1)
+    assert lines_of(hopeless)[3].split() == ["2", "none", *["none"] * 4]
+    assert "Fewer than 6 cases cannot show a difference, whatever the results." in lines_of(hopeless)
+    assert (
+        lines_of(hopeless, 0.1)[0] == "Not enough: two runs of 4 cases cannot show a difference, whatever the results."
+    )
+    told = json.loads(power_json(PlanShown(hopeless)))
+    assert (told["least_difference"], told["fewest_cases"]) == (None, 6)
+    assert "No practical number of cases shows a drop of 1e-06." in lines_of(PLAN, 1e-6)
+
+
+def test_what_is_assumed_is_said_in_one_line():
+    *_, said = lines_of(planned(200, 1, Assumed(rate=0.9)))
+    assert said == (
+        "Assumed: pass rate 90.0% (--rate); 50.0% of the variance between cases (--alike); 50.0% of that shared "
+        "(--shared); alpha 0.05."
+    )
+    *_, said = lines_of(planned(200, 1, Assumed(deviation=0.2, cluster_size=5, correlation=0.3)))
+    assert said.startswith("Assumed: mean score 0.8 (SD 0.2) (--rate); ")
+    assert said.endswith("; alpha 0.05; clusters of 5 with correlation 0.3.")
+
+
+def test_a_margin_alone_is_planned_for_showing_that_nothing_larger_is_lost():
+    lines = lines_of(planned(200, 1, Assumed(margin=0.05)))
+    assert lines[0] == "Not enough: two runs of 200 cases show that the loss is at most 0.05 50.0% of the time."
+    assert "would show that the loss is at most 0.05 with 80.0% power." in lines[1]
+    told = json.loads(power_json(PlanShown(planned(200, 1, Assumed(margin=0.05)))))
+    assert (told["non_inferior"]["chance"], told["margin"]) == (0.5, 0.05)
+
+
+def test_what_a_run_showed_is_told_from_what_it_did_not():
+    text = render_power(FOUND, sized=True)
+    assert "pass rate 80.0% (20261121T140322Z-7f3a: 140 of 200 trials passed);" in text
+    assert "of the variance between cases (20261121T140322Z-7f3a);" in text
+    once = replace(PILOT, trials=(40, 40), disagreement=None)
+    text = render_power(PlanShown(PLAN, None, once), sized=True)
+    assert "(a guess; 20261121T140322Z-7f3a: 40 of 40 trials passed);" in text
+    assert "(a guess, since no case has two samples; --alike);" in text
+    alike = render_power(PlanShown(PLAN, None, PILOT, "run", "assumed"), sized=True)
+    assert "(a guess, since all verdicts are the same; --alike);" in alike
+
+
+def test_where_the_noise_is():
+    lines = render_power(FOUND, sized=True).split("\n")
+    assert "20261121T140322Z-7f3a had a mean score of 0.700 (95% CI 0.610 to 0.980, 40 cases)" in lines
+    assert "two samples of one case disagreed 10.0% of the time (95% CI 4.0% to 20.0%)" in lines
+    assert lines[-5:] == [
+        "Sources of the noise of its scores, in 40 cases, 200 answers, 600 votes:",
+        "  between cases: variance 0.0800 (80.0%)",
+        "  between answers to one case: variance 0.0150 (15.0%)",
+        "  between votes on one answer: variance 0.0050 (5.0%)",
+        "What narrows the interval of its mean most: more cases",
+    ]
+
+
+def shown_of(noise, mean=MEAN):
+    return PlanShown(PLAN, None, PilotShown("r", 2, 1, (1, 2), mean, None, noise))
+
+
+def test_noise_that_is_not_known():
+    once = shown_of(Noise(1e-33, None, None, (2, 2, 2)), MeanInterval(0.5, -inf, inf, 1))
+    lines = render_power(once, sized=True).split("\n")
+    assert lines[-7] == "r had a mean score of 0.500 (no confidence interval: 1 cluster only)"
+    assert json.loads(power_json(once))["mean_score_interval"] is None
+    assert lines[-4:] == [
+        "  between cases: no variance was seen",
+        "  between answers to one case, judge included: not known: no case was sampled twice (repeat)",
+        "  between votes on one answer: not known: no answer was judged twice (votes)",
+        "Every score was the same: 2 cases showed no noise, which does not mean that there is none.",
+    ]
+
+
+def test_a_variance_that_is_small_is_not_shown_as_nothing():
+    lines = render_power(shown_of(Noise(2.1e-5, 0.0, None, (2, 4, 4))), sized=True).split("\n")
+    assert lines[-4:-2] == [
+        "  between cases: variance 2.1e-05 (100.0%)",
+        "  between answers to one case, judge included: no variance was seen",
+    ]
+
+
+def test_json_holds_all_of_it():
+    told = json.loads(power_json(replace(FOUND, detect=0.05)))
+    assert told["detect"] == {"difference": 0.05, "chance": pytest.approx(0.4406, abs=1e-3), "cases_needed": 475}
+    trials = {"passed": 140, "judged": 200}
+    assert told["from"] == {"run_id": PILOT.run_id, "cases": 40, "repeat": 5, "trials": trials}
+    assert (told["rate_from"], told["alike_from"]) == ("run", "run")
+    assert (told["noise"]["target"], told["noise"]["advice"]) == (0.015, "more cases")
+    assert [line["cases"] for line in told["table"]] == [50, 100, 200, 400, 800, 2000]

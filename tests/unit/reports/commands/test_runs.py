@@ -1,0 +1,64 @@
+import json
+
+import pytest
+
+from agentv.reports.commands.runs import render_runs, runs_json
+from doubles.listed_runs import listed
+
+
+def test_a_line_says_how_a_run_ended_what_it_came_to_and_what_it_took():
+    heading, line, empty, total = render_runs([listed(duration_ms=61_000)], 1, width=200).split("\n")
+    assert heading.split() == ["RUN", "STATE", "CASES", "PASSED", "RATE", "95%", "CI", "COST", "TIME", "WHAT"]
+    assert [cell.strip() for cell in line.split("  ") if cell] == [
+        "20261121T140322Z-7f3a",
+        "finished",
+        "17 of 20, 1 errored",
+        "89.5%",
+        "68.6% to 97.1%",
+        "≥ $1.7500",
+        "1 min 01 s",
+        "refunds, orders on gpt",
+    ]
+    assert (empty, total) == ("", "1 run")
+
+
+def test_what_is_not_known_is_a_dash():
+    line = render_runs([listed(state="interrupted")], 1, width=200).split("\n")[1]
+    assert line.split()[-5] == "-"
+
+
+def test_a_run_that_is_being_written_says_how_far_it_is():
+    run = listed(state="being written", summary=None, done=12)
+    assert "being written  12 of 40 trials done" in render_runs([run], 1, width=200)
+
+
+def test_a_run_that_cannot_be_read_says_why():
+    run = listed(state="unreadable", summary=None, problem="cannot read x: \x1b[2J")
+    assert "cannot read x: \\x1b[2J" in render_runs([run], 1, width=200)
+
+
+@pytest.mark.parametrize(("width", "gone"), [(200, set()), (118, {"TIME"}), (108, {"TIME", "COST"})])
+def test_in_a_narrow_terminal_columns_give_way(width, gone):
+    shown = render_runs([listed(duration_ms=61_000)], 1, width=width)
+    assert {name for name in ("TIME", "95% CI", "COST") if name not in shown} == gone
+    assert max(map(len, shown.split("\n"))) <= width
+
+
+def test_what_is_not_shown_is_said():
+    assert render_runs([listed()], 31, width=200).endswith(
+        "31 runs, of which these are the newest; --limit 31 lists all"
+    )
+
+
+def test_names_of_suites_are_bounded_and_cannot_steer_a_terminal():
+    run = listed(suites=("a\x1b[31m", *map(str, range(10))))
+    assert "a\\x1b[31m, 0, 1 and 8 more on gpt" in render_runs([run], 1, width=200)
+
+
+def test_as_json_every_run_has_the_same_keys():
+    whole, broken = json.loads(
+        runs_json([listed(), listed(state="unreadable", summary=None, problem="no")], here="/repo")
+    )
+    assert whole.keys() == broken.keys()
+    assert (whole["path"], whole["cases"]["passed"], whole["pass_rate_interval"]) == ("r", 17, [0.686, 0.971])
+    assert (broken["cases"], broken["problem"]) == (None, "no")

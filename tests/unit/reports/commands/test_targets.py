@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from agentv.model.suite.configured import CheckOutcome, KeyFact, ListedProvider, ListedTarget, TargetsListing
+from agentv.reports.commands.targets import render_targets, targets_json
+
+FILE = "/repo/.agentv/targets.yaml"
+MINI = ListedTarget(
+    "mini",
+    "openai",
+    "gpt-5-mini",
+    (FILE, 2),
+    ("default target",),
+    (KeyFact(("OPENAI_API_KEY",), "OPENAI_API_KEY"),),
+)
+SONNET = ListedTarget("sonnet", "anthropic", "claude-sonnet-5", (FILE, 6), ("judge of mini",), (KeyFact(("A", "B")),))
+OPENAI = ListedProvider("openai", "Asks OpenAI.", "openai:gpt-5-mini", MINI.keys)
+LISTING = TargetsListing(FILE, (MINI, SONNET), (OPENAI,), (ListedProvider("echo", "Answers.", "echo"),))
+
+
+def shown(*targets, **changed):
+    given = {"targets": targets or LISTING.targets, **changed}
+    return render_targets(replace(LISTING, **given), here="/repo").splitlines()
+
+
+def test_a_line_a_target():
+    assert shown() == [
+        "targets of .agentv/targets.yaml",
+        "NAME    DESCRIPTION                KEY                 LINE",
+        "mini    openai:gpt-5-mini          OPENAI_API_KEY set  2",
+        "sonnet  anthropic:claude-sonnet-5  A or B not set      6",
+        "",
+        "mini is the default target; sonnet is the judge of mini",
+        "",
+        "Usable without configuration, with the keys that are set: openai:gpt-5-mini",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("check", "lines"),
+    [
+        (CheckOutcome("ok", 412.4), ["ok, 412 ms"]),
+        (CheckOutcome("untried"), ["not called"]),
+        (
+            CheckOutcome("failed", 5.0, "http-status", "401\x1b[2J", "look"),
+            ["failed", r"mini: http-status: 401\x1b[2J", "   look"],
+        ),
+    ],
+)
+def test_what_a_call_came_to(check, lines):
+    page = "\n".join(shown(replace(MINI, check=check)))
+    assert [line for line in lines if line not in page] == []
+
+
+def test_what_is_missing_is_said_with_what_to_do():
+    page = shown(replace(MINI, keys=(), problem="it needs x", fix="pip install x"))
+    assert {"mini: it needs x", "   pip install x"} <= set(page)
+
+
+def test_without_targets_it_says_what_could_be():
+    page = "\n".join(
+        render_targets(TargetsListing(None, (), LISTING.models, LISTING.others), here="/repo").splitlines()
+    )
+    assert "openai:gpt-5-mini  OPENAI_API_KEY set  Asks OpenAI." in page
+    assert "agentv eval evals/ --target openai:gpt-5-mini" in page
+
+
+def test_without_a_key_it_says_where_keys_go():
+    keyless = replace(OPENAI, keys=(KeyFact(("OPENAI_API_KEY",)),))
+    page = render_targets(TargetsListing(None, (), (keyless,)), here="/repo")
+    assert "No key is set. Keys go into the environment or a .env file, such as OPENAI_API_KEY=…" in page
+
+
+@pytest.mark.parametrize("targets", [(), (replace(MINI, keys=(KeyFact(("MY_KEY",), "MY_KEY"),)),)])
+def test_where_a_key_is_set_nothing_says_that_none_is(targets):
+    halves = (KeyFact(("AZURE_API_KEY",), None if targets else "AZURE_API_KEY"), KeyFact(("AZURE_ENDPOINT",)))
+    page = render_targets(TargetsListing(None, targets, (replace(OPENAI, keys=halves),)), here="/repo")
+    assert "No key is set" not in page
+
+
+def test_json():
+    found = json.loads(targets_json(LISTING, here="/repo"))
+    assert found["file"] == ".agentv/targets.yaml"
+    assert found["targets"][1]["source"] == ".agentv/targets.yaml:6"
+    assert [one["usable"] for one in found["providers"]] == [True, True]

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.model.values.response import TokenUsage
+from agentv.reports.export.csv_rows import COLUMNS, render_csv
+from doubles.trials import errored_score, finished, graded, scored, trial
+
+
+def read_back(*results):
+    return list(csv.DictReader(io.StringIO("".join(render_csv(results, root="/repo")), newline="")))
+
+
+def cell(text, column="output"):
+    (row,) = read_back(finished(output=text))
+    return row[column]
+
+
+def test_a_trial_is_a_line_with_what_its_row_says():
+    scores = [
+        scored(False, text="contains '30 days'", name="window"),
+        graded(0.5, True, name="tone"),
+        errored_score(name="tone"),
+    ]
+    subject = trial("a", tags=("x", "y"), metadata={"k": 1}, prompt_id="p1")
+    usage = TokenUsage(5, 6, 11)
+    result = finished(
+        "failed", trial=subject, score=0.25, scores=scores, token_usage=usage, cost_usd=0.5, metadata={"k": 1}
+    )
+    (row,) = read_back(result)
+    assert list(row) == list(COLUMNS)
+    assert (row["test_id"], row["eval_path"], row["status"], row["score"]) == (
+        "a",
+        "evals/refund.eval.yaml",
+        "failed",
+        "0.25",
+    )
+    assert (row["input"], row["output"], row["prompt_id"]) == ("May I return it?", "No.", "p1")
+    assert json.loads(row["scores"]) == {"window": 0.0, "tone": 0.5, "tone (2)": None}
+    assert row["failed_checks"].splitlines()[0] == "window: contains '30 days'"
+    assert (row["input_tokens"], row["output_tokens"], row["cost_usd"], row["judge_cost_usd"]) == ("5", "6", "0.5", "")
+    assert (row["tags"], json.loads(row["metadata"])) == ("x, y", {"k": 1})
+
+
+def test_an_errored_trial_says_why_and_has_no_score():
+    (row,) = read_back(finished("errored"))
+    assert (row["score"], row["error_code"], row["error_message"]) == ("", "timeout", "no answer after 3 s")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n", "  =1", "\u200b=1", "\uff1d1+1", "\x00=1"],
+)
+def test_what_a_spreadsheet_would_run_is_text(text):
+    assert cell(text).startswith("'")
+
+
+@pytest.mark.parametrize("text", ["-5", "+1.5", "a=b", "1-2", "", "'quoted'", 'Dear Sir, "hello"\nBye'])
+def test_what_it_would_not_is_left_alone(text):
+    assert cell(text) == text
+
+
+def test_a_formula_in_any_column_is_text():
+    score = scored(False, text="=1", name="=2")
+    (row,) = read_back(finished("failed", trial=trial("=3", target="=4", suite="=5", tags=("=6",)), scores=[score]))
+    found = [row[name] for name in ("test_id", "target", "suite", "tags", "failed_checks")]
+    assert all(one.startswith("'=") for one in found)
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
+def test_text_comes_back_but_for_what_is_guarded(text):
+    shown = cell(text)
+    plain = "".join("\ufffd" if (one < " " or "\x7f" <= one <= "\x9f") and one not in "\t\r\n" else one for one in text)
+    assert shown.replace("'", "") == plain.replace("'", "")
+
+
+def test_every_cell_is_quoted():
+    line = list(render_csv([finished(output="plain")], root="/repo"))[1]
+    assert all(cell.startswith('"') and cell.endswith('"') for cell in line.rstrip("\r\n").split(","))
+
+
+@given(st.text(alphabet=";|\t\n\r=+-@ab1 \"',"))
+def test_a_program_that_takes_another_separator_finds_no_formula(text):
+    lines = "".join(render_csv([finished(output=text, metadata={"a": text})], root="/repo"))
+    for separator in ";|\t":
+        cells = re.split(rf"[{separator}\r\n]", lines)
+        assert not [one for one in cells if re.match(r"[ \"]*(?:[=@]|[+-]\S)", one)]
+
+
+def test_a_long_run_of_line_ends_is_looked_at_once():
+    assert cell("\n" * 100_000).startswith("'\n")
+
+
+def test_nothing_is_held_back():
+    taken = []
+
+    def results():
+        for number in range(3):
+            taken.append(number)
+            yield finished()
+
+    lines = render_csv(results(), root="/repo")
+    next(lines)
+    next(lines)
+    assert taken == [0]
+
+
+@pytest.mark.parametrize("character", ["\x00", "\x1b", "\x7f", "\x85", "\x9b"])
+def test_control_characters_are_replaced(character):
+    assert cell(f"a{character}b") == "a\ufffdb"
+    assert cell("a\tb\nc") == "a\tb\nc"

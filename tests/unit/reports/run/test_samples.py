@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agentv.reports.run.samples import SHOWN, more_words, sampled_label, sampled_words, samples_lines, unsteady
+from agentv.store.totals.samples import SamplesTally
+from agentv.store.totals.tally import CaseSamples
+
+
+def samples(*cases):
+    tally = SamplesTally()
+    for number, (judged, passed) in enumerate(cases):
+        tally.add(CaseSamples("refund", "s", "gpt", None, judged, passed), number)
+    return tally.samples()
+
+
+def test_a_case_in_words():
+    (case,) = samples((5, 3)).by_case
+    assert sampled_words(case) == (
+        "3 of 5 passed, 60.0% (95% CI 23.1% to 88.2%),"
+        " pass@4 ≥ 65.0%, pass^4 ≤ 60.6% (5 samples are too few to tell more), flaky"
+    )
+
+
+def test_a_case_that_always_ends_alike_is_not_called_flaky_and_two_samples_tell_of_two():
+    (case,) = samples((2, 2)).by_case
+    assert sampled_words(case) == (
+        "2 of 2 passed, 100.0% (95% CI 34.2% to 100.0%), pass@2 ≥ 56.8%, pass^2 100.0% (95% CI 11.7% to 100.0%)"
+        " (2 samples are too few to tell more)"
+    )
+
+
+def test_one_judged_sample_tells_its_rate_alone():
+    (case,) = samples((1, 0)).by_case
+    assert sampled_words(case) == "0 of 1 passed, 0.0% (95% CI 0.0% to 79.3%)"
+
+
+def test_a_chance_is_told_no_finer_than_samples_tell_it():
+    (case,) = samples((20, 10)).by_case
+    sure = {"pass_at_k_interval": {9: (0.9, 1.0)}, "pass_hat_k_interval": {9: (0.0, 0.1)}}
+    assert sampled_words(replace(case, pass_at_k={9: 0.999999}, pass_hat_k={9: 0.000001}, **sure)).endswith(
+        "pass@9 >99.9% (95% CI 90.0% to 100.0%), pass^9 <0.1% (95% CI 0.0% to 10.0%), flaky"
+    )
+
+
+def test_a_case_is_called_by_what_tells_it_from_others():
+    (case,) = samples((2, 2)).by_case
+    assert sampled_label(case, targets=False) == "refund"
+    assert sampled_label(replace(case, prompt_id="short\x1b"), targets=True) == r"refund with short\x1b on gpt"
+
+
+def test_the_totals_of_samples():
+    assert list(samples_lines(samples((5, 5), (5, 3), (5, 0)))) == [
+        "always passed: 1 case with 5 samples (95% CI of the rate of each 56.6% to 100.0%)",
+        "flaky: 1 of 3 cases (33.3%, 95% CI 6.1% to 79.2%)",
+        "pass@5 66.7% (95% CI 20.8% to 93.9%), pass^5 33.3% (95% CI 6.1% to 79.2%)",
+    ]
+    assert list(samples_lines(samples((1, 1)))) == []
+
+
+def test_how_many_cases_are_not_listed():
+    assert more_words(samples(*[(2, 1)] * SHOWN, *[(2, 2)] * 50)) is None
+    assert more_words(samples(*[(2, 1)] * (SHOWN + 1200), *[(2, 2)] * 50)) == (
+        "and 1,200 more cases that do not always pass, in summary.json"
+    )
+
+
+def test_cases_that_always_pass_are_counted_and_not_listed():
+    found = samples((5, 5), (5, 5), (5, 0), (4, 4), (1, 1))
+    assert [(case.judged, case.passed) for case in unsteady(found)] == [(5, 0)]
+    assert list(samples_lines(found))[:2] == [
+        "always passed: 1 case with 4 samples (95% CI of the rate of each 51.0% to 100.0%)",
+        "always passed: 2 cases with 5 samples (95% CI of the rate of each 56.6% to 100.0%)",
+    ]

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pyte
+import pytest
+
+from agentv.model.values.response import Failure
+from agentv.reports.run.samples import HEADING
+from agentv.reports.run.terminal import SHOWN, LiveProgress, render_terminal
+from agentv.reports.run.view import RunView
+from agentv.store.totals.samples import SamplesTally
+from agentv.store.totals.tally import CaseSamples
+from doubles.trials import finished, trial
+from doubles.views import LOOKS, SUMMARY, run_view
+
+GOLD = Path(__file__).parents[1] / "gold"
+
+
+class Terminal(io.StringIO):
+    """A file that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def seen(text, *, width, height=200):
+    """What a terminal shows after it was sent this text."""
+    screen = pyte.Screen(width, height)
+    pyte.Stream(screen).feed(text.replace("\n", "\r\n"))
+    return [line.rstrip() for line in screen.display]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_gold(width):
+    rendered = render_terminal(run_view(), SUMMARY, width=width, color=False, **LOOKS)
+    lines = [line.rstrip() for line in rendered.split("\n")]
+    assert "\n".join(lines) + "\n" == (GOLD / f"terminal-{width}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 120])
+def test_no_line_is_wider_than_the_terminal(width):
+    rendered = render_terminal(run_view(), SUMMARY, width=width, color=False, **LOOKS)
+    assert max(len(line) for line in rendered.split("\n")) <= width
+
+
+def test_colours_change_nothing_but_colours():
+    painted = render_terminal(run_view(), SUMMARY, width=80, color=True, **LOOKS)
+    bare = render_terminal(run_view(), SUMMARY, width=80, color=False, **LOOKS)
+    assert set(re.findall(r"\x1b[^m]*m", painted)) <= {
+        f"\x1b[{style}m" for style in ("0", "1", "2", "31", "32", "33", "35", "1;31", "1;33", "1;35")
+    }
+    assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == bare
+
+
+def test_an_answer_cannot_repaint_the_terminal():
+    painted = render_terminal(run_view(), SUMMARY, width=120, color=True, **LOOKS)
+    text = "\n".join(seen(painted, width=120))
+    assert "hostile\\x1b[2J" in text
+    assert "\\x1b[31mred\\r\\nPASSED \\u202eevil [bold]not markup[/bold] :smile:" in text
+    assert "Failed: judged, and not good enough (4)" in text
+
+
+def test_a_place_can_be_clicked_at_eighty_columns():
+    assert "evals/refund.eval.yaml:14" in render_terminal(run_view(), SUMMARY, width=80, color=False, **LOOKS)
+
+
+def test_a_run_without_faults_is_its_totals():
+    view = RunView(1)
+    view.add(finished())
+    assert render_terminal(view, SUMMARY, color=False, **LOOKS).startswith("9 cases: 2 passed, 4 failed, 2 errored")
+
+
+def test_many_are_not_all_listed_but_all_counted():
+    view = RunView(SHOWN + 7)
+    for number in range(SHOWN + 7):
+        view.add(finished("failed", trial=trial(f"c{number}")))
+    rendered = render_terminal(view, SUMMARY, color=False, **LOOKS)
+    assert f"({SHOWN + 7})" in rendered
+    assert "and 7 more, in the results" in rendered
+
+
+def live_frames(view, *, width=100):
+    """Everything that was sent to a terminal while a view was drawn, and what is seen when it is over."""
+    file = Terminal()
+    ticks = iter(range(1000))
+    with LiveProgress(file, clock=lambda: next(ticks) * 10.0, width=width) as live:
+        live.update(view)
+    sent = file.getvalue()
+    return sent, seen(sent, width=width, height=10)
+
+
+def test_the_live_line_counts_and_is_gone_in_the_end():
+    sent, after = live_frames(run_view())
+    assert "8/11  2 passed  4 failed  2 errored  $0.0012" in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", sent)
+    assert re.search(r"\d+\.\d s left", sent)
+    assert after == [""] * 10
+
+
+def test_what_an_earlier_run_did_says_nothing_of_the_time_left():
+    view = RunView(10)
+    for number in range(5):
+        view.add_earlier(finished(trial=trial(f"c{number}")))
+    sent, _ = live_frames(view)
+    assert "5/10  5 passed" in re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", sent)
+    assert "left" not in sent
+
+
+def test_before_the_first_trial_nothing_is_estimated():
+    sent, _ = live_frames(RunView(10))
+    assert "0/10" in sent
+    assert "left" not in sent
+
+
+def test_standard_output_stays_what_it_is():
+    import sys
+
+    before = sys.stdout
+    with LiveProgress(Terminal()):
+        assert sys.stdout is before or before.isatty()
+    assert sys.stdout is before
+
+
+def test_what_was_held_back_stands_under_a_heading_of_its_own():
+    view = RunView(1)
+    view.add(finished("skipped", error=Failure("dependency-not-passed", "'login', which it depends on, failed")))
+    text = render_terminal(view, SUMMARY, **LOOKS, color=False)
+    assert text.startswith("Not run: a dependency did not pass (1)\n")
+    assert "case-1" in text
+    assert "dependency-not-passed: 'login'" in text
+
+
+def test_samples_stand_under_a_heading_with_their_rates_and_flaky_ones_marked():
+    tally = SamplesTally()
+    for name, passed in (("steady", 5), ("coin", 3)):
+        tally.add(CaseSamples(name, "s", "gpt", None, 5, passed), passed)
+    text = render_terminal(RunView(1), replace(SUMMARY, samples=tally.samples()), color=False, width=120, **LOOKS)
+    lines = [" ".join(line.split()) for line in text.split("\n")]
+    assert lines[0] == f"{HEADING} (1)"
+    assert lines[2].startswith("coin ~ 3 of 5 passed, 60.0% (95% CI 23.1% to 88.2%)")
+    assert "always passed: 1 case with 5 samples (95% CI of the rate of each 56.6% to 100.0%)" in lines
+    assert "steady" not in text
+    assert "flaky: 1 of 2 cases (50.0%, 95% CI 9.5% to 90.5%)" in lines

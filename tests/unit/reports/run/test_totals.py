@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agentv.model.run.sampling import EarlyStops
+from agentv.model.run.summary import CaseRule, Counts, Group, Summary
+from agentv.model.values.response import TokenUsage
+from agentv.reports.run.rates import case_rule_words, certainty
+from agentv.reports.run.totals import duration, money, totals
+
+SUMMARY = Summary(
+    run_id="r",
+    cases=Counts(100, 95, 3, 2, 0),
+    trials=Counts(100, 95, 3, 2, 0),
+    pass_rate=95 / 98,
+    pass_rate_interval=(0.9138, 0.9895),
+    mean_score=0.9444,
+    pass_rate_bounds=(0.95, 0.97),
+    judged=98,
+    interval_clusters=98,
+    clustered_by=("case",),
+    mean_score_interval=(0.9011, 0.9733),
+    cost_usd=None,
+    judge_cost_usd=None,
+    token_usage=None,
+    duration_ms=3210.0,
+)
+
+
+def lines(noted=0, **changed):
+    return totals(replace(SUMMARY, **changed), noted, "out/run")
+
+
+def test_totals_say_everything():
+    assert lines() == [
+        "100 cases: 95 passed, 3 failed, 2 errored",
+        (
+            "pass rate 96.9% of 98 judged (95% CI 91.4% to 99.0%; 95.0% if all 2 errored had failed),"
+            " mean score 0.94 (95% CI 0.90 to 0.97)"
+        ),
+        "cost unknown, 3.2 s",
+        "results: out/run",
+    ]
+
+
+def test_an_interval_of_cases_on_several_targets_says_that_it_counts_them_once():
+    assert _sure(interval_clusters=49) == "95% CI 91.4% to 99.0%, 49 cases; 95.0% if all 2 errored had failed"
+
+
+def _sure(**changed):
+    return certainty(replace(SUMMARY, **changed))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"clustered_by": ("conversation_id",), "interval_clusters": 10}, "95% CI 91.4% to 99.0%, 10 conversations"),
+        ({"clustered_by": ("conversation_id",)}, "95% CI 91.4% to 99.0%, 98 conversations"),
+        (
+            {"clustered_by": ("customer\n",), "interval_clusters": 9},
+            "95% CI 91.4% to 99.0%, 9 clusters by 'customer\\n'",
+        ),
+        ({"clustered_by": ("case", "customer"), "interval_clusters": 9}, "95% CI 91.4% to 99.0%, 9 clusters"),
+        (
+            {"clustered_by": ("conversation_id",), "interval_clusters": 1, "pass_rate_interval": None},
+            "no confidence interval: 1 conversation only",
+        ),
+    ],
+)
+def test_an_interval_says_what_it_counts(changed, said):
+    assert _sure(**changed, trials=Counts(98, 95, 3, 0, 0)) == said
+
+
+def test_the_rate_of_samples_and_the_cases_that_meet_the_rule_are_named_apart():
+    given = {"rule_pass_rate": 0.375, "rule_pass_rate_interval": (0.242, 0.53), "rule_pass_rate_bounds": (0.3, 0.4)}
+    given |= {"cases": Counts(42, 15, 25, 2, 0), "trials": Counts(210, 155, 53, 2, 0), "judged": 208}
+    rate, met = lines(**given, rule=CaseRule(5, "mean", 0.8), interval_clusters=42)[2:4]
+    assert rate.startswith("pass rate 96.9% of 208 judged samples (95% CI 91.4% to 99.0%, 42 cases; 95.0% if")
+    assert met == (
+        "cases that meet the rule (mean ≥ 0.8 of 5 samples): 37.5% of 40 judged"
+        " (95% CI 24.2% to 53.0%; 30.0% if all 2 errored had failed)"
+    )
+    assert "cases that meet their rules: 37.5%" in lines(**given)[3]
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "said"),
+    [("pass_any", "any of 3 samples ≥ 1"), ("pass_all", "all of 3 samples ≥ 1"), ("majority", "most of 3 samples ≥ 1")],
+)
+def test_rules_in_words(aggregate, said):
+    assert case_rule_words(CaseRule(3, aggregate, 1.0)) == said
+
+
+def test_what_was_not_run_is_said():
+    assert lines(cases=Counts(5, 1, 0, 0, 4))[0] == "5 cases: 1 passed, 0 failed, 0 errored, 4 not run"
+
+
+def test_one_case_is_one_case():
+    assert (
+        lines(cases=Counts(1, 1, 0, 0, 0), trials=Counts(1, 1, 0, 0, 0))[0] == "1 case: 1 passed, 0 failed, 0 errored"
+    )
+
+
+def test_trials_are_said_where_they_are_not_the_cases():
+    found = lines(trials=Counts(300, 290, 8, 2, 0), noted=2)
+    assert found[1:3] == [
+        "300 trials: 290 passed, 8 failed, 2 errored",
+        "2 passed trials with a check that did not pass",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stops", "said"),
+    [
+        (
+            EarlyStops(0.05, 2, 0, 19, 41, cases=2, confirmed=2),
+            (
+                "decided 2 of 2 cases with 19 of 60 samples; of all 2 cases at most 5.0% are expected to be decided "
+                "wrongly, and at most 5.0% of the decided ones (false discovery rate)"
+            ),
+        ),
+        (
+            EarlyStops(0.05, 2, 1, 79, 41, cases=500, confirmed=1),
+            (
+                "decided 2 of 3 cases with 79 of 120 samples; of all 500 cases at most 5.0% are expected to be decided "
+                "wrongly; 1 of the 2 decisions holds at a false discovery rate of 5.0% (a smaller --alpha confirms more); "
+                "1 is undecided: it uses the share that passed, which is no proof"
+            ),
+        ),
+        (
+            EarlyStops(0.05, 1, 2, 79, 41, cases=3, by_gate=1),
+            (
+                "decided 1 of 3 cases with 79 of 120 samples; "
+                "2 are undecided: they use the share that passed, which is no proof"
+            ),
+        ),
+        (
+            EarlyStops(0.05, 1, 0, 16, 4, cases=1, confirmed=1),
+            "decided 1 of 1 case with 16 of 20 samples; wrongly with a chance of at most 5.0%",
+        ),
+        (
+            EarlyStops(0.05, 0, 3, 60, 0),
+            (
+                "decided 0 of 3 cases with 60 of 60 samples; "
+                "3 are undecided: they use the share that passed, which is no proof"
+            ),
+        ),
+    ],
+)
+def test_how_sure_decisions_are_is_said_of_all_cases_and_of_those_that_hold_together(stops, said):
+    assert said in lines(early_stops=stops, cases=Counts(3, 2, 1, 0, 0))
+
+
+def test_samples_of_errored_cases_are_no_savings_and_said_to_be_there():
+    line = lines(early_stops=EarlyStops(0.05, 2, 0, 19, 41))[2]
+    assert line.startswith("decided 2 of 2 cases with 19 of 60 samples (those of errored cases included); of all")
+
+
+def test_where_no_case_came_to_its_end_nothing_is_said_of_decisions():
+    assert lines(early_stops=EarlyStops(0.05, 0, 0, 3, 57)) == lines()
+
+
+def test_passed_cases_with_a_failed_check_are_said():
+    assert lines(noted=1)[1] == "1 passed case with a check that did not pass"
+
+
+def test_where_nothing_was_judged_no_rate_is_said():
+    nothing = Counts(1, 0, 0, 1, 0)
+    found = lines(cases=nothing, trials=nothing, pass_rate=None, pass_rate_interval=None, mean_score=None)
+    assert "nothing was judged" in found
+
+
+@pytest.mark.parametrize(
+    ("cost", "judges", "said"),
+    [
+        (0.0123, None, "cost $0.0123, 3.2 s"),
+        (0.0123, 0.004, "cost $0.0163 ($0.0040 of it judges), 3.2 s"),
+        (None, 0.004, "cost $0.0040 ($0.0040 of it judges), 3.2 s"),
+        (0.0, 0.0, "cost $0.00, 3.2 s"),
+    ],
+)
+def test_cost(cost, judges, said):
+    assert said in lines(cost_usd=cost, judge_cost_usd=judges)
+
+
+@pytest.mark.parametrize(
+    ("unpriced", "judge_unpriced", "said"),
+    [
+        (2, 0, "cost at least $0.0163 ($0.0040 of it judges): no price is known for 2 trials, 3.2 s"),
+        (0, 1, "cost at least $0.0163 ($0.0040 of it judges): no price is known for 1 trial, 3.2 s"),
+        (2, 3, "cost at least $0.0163 ($0.0040 of it judges): no price is known for 3 trials, 3.2 s"),
+    ],
+)
+def test_a_sum_of_which_a_part_has_no_price_says_so(unpriced, judge_unpriced, said):
+    counts = {"unpriced_trials": unpriced, "judge_unpriced_trials": judge_unpriced}
+    assert said in lines(cost_usd=0.0123, judge_cost_usd=0.004, **counts)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "judges", "said"),
+    [
+        (TokenUsage(1200, 300, 1500, cached=800), None, "tokens: 1,200 in (800 cached), 300 out"),
+        (
+            TokenUsage(1200, 300, 1500),
+            TokenUsage(9, 8, 17, reasoning=5),
+            "tokens: 1,200 in, 300 out; judges 9 in, 8 out (5 reasoning)",
+        ),
+        (None, TokenUsage(9, 8, 17), "tokens: judges 9 in, 8 out"),
+        (TokenUsage(total=1234), None, "tokens: 1,234 in all"),
+    ],
+)
+def test_tokens_of_judges_are_said_apart(tokens, judges, said):
+    assert said in lines(token_usage=tokens, judge_token_usage=judges)
+
+
+@pytest.mark.parametrize(
+    ("usd", "said"), [(0, "$0.00"), (0.00001, "<$0.0001"), (0.5, "$0.5000"), (9.99994, "$9.9999"), (123.456, "$123.46")]
+)
+def test_money(usd, said):
+    assert money(usd) == said
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "said"),
+    [
+        (0, "0.0 s"),
+        (449, "0.4 s"),
+        (59_900, "59.9 s"),
+        (59_990, "1 min 00 s"),
+        (125_000, "2 min 05 s"),
+        (3_725_000, "1 h 02 min"),
+    ],
+)
+def test_duration(milliseconds, said):
+    assert duration(milliseconds) == said
+
+
+def test_a_hostile_path_does_not_steer():
+    assert totals(SUMMARY, 0, "out\x1b[2J")[-1] == "results: out\\x1b[2J"
+
+
+def test_prompts_are_compared_where_there_are_several():
+    brief, long = Group(Counts(4, 3, 1), 0.75, 0.9), Group(Counts(4, 0, 0, 4), None, None)
+    assert lines(by_prompt={"brief": brief, "long\x1b[2J": long})[2:4] == [
+        "with brief: 3 passed, 1 failed, 0 errored, mean score 0.90",
+        "with long\\x1b[2J: 0 passed, 0 failed, 4 errored",
+    ]
+    assert lines(by_prompt={"brief": brief}) == lines()
+
+
+def test_very_many_prompts_are_not_all_compared_below_the_totals():
+    group = Group(Counts(1, 1), 1.0, 1.0)
+    found = lines(by_prompt={f"p{number}": group for number in range(25)})
+    assert sum(line.startswith("with p") for line in found) == 20
+    assert "and 5 more prompts, in summary.json" in found
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (1.0, "100.0%"),
+        (0.9999, "99.99%"),
+        (0.999999, "99.9999%"),
+        (0.999, "99.9%"),
+        (0.5, "50.0%"),
+        (0.0001, "0.01%"),
+        (0.0, "0.0%"),
+        (1 - 1e-16, "100.0%"),
+        (1e-17, "0.0%"),
+    ],
+)
+def test_a_rate_is_all_or_nothing_only_where_it_is(share, said):
+    assert f"pass rate {said} of 98 judged (95% CI {said} to {said};" in "\n".join(
+        lines(pass_rate=share, pass_rate_interval=(share, share))
+    )
+
+
+def test_of_one_errored_sample_the_words_are_singular():
+    assert _sure(trials=Counts(99, 95, 3, 1, 0)).endswith("; 95.0% if the errored one had failed")
+
+
+def test_a_rate_of_cases_above_what_errors_allow_says_between_what_it_lies():
+    """Two samples that failed decide a case of three, whatever its errored one had come to."""
+    given = {"rule_pass_rate": 0.5, "rule_pass_rate_interval": (0.2, 0.8), "rule_pass_rate_bounds": (0.35, 0.4)}
+    given |= {"cases": Counts(20, 7, 7, 6, 0), "rule": CaseRule(3, "mean", 0.8)}
+    assert lines(**given)[3].endswith(
+        "50.0% of 14 judged (95% CI 20.0% to 80.0%; 35.0% to 40.0% whatever the 6 errored had come to)"
+    )
+
+
+def test_a_run_that_was_cut_has_no_interval_and_still_its_worst_case():
+    said = _sure(cut="max-errors", pass_rate_interval=None)
+    assert said == "no confidence interval: the run was cut by --max-errors; 95.0% if all 2 errored had failed"
+
+
+def test_samples_that_were_judged_before_the_run_was_cut_are_not_nothing():
+    given = {"pass_rate": None, "cases": Counts(100, 0, 0, 0, 100), "mean_score": None}
+    assert "no case was judged" in lines(**given, trials=Counts(800, 6, 4, 0, 790))
+    assert "nothing was judged" in lines(**given, trials=Counts(800, 0, 0, 0, 800))

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from agentv.model.run.grade import Check, Grade
+from agentv.model.run.sampling import Stopped
+from agentv.model.run.trial import Score
+from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
+from agentv.model.values.span import Span
+from agentv.reports.run.formatting import check, reason
+from agentv.reports.run.view import KEPT, OUTPUT_KEPT, RunView
+from doubles.trials import FILE, Looks, entry, errored_score, finished, graded, scored, trial
+
+
+def view_of(*results):
+    view = RunView(len(results))
+    for result in results:
+        view.add(result)
+    return view
+
+
+def findings(*scores, status="failed"):
+    (shown,) = view_of(finished(status, scores=scores)).trials(status if status != "passed" else "noted")
+    return [(one.state, one.text, one.evidence) for one in shown.findings]
+
+
+def test_trials_are_counted_by_their_outcome():
+    view = view_of(finished(), finished("failed"), finished("errored"), finished("skipped"))
+    assert (view.planned, view.done, view.passed, view.failed, view.errored, view.noted) == (4, 4, 1, 1, 1, 0)
+    assert view.skipped == 1
+    assert [one.test_id for one in view.trials("skipped")] == ["case-1"]
+
+
+def test_a_good_trial_is_not_held():
+    view = view_of(finished())
+    assert [view.trials(kind) for kind in ("failed", "errored", "noted")] == [[], [], []]
+
+
+@pytest.mark.parametrize(
+    "score",
+    [graded(0.9, True, Check("a", True), Check("b", False)), scored(False), errored_score(weight=0)],
+)
+def test_a_passed_trial_with_a_failed_check_is_noted(score):
+    view = view_of(finished(scores=[scored(), score]))
+    assert (view.passed, view.noted) == (1, 1)
+    assert [one.test_id for one in view.trials("noted")] == ["case-1"]
+
+
+def test_money_of_targets_and_judges_is_added_up():
+    assert view_of(finished()).cost_usd is None
+    assert view_of(finished(cost_usd=0.5), finished(judge_cost_usd=0.25), finished()).cost_usd == 0.75
+
+
+def test_every_failed_check_is_a_finding_with_its_evidence():
+    score = graded(0.4, False, Check("a", False, "saw x"), Check("b", True, "saw y"), Check("c", False))
+    assert findings(score, scored()) == [("failed", "a", "saw x"), ("failed", "c", None)]
+
+
+def test_an_errored_grade_is_a_finding_of_its_own_kind():
+    expected = [("errored", "script-failed: the script ended with status 2", None)]
+    assert findings(errored_score(), status="errored") == expected
+
+
+def test_a_failed_grade_without_a_failed_check_says_its_score():
+    assert findings(graded(0.3, False, Check("a", True))) == [("failed", "scored 0.30", None)]
+
+
+def test_a_missed_gate_is_a_finding_although_the_grade_passed():
+    assert findings(graded(0.6, True, required=0.7)) == [("failed", "scored 0.60, required 0.70", None)]
+    assert findings(graded(0.6999, True, required=0.7)) == [("failed", "scored 0.6999, required 0.7000", None)]
+    assert findings(graded(0.7, True, required=0.7), scored(False, text="x")) == [("failed", "x", None)]
+
+
+def test_a_finding_names_its_assertion_and_where_it_stands():
+    (shown,) = view_of(finished("failed", scores=[scored(False, line=14, negate=True, required=True)])).trials("failed")
+    (finding,) = shown.findings
+    assert (finding.name, finding.type) == ("not-contains: '30 days'", "not-contains")
+    assert finding.source == (FILE, 14)
+    assert finding.required
+
+
+def test_trials_are_in_the_order_of_their_files():
+    view = view_of(*(finished("failed", trial=trial(f"c{line}", line=line)) for line in (30, 4, 200)))
+    assert [one.test_id for one in view.trials("failed")] == ["c4", "c30", "c200"]
+
+
+def test_only_so_many_are_held_and_the_rest_is_counted():
+    view = view_of(*(finished("failed", trial=trial(f"c{number}")) for number in range(KEPT + 5)), finished("errored"))
+    assert (len(view.trials("failed")), view.omitted("failed"), view.failed) == (KEPT, 5, KEPT + 5)
+    assert (len(view.trials("errored")), view.omitted("errored"), view.omitted("noted")) == (1, 0, 0)
+
+
+def test_a_long_answer_is_cut():
+    (shown,) = view_of(finished("failed", output="x" * 10**6)).trials("failed")
+    assert shown.output == "x" * OUTPUT_KEPT
+
+
+def test_targets_are_named_where_there_are_several():
+    assert not view_of(finished(), finished()).several_targets
+    assert view_of(finished(), finished(trial=trial(target="claude"))).several_targets
+
+
+def samples(aggregate, *scores, gates=()):
+    return [
+        finished(
+            "passed" if score >= 0.8 else "failed",
+            trial=trial("a", repeat=len(scores), sample=number, aggregate=aggregate),
+            score=score,
+            scores=[scored(score >= 0.8, required=required) for required in gates],
+        )
+        for number, score in enumerate(scores, 1)
+    ]
+
+
+def test_a_failed_sample_says_that_its_case_passed():
+    (failed,) = view_of(*samples("pass_any", 0.0, 1.0)).trials("failed")
+    assert reason(failed) == "score 0.00, needs 0.80; the case passed (1 of 2 samples, pass_any)"
+    (failed,) = view_of(*samples("mean", 0.75, 1.0, 1.0)).trials("failed")
+    assert reason(failed).endswith("; the case passed (2 of 3 samples, mean)")
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [
+        (0.7999, "score 0.7999, needs 0.8000"),
+        (0.796, "score 0.796, needs 0.800"),
+        (0.79, "score 0.79, needs 0.80"),
+        (0.8 - 2e-9, "score 0.799999998, needs 0.800000000"),
+    ],
+)
+def test_a_score_just_below_the_mark_is_told_from_it(score, said):
+    (failed,) = view_of(finished("failed", trial=trial("a"), score=score)).trials("failed")
+    assert reason(failed) == said
+
+
+def test_where_the_case_failed_or_is_not_over_nothing_is_said_of_it():
+    for results in (samples("pass_all", 0.0, 1.0), samples("pass_any", 0.0, 1.0)[:1]):
+        (failed,) = view_of(*results).trials("failed")
+        assert failed.case is None
+        assert reason(failed) == "score 0.00, needs 0.80"
+    assert all(one.case is None for one in view_of(*samples("pass_any", 0.0, 1.0, gates=(True,))).trials("failed"))
+
+
+def test_one_failed_check_behind_a_gate_is_one_finding():
+    result = finished("failed", score=0.0, scores=[scored(False, text="contains 'x'", required=0.5)])
+    (failed,) = view_of(result).trials("failed")
+    assert [finding.text for finding in failed.findings] == ["contains 'x': scored 0.00, required 0.50"]
+
+
+def test_a_check_that_says_no_more_than_the_type_is_shown_by_the_name():
+    result = finished("failed", scores=[scored(False, kind="python", looks_for="len(output) > 9", text="python")])
+    (failed,) = view_of(result).trials("failed")
+    assert check(failed.findings[0]) == "python: len(output) > 9"
+
+
+def test_a_check_of_a_set_stands_at_the_assertion_that_it_is_of():
+    inner = entry("contains", "'x'", line=21)
+    nested = AssertionEntry("assert-set", Holding((inner,)), AssertionSettings(name="nested"), Span(FILE, 20, 1, 20, 2))
+    others = (entry("contains", "'y'", line=19), nested)
+    outer = AssertionEntry("assert-set", Holding(others), AssertionSettings(name="outer"), Span(FILE, 18, 1, 18, 2))
+    said = ["contains: 'y': no y", "not: nested: contains: 'x': no x", "nested: of its own", "nothing known"]
+    grade = Grade(0.0, False, tuple(Check(text, False) for text in said))
+    (shown,) = view_of(finished("failed", scores=[Score(outer, grade, 0.1)])).trials("failed")
+    assert [one.source for one in shown.findings] == [(FILE, 19), (FILE, 21), (FILE, 20), (FILE, 18)]
+
+
+@dataclass(frozen=True)
+class Holding(Looks):
+    """A set, only looked at."""
+
+    assert_: tuple[AssertionEntry, ...] = ()
+
+    def __init__(self, inner):
+        object.__setattr__(self, "assert_", inner)
+        object.__setattr__(self, "looks_for", "")
+
+
+def test_samples_that_are_not_needed_are_not_waited_for():
+    early = {"repeat": 20, "alpha": 0.05}
+    view = RunView(40)
+    for number in (1, 2, 3):
+        last = Stopped("below", 3, 0, 0.0, 0.68) if number == 3 else None
+        view.add(finished("failed", trial=trial(sample=number, **early), stopped=last))
+    assert (view.planned, view.done) == (23, 3)
+
+
+def test_a_failed_sample_of_a_case_that_passed_says_after_how_many():
+    early = {"repeat": 12, "alpha": 0.05}
+    results = [finished(trial=trial(sample=number, **early)) for number in range(1, 12)]
+    view = view_of(finished("failed", trial=trial(sample=12, **early)), *results)
+    (shown,) = view.trials("failed")
+    assert reason(shown).endswith("; the case passed (11 of 12 samples)")

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from agentv.stats.intervals.student import t_quantile, t_tails
+
+FREEDOMS = (0.3, 1, 1.5, 2, 2.7, 5, 9, 30, 199.5, 399.9, 400, 1000, 1e5, 1e8)
+
+
+@pytest.mark.parametrize("freedom", FREEDOMS)
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
+def test_the_quantile_is_scipys(freedom, level):
+    assert t_quantile(freedom, level) == pytest.approx(stats.t.ppf((1 + level) / 2, freedom), rel=1e-10)
+
+
+@pytest.mark.parametrize("freedom", FREEDOMS)
+@pytest.mark.parametrize("value", [0, 0.01, -0.5, 1.96, 5, 40, 1e200])
+def test_the_p_value_is_scipys(freedom, value):
+    digits = 1e-5 if freedom > 1e6 else 1e-7
+    assert t_tails(value, freedom) == pytest.approx(2 * stats.t.sf(abs(value), freedom), rel=digits, abs=1e-14)
+
+
+@given(st.floats(0.5, 390), st.floats(0.01, 0.999))
+def test_the_two_are_inverse(freedom, level):
+    assert t_tails(t_quantile(freedom, level), freedom) == pytest.approx(1 - level, rel=1e-7)
+
+
+@pytest.mark.parametrize(("freedom", "level"), [(0, 0.95), (-1, 0.95), (float("nan"), 0.95), (3, 0), (3, 1)])
+def test_what_is_no_distribution(freedom, level):
+    with pytest.raises(ValueError, match=r"freedom|confidence"):
+        t_quantile(freedom, level)

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.stats.samples.betting import PARTS, PairedBets, confidence_bounds, evidence_above, mean_of
+
+DIFFERENCES = st.lists(st.sampled_from([-1.0, -0.4, 0.0, 0.25, 1.0]), min_size=1, max_size=60)
+
+
+def counted(values):
+    return {(value, 1.0): values.count(value) for value in set(values)}
+
+
+@given(null=st.floats(-0.9, 0.9), low=st.floats(-1, 0.9), high=st.floats(-0.9, 1))
+def test_no_bet_is_favourable_where_the_mean_is_the_null(null, low, high):
+    # a difference of two values whose mean is the null: the capital's mean is 1 then, whatever the parts are
+    low, high = min(low, null - 0.01), max(high, null + 0.01)
+    chance = (null - low) / (high - low)
+    mean = chance * evidence_above({(high, 1.0): 1}, null) + (1 - chance) * evidence_above({(low, 1.0): 1}, null)
+    assert mean == pytest.approx(1)
+
+
+def test_no_capital_is_ever_negative():
+    assert max(PARTS) < 1
+    assert evidence_above({(-1.0, 1.0): 1}, 0.9) > 0
+
+
+@given(values=DIFFERENCES, alpha=st.sampled_from([0.05, 0.2]), margin=st.sampled_from([0.0, 0.1, 0.5]))
+def test_a_claim_is_made_exactly_where_the_bounds_exclude_what_it_denies(values, alpha, margin):
+    bets = PairedBets(alpha, margin)
+    for value in values:
+        bets.add(value)
+    low, high = bets.bounds
+    near = 1e-9
+    claims = {"better": low > margin - near, "worse": high < -margin + near, "non-inferior": low > -margin - near}
+    if bets.claim is not None:
+        assert claims[bets.claim]
+    else:
+        assert low <= margin + near
+        assert high >= -margin - near
+        assert not margin or low <= -margin + near
+    assert low <= mean_of(bets.low) <= high
+
+
+def test_cases_drawn_together_are_one_bet_and_weigh_by_their_number():
+    alone = confidence_bounds({(-0.5, 1.0): 20}, {(-0.5, 1.0): 20}, 0.05)
+    half = confidence_bounds({(-0.25, 0.5): 20}, {(-0.25, 0.5): 20}, 0.05)
+    assert mean_of({(-0.25, 0.5): 20}) == -0.5
+    assert half[0] <= alone[0] < alone[1] <= half[1]
+
+
+def test_what_is_not_known_counts_at_its_worst_for_every_claim():
+    sure, unsure = PairedBets(), PairedBets()
+    for _ in range(30):
+        sure.add(-1.0)
+        unsure.add(-1.0, 1.0)
+    assert (sure.claim, unsure.claim) == ("worse", None)
+    assert unsure.bounds[0] < 0 < unsure.bounds[1]
+
+
+def test_a_claim_stays_and_counts_what_was_drawn_up_to_it():
+    bets = PairedBets()
+    for _ in range(60):
+        if bets.add(-1.0) is not None:
+            break
+    drawn = bets.drawn
+    assert drawn < 20
+    assert [bets.add(1.0) for _ in range(100)] == ["worse"] * 100
+    assert (bets.drawn, bets.low) == (drawn, {(-1.0, 1.0): drawn})
+
+
+@pytest.mark.parametrize(("difference", "changing"), [(0.0, 0.2), (0.0, 0.6)])
+def test_looked_at_after_every_case_claims_are_wrong_less_often_than_alpha(difference, changing):
+    # benchmarks/sequential_comparison.py with other numbers; 11 of 120 has a chance of 3 % at a true rate of 5 %
+    dice = random.Random(11)
+    wrong = 0
+    for _ in range(120):
+        bets = PairedBets()
+        wins, losses = (changing + difference) / 2, (changing - difference) / 2
+        for one in dice.choices([1.0, -1.0, 0.0], [wins, losses, 1 - changing], k=250):
+            if bets.add(one):
+                break
+        wrong += bets.claim is not None
+    assert wrong <= 10
+
+
+def test_a_margin_is_shown_where_there_is_no_difference_and_not_where_there_is_one():
+    dice = random.Random(3)
+    claims = {0.0: [], -0.1: []}
+    for difference, found in claims.items():
+        for _ in range(30):
+            bets = PairedBets(margin=0.1)
+            for one in dice.choices([1.0, -1.0, 0.0], [0.05, 0.05 - difference, 0.9 + difference], k=600):
+                if bets.add(one):
+                    break
+            found.append(bets.claim)
+    assert claims[0.0].count("non-inferior") >= 25
+    assert claims[-0.1].count("non-inferior") <= 3

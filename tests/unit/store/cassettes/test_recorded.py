@@ -1,0 +1,128 @@
+"""What hands and merges make of the lines of a cassette."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from agentv.errors import StoreError
+from agentv.model.run.grade import Check, Grade
+from agentv.model.secrets.redaction import Redactor
+from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.values.response import Attempt, TargetResponse, TokenUsage
+from agentv.ports import Call, TargetRequest
+from agentv.store.cassettes.cassette import Cassette
+from agentv.store.cassettes.cassette_file import header
+from agentv.store.cassettes.recorded_grades import Grading
+
+CALL = Call("k", "t", TargetRequest("a", "hello", (Message("user", "hello"),)))
+FULL = TargetResponse(
+    output="hi",
+    messages=(
+        Message("user", (TextBlock("a"), FileBlock("b", "/b", "B"), ImageBlock("c"), DocumentBlock("d", "/d", "00"))),
+        Message("user", {"question": 1}),
+        Message("assistant", "hi", "me", (ToolCall("find", {"x": [1]}, "1", 2.5, "found"),)),
+    ),
+    token_usage=TokenUsage(1, 2, 3, 0, 0),
+    cost_usd=0.5,
+    duration_ms=12.0,
+    finish_reason="stop",
+    metadata={"some": {"thing": None}},
+    attempts=(Attempt("timeout", "too long", 3.0, 4.0),),
+)
+
+
+@pytest.fixture
+def cassette(tmp_path):
+    made = Cassette(tmp_path / "run.jsonl", Redactor())
+    made.keep(CALL, FULL)
+    made.write()
+    return made.path
+
+
+def test_a_whole_answer_comes_back_as_it_was(cassette):
+    assert Cassette.load(cassette, Redactor()).kept(CALL) == FULL
+
+
+def test_two_who_add_at_once_lose_nothing_of_each_other(cassette):
+    both = [Cassette.load(cassette, Redactor()) for _ in range(8)]
+    for number, one in enumerate(both):
+        one.keep(replace(CALL, key=f"k{number}"), FULL)
+        one.keep(replace(CALL, key="same"), replace(FULL, output=str(number)))
+    with ThreadPoolExecutor(8) as pool:
+        counts = list(pool.map(Cassette.add, both))
+    assert sorted(counts) == list(range(3, 11))
+    assert len(cassette.read_bytes().splitlines()) == 1 + 1 + 8 + 1
+    assert [path.name for path in cassette.parent.iterdir()] == ["run.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "place"),
+    [
+        ({"output": 42}, "$.answer.output"),
+        ({"duration_ms": "x"}, "$.answer.duration_ms"),
+        ({"duration_ms": -1}, "$.answer.duration_ms"),
+        ({"cost_usd": "x"}, "$.answer.cost_usd"),
+        ({"cost_usd": -0.1}, "$.answer.cost_usd"),
+        ({"cost_usd": True}, "$.answer.cost_usd"),
+        ({"token_usage": {"input": "a"}}, "$.answer.token_usage.input"),
+        ({"token_usage": {"output": -1}}, "$.answer.token_usage.output"),
+        ({"token_usage": {"inputs": 1}}, "inputs"),
+        ({"finish_reason": []}, "$.answer.finish_reason"),
+        ({"metadata": None}, "$.answer.metadata"),
+        ({"messages": "hi"}, "$.answer.messages"),
+        ({"messages": [{"role": "bot", "content": "", "name": None, "tool_calls": []}]}, "$.answer.messages[0].role"),
+        ({"messages": [{"role": "user", "content": 1, "name": None, "tool_calls": []}]}, "$.answer.messages[0]"),
+        ({"messages": [{"role": "user", "content": [{"value": 1}], "name": None, "tool_calls": []}]}, "content"),
+        (
+            {"messages": [{"role": "user", "content": "", "name": None, "tool_calls": [{"name": "x"}]}]},
+            "$.answer.messages[0].tool_calls",
+        ),
+        ({"attempts": [{"code": 1}]}, "$.answer.attempts"),
+    ],
+)
+def test_an_answer_of_a_wrong_shape_is_refused_where_it_stands(cassette, changed, place):
+    row = json.loads(cassette.read_bytes().splitlines()[1])
+    row["answer"] |= changed
+    cassette.write_bytes(header(code=False) + json.dumps(row).encode())
+    with pytest.raises(StoreError, match=r"run.jsonl:2: this is no call of a cassette") as refused:
+        Cassette.load(cassette, Redactor())
+    assert place in str(refused.value)
+
+
+GRADING = Grading("g", "a", "t", 1, "check", "hi")
+GRADE = Grade(
+    0.5,
+    True,
+    (Check("fine", True, "so it is"), Check("short", False)),
+    "kind",
+    {"n": [1]},
+    own_mark=True,
+    cost_usd=0.25,
+    token_usage=TokenUsage(1, 2, 3),
+    undecided=True,
+    by_mark=1,
+)
+
+
+def test_a_whole_grade_comes_back_as_it_was(cassette):
+    made = Cassette.load(cassette, Redactor())
+    made.holds_code = True
+    made.keep_grade(GRADING, GRADE)
+    made.add()
+    again = Cassette.load(cassette, Redactor())
+    assert (again.holds_code, again.grade(GRADING), again.kept(CALL)) == (True, GRADE, FULL)
+
+
+def test_who_adds_answers_keeps_the_grades_that_another_has_added(cassette):
+    one, other = (Cassette.load(cassette, Redactor()) for _ in range(2))
+    one.holds_code = True
+    one.keep_grade(GRADING, GRADE)
+    one.add()
+    other.keep(replace(CALL, key="new"), FULL)
+    assert other.add() == 3
+    again = Cassette.load(cassette, Redactor())
+    assert (again.holds_code, again.grade(GRADING)) == (True, GRADE)

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from agentv.errors import StoreError
+from agentv.model.secrets.redaction import Redactor
+from agentv.store.files.directory import RunDirectory, holds_run, new_run_id, read_document
+
+NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
+
+
+def create(root, **given):
+    return RunDirectory.create(root, NOW, **given)
+
+
+def test_a_run_id_is_the_time_and_four_digits():
+    assert re.fullmatch(r"20261121T140322Z-[0-9a-f]{4}", new_run_id(NOW))
+
+
+def test_a_new_run_has_a_directory_of_its_own_name(tmp_path):
+    with create(tmp_path) as directory:
+        assert directory.path == tmp_path / ".agentv" / "results" / directory.run_id
+        assert json.loads((directory.path / "run.json").read_text()) == {
+            "schema_version": 1,
+            "run_id": directory.run_id,
+        }
+    assert (tmp_path / ".agentv" / "results" / ".gitignore").read_text() == "*\n"
+
+
+def test_runs_of_one_second_do_not_collide(tmp_path):
+    made = [create(tmp_path) for _ in range(50)]
+    assert len({directory.path for directory in made}) == 50
+    for directory in made:
+        directory.close()
+
+
+def test_a_path_may_be_given(tmp_path):
+    with create(tmp_path / "repo", out=tmp_path / "a" / "b") as directory:
+        assert directory.path == tmp_path / "a" / "b"
+        assert re.fullmatch(r"20261121T140322Z-[0-9a-f]{4}", directory.run_id)
+    assert (tmp_path / "a" / "b" / ".gitignore").read_text() == "*\n"
+    assert not (tmp_path / "repo").exists()
+
+
+def test_a_directory_of_others_keeps_gits_view_of_it(tmp_path):
+    (tmp_path / "mine.txt").write_text("x")
+    create(tmp_path, out=tmp_path).close()
+    assert not (tmp_path / ".gitignore").exists()
+
+
+def test_an_existing_gitignore_stays(tmp_path):
+    (tmp_path / ".agentv" / "results").mkdir(parents=True)
+    (tmp_path / ".agentv" / "results" / ".gitignore").write_text("!keep\n")
+    create(tmp_path).close()
+    assert (tmp_path / ".agentv" / "results" / ".gitignore").read_text() == "!keep\n"
+
+
+@pytest.mark.parametrize("name", ["run.json", "index.jsonl", "journal.jsonl"])
+def test_a_directory_that_holds_a_run_is_refused(tmp_path, name):
+    (tmp_path / name).write_text("{}\n")
+    assert holds_run(tmp_path)
+    with pytest.raises(StoreError, match=r"already holds a run: continue it with --resume, or give another --out"):
+        create(tmp_path, out=tmp_path)
+    assert (tmp_path / name).read_text() == "{}\n"
+
+
+def test_a_second_writer_is_refused(tmp_path):
+    with create(tmp_path) as directory:
+        with pytest.raises(StoreError, match="is in use: another process writes a run there"):
+            RunDirectory.open(directory.path)
+        with pytest.raises(StoreError, match="is in use"):
+            create(tmp_path, out=directory.path)
+    with RunDirectory.open(directory.path) as again:
+        assert again.run_id == directory.run_id
+
+
+def test_a_refused_directory_is_not_left_locked(tmp_path):
+    (tmp_path / "run.json").write_text("[]")
+    for _ in range(2):
+        with pytest.raises(StoreError, match="it holds no JSON object"):
+            RunDirectory.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (None, "is not a run: it has no run.json"),
+        ("{", "cannot read"),
+        ("{}", "it has no run_id"),
+        ('{"schema_version": 2, "run_id": "x"}', "was written by a newer agentv"),
+    ],
+)
+def test_what_is_no_run_is_not_opened(tmp_path, record, words):
+    if record is not None:
+        (tmp_path / "run.json").write_text(record)
+    with pytest.raises(StoreError, match=words):
+        RunDirectory.open(tmp_path)
+
+
+def test_rewriting_keeps_unknown_keys_and_replaces_known_ones(tmp_path):
+    with create(tmp_path) as directory:
+        path = directory.path / "run.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "note": "mine", "files": {"old": 1}}))
+        directory.write("run.json", {"files": {"new": 2}})
+        assert read_document(path) == {
+            "schema_version": 1,
+            "run_id": directory.run_id,
+            "note": "mine",
+            "files": {"new": 2},
+        }
+        assert sorted(file.name for file in directory.path.iterdir()) == ["journal.jsonl", "run.json"]
+
+
+def test_secrets_are_not_written(tmp_path):
+    with create(tmp_path, redactor=Redactor(["hunter22"])) as directory:
+        directory.write("run.json", {"targets": [{"url": "https://x?key=hunter22"}]})
+        assert read_document(directory.path / "run.json")["targets"] == [{"url": "https://x?key=[redacted]"}]
+
+
+def test_a_file_in_the_way_says_so(tmp_path):
+    (tmp_path / "a").write_text("x")
+    with pytest.raises(StoreError, match="there is a file in its place"):
+        create(tmp_path, out=tmp_path / "a")
+    with pytest.raises(StoreError, match="a part of its path is a file"):
+        create(tmp_path, out=tmp_path / "a" / "b")
+
+
+def test_a_removed_directory_says_so(tmp_path):
+    with create(tmp_path) as directory:
+        for file in directory.path.iterdir():
+            file.unlink()
+        directory.path.rmdir()
+        with pytest.raises(StoreError, match=r"cannot write .*run.json: it does not exist"):
+            directory.write("run.json", {})
+
+
+@pytest.mark.parametrize("damaged", [b"", b"{", b"[]", b"{}", b"\xff", b'{"schema_version": 1, "run_id": "x"'])
+def test_a_damaged_record_is_set_aside_where_there_are_answers(tmp_path, damaged):
+    with create(tmp_path) as directory:
+        path = directory.path
+        (path / "journal.jsonl").write_text('{"format":"agentv-journal","version":1}\n')
+    (path / "run.json").write_bytes(damaged)
+    with RunDirectory.open(path) as directory:
+        assert directory.run_id == path.name
+        assert "set aside as run.json.damaged" in directory.mended[0]
+    assert (path / "run.json.damaged").read_bytes() == damaged
+    with RunDirectory.open(path) as directory:
+        assert (directory.run_id, directory.mended) == (path.name, ())

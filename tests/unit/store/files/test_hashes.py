@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.store.files.hashes import NumberedHashes
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 3).map(lambda number: number << 40)))
+def test_numbers_are_given_in_the_order_of_first_sight(values):
+    hashes = NumberedHashes()
+    expected = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    assert [hashes.number(value) for value in values] == [expected[value] for value in values]
+    assert len(hashes) == len(expected)
+
+
+def test_it_grows():
+    hashes = NumberedHashes()
+    values = [number * 1024 for number in range(5000)]  # all want one slot at first
+    for _ in range(2):
+        assert [hashes.number(value) for value in values] == list(range(5000))

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import errno
+import resource
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from agentv.errors import StoreError
+from agentv.store.files.lines import LineFile, cut_torn_end, read_lines, store_error
+
+
+@contextmanager
+def files_no_larger_than(size):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_lines_are_appended_to_what_is_there(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"one\n")
+    file = LineFile(path)
+    file.append(b"two\nthree\n")
+    file.sync()
+    file.close()
+    assert path.read_bytes() == b"one\ntwo\nthree\n"
+    assert file.size == 14
+
+
+def test_a_line_that_does_not_fit_leaves_no_half_of_it(tmp_path):
+    file = LineFile(tmp_path / "a")
+    file.append(b"fits\n")
+    with files_no_larger_than(8), pytest.raises(StoreError, match=r"cannot write .*/a: "):
+        file.append(b"does not fit\n")
+    file.append(b"later\n")
+    file.close()
+    assert (tmp_path / "a").read_bytes() == b"fits\nlater\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux only")
+def test_a_full_disk_is_called_so():
+    file = LineFile(Path("/dev/full"))
+    with pytest.raises(StoreError, match="cannot write /dev/full: no space is left on the disk"):
+        file.append(b"x\n")
+    file.close()
+
+
+def test_a_removed_file_is_noticed(tmp_path):
+    (tmp_path / "b").mkdir()
+    file = LineFile(tmp_path / "b" / "a")
+    (tmp_path / "b" / "a").unlink()
+    file.sync()  # it can be restored
+    (tmp_path / "b").rmdir()
+    with pytest.raises(StoreError, match="it was removed during the run"):
+        file.sync()
+    file.close()
+
+
+def written(path, *lines):
+    file = LineFile(path)
+    file.sign()
+    for line in lines:
+        file.append(line)
+    return file
+
+
+def test_a_file_that_nothing_else_wrote_to_is_left_alone(tmp_path):
+    (tmp_path / "a").write_bytes(b"zero\n")
+    file = written(tmp_path / "a", b"one\ntwo\n", b"three\n")
+    assert file.restore() is None
+    file.append(b"four\n")
+    assert file.restore() is None
+    file.close()
+    assert (tmp_path / "a").read_bytes() == b"zero\none\ntwo\nthree\nfour\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "left", "foreign", "lost"),
+    [
+        (lambda path: path.write_bytes(b"one\nTWO\nthree\n"), b"one\nthree\n", (b"TWO\n",), 1),
+        (lambda path: path.write_bytes(b"one\n"), b"one\n", (), 2),
+        (lambda path: path.write_bytes(b""), b"", (), 3),
+        (lambda path: path.write_bytes(b"one\ntwo\nthree\nfour"), b"one\ntwo\nthree\n", (b"four\n",), 0),
+        (lambda path: path.write_bytes(b"one\none\ntwo\nthree\n"), b"one\ntwo\nthree\n", (), 0),
+        (lambda path: path.write_bytes(b"three\ntwo\none\n"), b"three\ntwo\none\n", (), 0),
+        (lambda path: path.unlink(), b"one\ntwo\nthree\n", (), 0),
+        (lambda path: path.rename(path.with_name("b")), b"one\ntwo\nthree\n", (), 0),
+        (lambda path: (path.unlink(), path.symlink_to("/dev/null")), b"one\ntwo\nthree\n", (), 0),
+        (lambda path: (path.unlink(), path.mkdir()), b"one\ntwo\nthree\n", (), 0),
+        (lambda path: (path.unlink(), path.write_bytes(b"x\n")), b"one\ntwo\nthree\n", (b"x\n",), 0),
+        (lambda path: shutil.rmtree(path.parent), b"one\ntwo\nthree\n", (), 0),
+    ],
+)
+def test_what_something_else_did_to_a_file_is_found_and_mended(tmp_path, change, left, foreign, lost):
+    path = tmp_path / "run" / "a"
+    path.parent.mkdir()
+    file = written(path, b"one\n", b"two\nthree\n")
+    change(path)
+    found = file.restore()
+    assert found is not None
+    assert (found.foreign, found.lost) == (foreign, lost)
+    assert path.read_bytes() == left
+    assert not path.is_symlink()
+    assert file.restore() is None
+    file.append(b"more\n")
+    file.close()
+    assert path.read_bytes() == left + b"more\n"
+
+
+def test_a_link_in_the_place_of_a_file_is_not_written_through(tmp_path):
+    (tmp_path / "elsewhere").write_bytes(b"mine\n")
+    (tmp_path / "a").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match="cannot open"):
+        LineFile(tmp_path / "a")
+    assert (tmp_path / "elsewhere").read_bytes() == b"mine\n"
+
+
+def test_a_file_that_cannot_be_opened_says_why(tmp_path):
+    with pytest.raises(StoreError, match=r"cannot open .*: it is a directory"):
+        LineFile(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.EROFS, "the file system is read-only"),
+        (errno.EACCES, "permission denied"),
+        (errno.EIO, "Input/output error"),
+    ],
+)
+def test_refusals_are_told_in_words(number, words):
+    import os
+
+    error = store_error("write", Path("/x/index.jsonl"), OSError(number, os.strerror(number)))
+    assert str(error) == f"cannot write /x/index.jsonl: {words}"
+
+
+def no_bang(line):
+    return b"!" not in line
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"", b""),
+        (b"one\n", b"one\n"),
+        (b"one\ntw", b"one\n"),
+        (b"tw", b""),
+        (b"one\ntwo!\n", b"one\n"),
+        (b"one!\n", b""),
+        (b"one!\ntwo\n", b"one!\ntwo\n"),
+        (b"one\ntwo!\nthr", b"one\n"),
+        (b"\n", b"\n"),
+    ],
+)
+def test_a_torn_end_is_cut(tmp_path, before, after):
+    path = tmp_path / "a"
+    path.write_bytes(before)
+    assert cut_torn_end(path, no_bang) == len(before) - len(after)
+    assert path.read_bytes() == after
+
+
+def test_a_missing_file_has_no_torn_end(tmp_path):
+    assert cut_torn_end(tmp_path / "a", no_bang) == 0
+    assert not (tmp_path / "a").exists()
+
+
+def test_lines_are_read_with_their_numbers(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"one\n\n  \nfour\nfive")
+    assert list(read_lines(path)) == [(1, b"one\n"), (4, b"four\n"), (5, b"five")]
+    assert list(read_lines(tmp_path / "none")) == []
+    with pytest.raises(StoreError, match="cannot read"):
+        list(read_lines(tmp_path))

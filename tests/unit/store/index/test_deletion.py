@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+
+import pytest
+
+from agentv.errors import StoreError
+from agentv.store.files.directory import RunDirectory
+from agentv.store.index.deletion import remove_run, size_of_run
+from agentv.store.index.search_index import RowIndex
+
+NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
+
+
+@pytest.fixture
+def run(tmp_path):
+    with RunDirectory.create(tmp_path, NOW) as directory:
+        path = directory.path
+    for name in ("index.jsonl", "summary.json", "history.jsonl", "rejected.jsonl", ".run.json.new"):
+        (path / name).write_text("")
+    RowIndex.of(path).close()
+    (path / ".index.sqlite.123.new").write_text("")
+    return path
+
+
+def test_a_run_is_removed_with_its_directory_and_no_other(run):
+    assert remove_run(run) == ()
+    assert [path.name for path in run.parent.iterdir()] == [".gitignore"]
+
+
+def test_a_run_in_a_directory_of_its_own_takes_the_ignore_file_along(tmp_path):
+    with RunDirectory.create(tmp_path, NOW, out=tmp_path / "out"):
+        pass
+    assert remove_run(tmp_path / "out") == ()
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["report.html", "artifacts", ".gitignore"])
+def test_what_is_no_part_of_it_stays(run, name):
+    (run / name).mkdir() if name == "artifacts" else (run / name).write_text("*\n!mine\n")
+    assert remove_run(run) == (name,)
+    assert [path.name for path in run.iterdir()] == [name]
+
+
+def test_a_directory_that_is_called_as_a_file_of_a_run_stays(run):
+    (run / "index.jsonl").unlink()
+    (run / "index.jsonl").mkdir()
+    (run / "index.jsonl" / "mine").write_text("")
+    assert remove_run(run) == ("index.jsonl",)
+
+
+def test_a_link_to_a_run_is_refused(run, tmp_path):
+    (tmp_path / "link").symlink_to(run)
+    with pytest.raises(StoreError, match="it is a link"):
+        remove_run(tmp_path / "link")
+    assert (run / "run.json").exists()
+
+
+@pytest.mark.parametrize("name", ["index.jsonl", "journal.jsonl", "summary.json"])
+def test_a_link_inside_is_removed_and_not_followed(run, tmp_path, name):
+    (tmp_path / "elsewhere").write_text("mine")
+    (run / name).unlink()
+    (run / name).symlink_to(tmp_path / "elsewhere")
+    assert remove_run(run) == ()
+    assert (tmp_path / "elsewhere").read_text() == "mine"
+
+
+def test_a_run_that_is_being_written_is_refused_whole(run):
+    with RunDirectory.open(run):
+        before = {path.name for path in run.iterdir()}
+        with pytest.raises(StoreError, match="still being written"):
+            remove_run(run)
+    assert {path.name for path in run.iterdir()} == before
+
+
+@pytest.mark.parametrize("record", [None, "{", "[]", "{}", '{"run_id": "x"}', '{"run_id": 7, "schema_version": 1}'])
+def test_what_is_no_run_is_refused(run, record):
+    (run / "run.json").unlink()
+    if record is not None:
+        (run / "run.json").write_text(record)
+    with pytest.raises(StoreError, match=r"run\.json"):
+        remove_run(run)
+    assert (run / "index.jsonl").exists()
+
+
+def test_a_run_whose_removal_was_cut_off_can_be_removed_again(run, monkeypatch):
+    removed = []
+
+    def unlink(name, *, dir_fd):
+        if name == "summary.json":
+            raise OSError(5, "Input/output error")
+        removed.append(name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", unlink)
+        with pytest.raises(StoreError, match="cannot delete"):
+            remove_run(run)
+    assert "run.json" not in removed
+    assert remove_run(run) == ()
+
+
+def test_its_size_is_that_of_its_own_files(run):
+    before = size_of_run(run)
+    (run / "index.jsonl").write_text("x" * 1000)
+    (run / "mine.txt").write_text("x" * 5000)
+    assert size_of_run(run) - before == 1000

@@ -1,0 +1,220 @@
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from agentv.errors import StoreError
+from agentv.model.run.selection import Selection
+from agentv.model.run.summary import Counts
+from agentv.store.files.encoding import to_json
+from agentv.store.index.search_index import RowIndex
+from agentv.store.rows.results import read_results_at
+from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.totals.summary import Planned, summarize
+from doubles.trials import ROOT, finished, trial
+
+ALL = Selection()
+TRIALS = [
+    finished("passed", trial=trial("refund-1", tags=("smoke", "en"))),
+    finished("failed", trial=trial("refund-2", target="haiku")),
+    finished("errored", trial=trial("order-1", suite="orders")),
+    finished("skipped", trial=trial("order[locale=de]", suite="orders", tags=("de",)), score=None),
+    finished("failed", trial=trial("Refund-3", tags=("de",))),
+]
+
+
+def add(run, *results):
+    with (run / "index.jsonl").open("ab") as file:
+        file.writelines(to_json(row_of(result, RelativePaths(ROOT))) + b"\n" for result in results)
+
+
+@pytest.fixture
+def run(tmp_path):
+    add(tmp_path, *TRIALS)
+    return tmp_path
+
+
+def chosen(run, index, **selection):
+    places = index.places(Selection(**selection))
+    return [result.trial.case.id for result in read_results_at(run / "index.jsonl", ROOT, places)]
+
+
+@pytest.mark.parametrize(
+    ("selection", "found"),
+    [
+        ({}, ["refund-1", "refund-2", "order-1", "order[locale=de]", "Refund-3"]),
+        ({"statuses": ("failed",)}, ["refund-2", "Refund-3"]),
+        ({"statuses": ("errored", "failed")}, ["refund-2", "order-1", "Refund-3"]),
+        ({"cases": ("refund-*",)}, ["refund-1", "refund-2"]),
+        ({"cases": ("refund-1", "order-?")}, ["refund-1", "order-1"]),
+        ({"cases": ("[rR]efund-[!1]",)}, ["refund-2", "Refund-3"]),
+        ({"cases": ("order[locale=de]",)}, ["order[locale=de]"]),
+        ({"cases": ("%", "_________", "refund")}, []),
+        ({"suites": ("orders",)}, ["order-1", "order[locale=de]"]),
+        ({"suites": ("order*",), "statuses": ("errored",)}, ["order-1"]),
+        ({"targets": ("haiku", "no")}, ["refund-2"]),
+        ({"tags": ("smoke",)}, ["refund-1"]),
+        ({"tags": ("en", "de")}, ["refund-1", "order[locale=de]", "Refund-3"]),
+        ({"tags": ("de",), "suites": ("refunds",)}, ["Refund-3"]),
+    ],
+)
+def test_trials_are_found_by_what_their_rows_say(run, selection, found):
+    with RowIndex.of(run) as index:
+        assert chosen(run, index, **selection) == found
+        assert index.counts(Selection(**selection)).total == len(found)
+
+
+def test_they_are_counted_by_how_they_ended(run):
+    with RowIndex.of(run) as index:
+        assert index.counts(ALL) == Counts(5, 1, 2, 1, 1)
+        assert index.counts(Selection(suites=("orders",))) == Counts(2, 0, 0, 1, 1)
+
+
+def test_only_so_many_are_given(run):
+    with RowIndex.of(run) as index:
+        assert len(list(index.places(ALL, 2))) == 2
+
+
+def test_of_a_trial_with_two_rows_the_newest_counts(run):
+    add(run, replace(TRIALS[1], status="passed"), replace(TRIALS[1], status="errored"))
+    with RowIndex.of(run) as index:
+        assert index.counts(ALL) == Counts(5, 1, 1, 2, 1)
+        assert chosen(run, index, statuses=("errored",)) == ["order-1", "refund-2"]
+
+
+def test_it_is_kept_beside_the_rows_and_used_again(run):
+    RowIndex.of(run).close()
+    made = (run / "index.sqlite").stat().st_ino
+    with RowIndex.of(run) as index:
+        assert index.counts(ALL).total == 5
+    assert (run / "index.sqlite").stat().st_ino == made
+    assert {path.name for path in run.iterdir()} == {"index.jsonl", "index.sqlite"}
+
+
+def grown(run):
+    add(run, finished(trial=trial("new")))
+
+
+def edited_in_place(run):
+    text = (run / "index.jsonl").read_text()
+    (run / "index.jsonl").write_text(text.replace('"test_id":"refund-1"', '"test_id":"new","":7'))
+    os.utime(run / "index.jsonl", ns=(1, 1))
+
+
+def lost(run):
+    grown(run)
+    (run / "index.sqlite").unlink()
+
+
+def damaged(run):
+    grown(run)
+    (run / "index.sqlite").write_bytes(b"this is no database" * 100)
+
+
+def newer(run):
+    database = sqlite3.connect(run / "index.sqlite")
+    database.execute("PRAGMA user_version = 2")
+    database.close()
+    grown(run)
+
+
+@pytest.mark.parametrize("change", [grown, edited_in_place, lost, damaged, newer])
+def test_it_is_made_anew_where_it_is_not_of_these_rows(run, change):
+    RowIndex.of(run).close()
+    change(run)
+    assert RowIndex.there(run) is None
+    with RowIndex.of(run) as index:
+        assert index.counts(Selection(cases=("new",))).total == 1
+    kept = RowIndex.there(run)
+    assert kept is not None
+    kept.close()
+
+
+def test_a_directory_that_cannot_be_written_works_without_it(run, monkeypatch):
+    def refused(*_):
+        raise PermissionError
+
+    monkeypatch.setattr("pathlib.Path.replace", refused)  # whoever runs the tests as root may write anywhere
+    with RowIndex.of(run) as index:
+        assert index.counts(ALL).total == 5
+    assert [path.name for path in run.iterdir()] == ["index.jsonl"]
+
+
+def test_it_is_not_kept_where_that_is_not_wanted(run):
+    with RowIndex.of(run, keep=False) as index:
+        assert index.counts(ALL).total == 5
+    assert [path.name for path in run.iterdir()] == ["index.jsonl"]
+
+
+def test_a_line_that_is_no_row_is_named_and_leaves_nothing_behind(run):
+    (run / "index.jsonl").write_bytes((run / "index.jsonl").read_bytes() + b"{}\n")
+    with pytest.raises(StoreError, match=r"index.jsonl:6: this is no row"):
+        RowIndex.of(run)
+    assert [path.name for path in run.iterdir()] == ["index.jsonl"]
+
+
+def test_a_last_line_that_was_cut_off_is_passed_over(run):
+    text = (run / "index.jsonl").read_bytes()
+    (run / "index.jsonl").write_bytes(text[:-20])
+    with RowIndex.of(run) as index:
+        assert index.counts(ALL).total == 4
+
+
+def test_an_index_whose_pages_are_damaged_says_what_to_do(run):
+    add(run, *(finished(trial=trial(f"{number}" * 50)) for number in range(200)))
+    RowIndex.of(run).close()
+    file = run / "index.sqlite"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:12288] + b"\xff" * (len(whole) - 12288))
+    with pytest.raises(StoreError, match=r"index.sqlite: remove that file"), RowIndex.of(run) as index:
+        list(index.places(ALL))
+
+
+def test_a_run_without_rows_holds_nothing(tmp_path):
+    with RowIndex.of(tmp_path) as index:
+        assert index.counts(ALL).total == 0
+        assert list(index.places(Selection(tags=("a",)))) == []
+
+
+def test_totals_are_made_from_the_same_reading(run):
+    def summing(rows):
+        return summarize(rows, run_id="r", planned=Planned(trials=9, cases=9), duration_ms=0.0)
+
+    RowIndex.of(run).close()
+    with RowIndex.of(run, summing=summing) as index:
+        made = index.totals()
+    kept = RowIndex.there(run)
+    assert kept is not None
+    with kept:
+        assert kept.totals() == made
+    assert made is not None
+    assert (made.trials, list(made.by_suite)) == (Counts(9, 1, 2, 1, 5), ["orders", "refunds"])
+
+
+def test_a_row_of_a_newer_agentv_is_refused(run):
+    row = json.loads((run / "index.jsonl").read_text().splitlines()[0])
+    (run / "index.jsonl").write_text(json.dumps({**row, "schema_version": 99}) + "\n")
+    with pytest.raises(StoreError, match="a newer agentv wrote this row"):
+        RowIndex.of(run)
+
+
+NAMES = st.text("ab*?[]!^-é\n", max_size=4) | st.from_regex(r"\A[ab]?\[!?[ab]-?[abc]\][ab*?]?\Z")
+
+
+@settings(max_examples=60, deadline=None)  # each makes a file
+@example(["b[aa]", "a"], "[b-a]*")
+@given(st.lists(NAMES, max_size=6, unique=True), NAMES)
+def test_patterns_match_as_in_a_shell(tmp_path_factory, names, pattern):
+    run = tmp_path_factory.mktemp("run")
+    add(run, *(finished(trial=trial(name)) for name in names))
+    with RowIndex.of(run, keep=False) as index:
+        assert chosen(run, index, cases=(pattern,)) == [
+            name for name in names if name == pattern or fnmatchcase(name, pattern)
+        ]

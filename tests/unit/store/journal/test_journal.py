@@ -1,0 +1,334 @@
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from agentv.errors import StoreError
+from agentv.model.secrets.redaction import Redactor
+from agentv.model.values.response import TargetResponse, TokenUsage
+from agentv.store.files.directory import RunDirectory
+from agentv.store.journal.answers import elapsed_in
+from agentv.store.journal.journal import BUFFERED_BYTES, Journal
+from doubles.stores import call
+from doubles.trials import ROOT, finished, trial
+
+NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
+
+
+@pytest.fixture
+def directory(tmp_path):
+    with RunDirectory.create(tmp_path, NOW, out=tmp_path / "run") as made:
+        yield made
+
+
+@pytest.fixture
+def journal(directory):
+    with Journal(directory, ROOT) as opened:
+        yield opened
+
+
+def fill(directory, *ids):
+    with Journal(directory, ROOT) as journal:
+        for key in ids:
+            journal.keep(call(key, key), TargetResponse(f"answer of {key}"))
+            journal.finish(finished(trial=trial(key, key=key)))
+
+
+def reopened(directory):
+    with Journal(directory, ROOT) as journal:
+        journal.recall()
+        return [key for key in "abc" if journal.kept(call(key))], list(journal.finished()), journal
+
+
+def wait_for(condition):
+    for _ in range(400):
+        if condition():
+            return
+        time.sleep(0.005)
+    raise AssertionError("waited 2 s for nothing")
+
+
+def test_the_journal_says_what_it_is(directory, journal):
+    journal.keep(call("k"), TargetResponse("yes"))
+    header, line = (directory.path / "journal.jsonl").read_text().splitlines()
+    assert json.loads(header) == {"format": "agentv-journal", "version": 1}
+    keys = [
+        "crc32",
+        "key",
+        "case",
+        "output",
+        "messages",
+        "token_usage",
+        "cost_usd",
+        "duration_ms",
+        "finish_reason",
+        "metadata",
+    ]
+    assert list(json.loads(line)) == keys
+
+
+def test_an_answer_is_with_the_system_at_once(directory):
+    program = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from agentv.model.values.response import TargetResponse\n"
+        "from agentv.store.files.directory import RunDirectory\n"
+        "from agentv.ports import Call, TargetRequest\n"
+        "from agentv.store.journal.journal import Journal\n"
+        "journal = Journal(RunDirectory.open(Path(sys.argv[1])), '/')\n"
+        "journal.keep(Call('k', 't', TargetRequest('c', '', ())), TargetResponse('kept'))\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    directory.close()
+    ended = subprocess.run([sys.executable, "-c", program, str(directory.path)], check=False)
+    assert ended.returncode == -9
+    with RunDirectory.open(directory.path) as again, Journal(again, ROOT) as journal:
+        journal.recall()
+        assert journal.kept(call("k")) == TargetResponse("kept")
+
+
+def test_a_row_is_written_soon(directory, journal):
+    journal.finish(finished())
+    index = directory.path / "index.jsonl"
+    wait_for(lambda: index.read_bytes().endswith(b"\n"))
+    assert json.loads(index.read_text())["test_id"] == "case-1"
+
+
+def test_many_rows_are_written_without_waiting(directory, journal):
+    journal.finish(finished(output="x" * BUFFERED_BYTES))
+    assert (directory.path / "index.jsonl").stat().st_size > BUFFERED_BYTES
+
+
+def test_rows_keep_their_order(directory):
+    ids = [f"case-{number}" for number in range(300)]
+    fill(directory, *ids)
+    assert reopened(directory)[1] == ids
+
+
+def test_a_run_goes_on_where_it_stopped(directory):
+    fill(directory, "a", "b")
+    fill(directory, "c")
+    keys, rows, journal = reopened(directory)
+    assert keys == rows == ["a", "b", "c"]
+    assert journal.mended == ()
+
+
+@pytest.mark.parametrize("name", ["journal.jsonl", "index.jsonl"])
+def test_wherever_a_file_was_torn_whole_lines_are_left_and_more_can_follow(directory, name):
+    fill(directory, "a", "b")
+    path = directory.path / name
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    for size in range(0, len(whole), 7):
+        path.write_bytes(whole[:size])
+        fill(directory)
+        kept = path.read_bytes()
+        left = [line for line in lines if whole.index(line) + len(line) <= size]
+        assert kept == b"".join(left or lines[: name == "journal.jsonl"])
+        fill(directory, "c")
+        keys, rows, _ = reopened(directory)
+        assert (keys if name == "journal.jsonl" else rows)[-1] == "c"
+
+
+@pytest.mark.parametrize(
+    ("name", "torn"),
+    [
+        ("journal.jsonl", b'{"crc32":"0000'),
+        ("journal.jsonl", b'{"crc32":"00000000","key":"b"}\n'),
+        ("index.jsonl", b'{"test_id":'),
+        ("index.jsonl", b"\x00\x00\x00"),
+        ("index.jsonl", b'{"test_id":\n'),
+    ],
+)
+def test_what_was_cut_is_reported(directory, name, torn):
+    fill(directory, "a")
+    path = directory.path / name
+    with path.open("ab") as file:
+        file.write(torn)
+    keys, rows, journal = reopened(directory)
+    assert keys == rows == ["a"]
+    assert journal.mended == (f"{path}: cut off {len(torn)} bytes of a line that was not written to its end",)
+
+
+@pytest.mark.parametrize("bad", [b'{"test_id":\n', b"[]\n", b'{"test_id": "x"}\n', b"\xff\n", b"null\n"])
+def test_a_broken_row_in_the_middle_is_named(directory, bad):
+    fill(directory, "a", "b")
+    path = directory.path / "index.jsonl"
+    first, second = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + bad + second)
+    with (
+        Journal(directory, ROOT) as journal,
+        pytest.raises(StoreError, match=r"index.jsonl:2: this is no row of a run"),
+    ):
+        list(journal.finished())
+
+
+def test_a_row_of_a_newer_format_is_named(directory):
+    fill(directory, "a")
+    path = directory.path / "index.jsonl"
+    path.write_text(path.read_text().replace('"schema_version":1', '"schema_version":2'))
+    with Journal(directory, ROOT) as journal, pytest.raises(StoreError, match=r"index.jsonl:1: a newer agentv wrote"):
+        list(journal.finished())
+
+
+def test_a_changed_answer_in_the_middle_is_passed_over_and_counted(directory):
+    fill(directory, "a", "b", "c")
+    path = directory.path / "journal.jsonl"
+    path.write_text(path.read_text().replace("answer of b", "answer of x"))
+    with Journal(directory, ROOT) as journal:
+        assert journal.recall() == 2
+        assert [journal.kept(call(key)) is not None for key in "abc"] == [True, False, True]
+        assert journal.damaged == 1
+
+
+CHANGED = [
+    (b'"status":"passed"', b'"status":"failed"'),
+    (b'"test_id":"b"', b'"test_id":"a"'),
+    (b'"key":"b"', b'"key":"a"'),
+    (b'"key":"b"', b'"key":"\xff"'),
+    (b'{"test_id":"b"', b'["test_id":"b"'),
+]
+
+
+@pytest.mark.parametrize(("written", "changed"), CHANGED)
+def test_a_row_that_was_changed_is_set_aside_and_told(directory, written, changed):
+    fill(directory, "a", "b", "c")
+    index = directory.path / "index.jsonl"
+    first, second, third = index.read_bytes().splitlines(keepends=True)
+    other = second.replace(written, changed, 1)
+    assert other != second
+    index.write_bytes(first + other + third)
+    _, rows, journal = reopened(directory)
+    assert rows == ["a", "c"]
+    assert "index.jsonl: 1 row is not as it was written" in journal.mended[0]
+    assert index.read_bytes() == first + third
+    assert (directory.path / "rejected.jsonl").read_bytes() == other
+    fill(directory, "b")
+    assert reopened(directory)[1] == ["a", "c", "b"]
+
+
+def test_a_row_of_another_run_is_set_aside(tmp_path, directory):
+    fill(directory, "a")
+    with RunDirectory.create(tmp_path, NOW, out=tmp_path / "other") as other:
+        fill(other, "z")
+        foreign = (other.path / "index.jsonl").read_bytes()
+    with (directory.path / "index.jsonl").open("ab") as index:
+        index.write(foreign)
+    assert reopened(directory)[1] == ["a"]
+
+
+@pytest.mark.parametrize("left", [lambda lines: [], lambda lines: lines[:1]])
+def test_rows_that_nobody_vouches_for_are_refused(directory, left):
+    fill(directory, "a", "b")
+    path = directory.path / "journal.jsonl"
+    answers = [line for line in path.read_bytes().splitlines(keepends=True) if b'"row":' not in line]
+    path.write_bytes(b"".join(left(answers)))
+    with pytest.raises(StoreError, match=r"index.jsonl holds rows, and journal.jsonl was removed, emptied or replaced"):
+        reopened(directory)
+
+
+def test_a_journal_that_was_cut_before_it_vouched_for_a_row_gives_its_answers_back(directory):
+    fill(directory, "a", "b")
+    path = directory.path / "journal.jsonl"
+    answers = [line for line in path.read_bytes().splitlines(keepends=True) if b'"row":' not in line]
+    path.write_bytes(b"".join(answers[:2]))
+    kept, finished_rows, journal = reopened(directory)
+    assert (kept, finished_rows) == (["a"], [])
+    assert "2 rows are not as they were written" in journal.mended[0]
+
+
+@pytest.mark.parametrize("header", [b"something else\n", b'{"format":"agentv-journal","version":2}\n'])
+def test_another_journal_is_refused(directory, header):
+    path = directory.path / "journal.jsonl"
+    path.write_bytes(header + header)
+    with pytest.raises(StoreError, match="is no journal of format 1"):
+        Journal(directory, ROOT)
+
+
+def test_secrets_are_taken_out_of_answers_and_rows(tmp_path):
+    secret = 'hunter"22'
+    with RunDirectory.create(tmp_path, NOW, redactor=Redactor([secret])) as directory:
+        with Journal(directory, ROOT) as journal:
+            journal.keep(call("k"), TargetResponse(f"it is {secret}", metadata={secret: secret}))
+            journal.finish(finished(output=f"it is {secret}", trial=trial(f"about {secret}", key="k")))
+            journal.recall()
+            assert journal.kept(call("k")) is None  # it is not quite what was answered, so that the call is made again
+        line = json.loads((directory.path / "journal.jsonl").read_text().splitlines()[1])
+        assert (line["output"], line["metadata"], line["redacted"]) == (
+            "it is [redacted]", {"[redacted]": "[redacted]"}, True,
+        )  # fmt: skip
+        row = json.loads((directory.path / "index.jsonl").read_text())
+        assert (row["output"], row["test_id"], row["key"]) == ("it is [redacted]", "about [redacted]", "k")
+        assert (
+            b"22" not in (directory.path / "journal.jsonl").read_bytes().replace(b"20261121", b"").split(b"\n")[1][28:]
+        )
+
+
+@pytest.mark.parametrize(
+    "write", [lambda journal: journal.keep(call("k"), TargetResponse("x")), lambda journal: journal.finish(finished())]
+)
+def test_a_directory_that_is_removed_stops_the_run(directory, write):
+    journal = Journal(directory, ROOT)
+    shutil.rmtree(directory.path)
+
+    def refused():
+        with suppress(StoreError):
+            write(journal)
+            return False
+        return True
+
+    wait_for(refused)
+    with pytest.raises(StoreError, match="it was removed during the run"):
+        journal.close()
+
+
+def test_the_thread_ends_with_the_journal(directory):
+    import threading
+
+    fill(directory, "a")
+    assert not [thread for thread in threading.enumerate() if thread.name == "agentv-store"]
+
+
+def judging(key):
+    return replace(call(key, "case"), request=replace(call(key, "case").request, nonces=("n",)))
+
+
+def test_a_verdict_that_several_trials_share_is_paid_once_over_a_resume(directory):
+    verdict = TargetResponse("SCORE=5", cost_usd=0.005)
+    with Journal(directory, ROOT) as journal:
+        journal.keep(judging("shared"), verdict)
+        journal.keep(judging("other"), verdict)
+        journal.finish(replace(finished(trial=trial("case", key="first")), judge_cost_usd=0.005))
+    with Journal(directory, ROOT) as journal:  # the second trial, and what the third one paid for, have no row yet
+        journal.recall()
+        journal.retire({"first"})
+        kept = [journal.kept(judging(key)) for key in ("other", "shared", "other")]
+        assert [one.earlier for one in kept] == [False, True, True]
+
+
+def test_a_verdict_without_a_price_is_told_by_its_tokens(directory):
+    verdict = TargetResponse("SCORE=5", token_usage=TokenUsage(90, 10))
+    with Journal(directory, ROOT) as journal:
+        journal.keep(judging("shared"), verdict)
+        journal.finish(replace(finished(trial=trial("case", key="first")), judge_token_usage=TokenUsage(90, 10)))
+    with Journal(directory, ROOT) as journal:
+        journal.recall()
+        journal.retire({"first"})
+        assert journal.kept(judging("shared")).earlier
+
+
+def test_seals_tell_how_long_the_run_had_gone_whatever_the_date(directory):
+    moments = iter([100.0, 100.0, 102.5])
+    with Journal(directory, ROOT, clock=lambda: next(moments), before_ms=60_000.0) as journal:
+        journal.finish(finished(trial=trial("a", key="a")))
+        journal.finish(finished(trial=trial("b", key="b")))
+    lines = (directory.path / "journal.jsonl").read_bytes().splitlines()
+    assert [elapsed_in(line) for line in lines if elapsed_in(line) is not None] == [60_000, 62_500]

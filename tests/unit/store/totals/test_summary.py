@@ -1,0 +1,475 @@
+from __future__ import annotations
+
+import json
+import random
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentv.errors import StoreError
+from agentv.model.run.summary import CaseRule, Counts
+from agentv.model.values.response import TokenUsage
+from agentv.stats.intervals.design_effect import estimated_rate
+from agentv.stats.intervals.proportion import wilson_interval
+from agentv.store.files.directory import SUMMARY, RunDirectory
+from agentv.store.files.encoding import to_json
+from agentv.store.rows.reading import RowFacts, read_rows
+from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.totals.summary import Planned, read_summary, summarize
+from doubles.trials import ROOT, finished, scored, trial
+
+_SPENT = ("cost_usd", "judge_cost_usd", "token_usage", "judge_token_usage")
+NOW = datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
+
+
+def row(status="passed", case_id="a", *, score=None, scores=(), **given):
+    """A row, by way of the file: what is not said is as the writer says it."""
+    spent = {name: given.pop(name) for name in _SPENT if name in given}
+    chosen = {"passed": 1.0, "failed": 0.0}.get(status) if score is None else score
+    result = finished(status, trial=trial(case_id, **given), score=chosen, scores=scores, **spent)
+    return msgspec.json.decode(to_json(row_of(result, RelativePaths(ROOT))), type=RowFacts)
+
+
+def summary(*rows, planned=None, **given):
+    return summarize(rows, run_id="r", planned=planned or Planned(), duration_ms=1500.0, **given)
+
+
+def test_cases_that_passed_failed_errored_and_never_ran():
+    found = summary(
+        row("passed", "a"), row("failed", "b", score=0.5), row("errored", "c"), planned=Planned(cases=5, trials=5)
+    )
+    assert found.cases == found.trials == Counts(total=5, passed=1, failed=1, errored=1, skipped=2)
+    assert found.pass_rate == 0.5
+    assert found.pass_rate_interval == wilson_interval(1, 2)
+    assert found.mean_score == 0.75
+
+
+def test_an_error_is_no_score():
+    assert summary(row("passed", "a"), row("errored", "b")).mean_score == 1.0
+    assert summary(row("passed", "a"), row("errored", "b")).pass_rate == 1.0
+
+
+@pytest.mark.parametrize("rows", [(), (row("errored"),)])
+def test_where_nothing_was_judged_there_is_no_rate(rows):
+    found = summary(*rows, planned=Planned(1, 1))
+    assert (found.pass_rate, found.pass_rate_interval, found.mean_score) == (None, None, None)
+    assert (found.interval_clusters, found.mean_score_interval, found.clustered_by) == (None, None, ())
+
+
+def test_one_case_on_two_targets_is_two():
+    assert summary(row(target="one"), row("failed", target="two")).cases == Counts(2, 1, 1, 0, 0)
+
+
+def _asked(suite, number, *places, failing=0):
+    """Rows of so many cases, each at all these targets and prompts; the first ones fail at every one of them."""
+    return [
+        row("failed" if case < failing else "passed", f"case-{case}", suite=suite, target=target, prompt_id=prompt)
+        for case in range(number)
+        for target, prompt in places
+    ]
+
+
+def test_the_interval_counts_a_case_once_on_however_many_targets_and_prompts():
+    one = summary(*_asked("s", 30, ("gpt", None), failing=6))
+    two = summary(*_asked("s", 30, ("gpt", None), ("claude", None), failing=6))
+    four = summary(*_asked("s", 30, ("gpt", "a"), ("gpt", "b"), ("claude", "a"), ("claude", "b"), failing=6))
+    assert (one.cases.total, two.cases.total, four.cases.total) == (30, 60, 120)
+    assert one.interval_clusters == two.interval_clusters == four.interval_clusters == 30
+    assert one.pass_rate_interval == wilson_interval(24, 30)
+    assert (two.judged, two.pass_rate_interval) == (60, estimated_rate([(2, 2)] * 24 + [(2, 0)] * 6).interval)
+    assert four.pass_rate_interval == estimated_rate([(4, 4)] * 24 + [(4, 0)] * 6).interval
+    for found in (two, four):  # what ends alike on two targets is no second piece of evidence
+        low, high = found.pass_rate_interval
+        assert (low, high) == (pytest.approx(0.62, abs=0.02), pytest.approx(0.91, abs=0.02))
+    assert four.by_suite["s"].pass_rate_interval == four.pass_rate_interval
+    assert four.by_target["gpt"].pass_rate_interval == two.pass_rate_interval
+    assert one.by_target["gpt"].pass_rate_interval == wilson_interval(24, 30)
+
+
+def test_cases_with_targets_of_their_own_are_all_counted():
+    # as those of an exam and its queries: ten cases, each on a target that no other one has
+    rows = [row("failed" if number < 3 else "passed", f"case-{number}", target=f"t{number}") for number in range(10)]
+    found = summary(*rows)
+    assert (found.judged, found.interval_clusters, found.pass_rate_interval) == (10, 10, wilson_interval(7, 10))
+
+
+def test_conversations_and_clusters():
+    talks = [
+        row("passed" if talk < 7 else "failed", f"{talk}-{turn}", conversation_id=f"talk-{talk}")
+        for talk in range(10)
+        for turn in range(10)
+    ]
+    found = summary(*talks)
+    assert (found.interval_clusters, found.clustered_by) == (10, ("conversation_id",))
+    assert found.pass_rate_interval == estimated_rate([(10, 10)] * 7 + [(10, 0)] * 3).interval
+    assert found.by_suite["refunds"].pass_rate_interval == found.pass_rate_interval
+    customers = [
+        row("passed" if number < 14 else "failed", f"c{number}", cluster_key="customer", cluster=str(number // 2))
+        for number in range(20)
+    ]
+    found = summary(*customers, *talks[:10])
+    assert (found.interval_clusters, found.clustered_by) == (11, ("conversation_id", "customer"))
+    of_tag = summary(*(row("passed", f"c{n}", cluster_key="customer", cluster="one") for n in range(5)))
+    assert (of_tag.pass_rate, of_tag.pass_rate_interval, of_tag.interval_clusters) == (1.0, None, 1)
+
+
+def test_one_customer_in_two_suites_is_one_cluster_and_one_conversation_is_two():
+    same = [row(suite=suite, cluster_key="customer", cluster="acme") for suite in ("s", "t")]
+    assert summary(*same, row("failed", "b")).interval_clusters == 2
+    talks = [row(suite=suite, conversation_id="talk") for suite in ("s", "t")]
+    assert summary(*talks).interval_clusters == 2
+
+
+def test_errors_are_bounds():
+    rows = [row("passed", f"p{n}") for n in range(6)] + [row("failed", f"f{n}") for n in range(2)]
+    found = summary(*rows, row("errored", "e"), row("errored", "f"), planned=Planned(20, 20))
+    assert (found.pass_rate, found.judged, found.pass_rate_bounds) == (0.75, 8, (0.6, 0.8))
+    assert found.by_suite["refunds"].pass_rate_bounds == (0.6, 0.8)
+    assert summary(*rows).pass_rate_bounds == (0.75, 0.75)
+    assert summary(row("errored")).pass_rate_bounds == (0.0, 1.0)
+    assert summary(planned=Planned(1, 1)).pass_rate_bounds is None
+
+
+def _samples(case_id, *statuses, **given):
+    return [
+        row(status, case_id, sample=number, repeat=len(statuses), **given) for number, status in enumerate(statuses, 1)
+    ]
+
+
+def test_an_errored_sample_drops_itself_and_not_its_case():
+    found = summary(*_samples("a", "passed", "failed", "errored"), *_samples("b", "passed", "passed", "passed"))
+    assert (found.pass_rate, found.judged) == (4 / 5, 5)
+    assert found.pass_rate_bounds == (4 / 6, 5 / 6)
+    assert (found.cases, found.rule_pass_rate) == (Counts(2, 1, 0, 1, 0), 1.0)
+    assert found.rule_pass_rate_bounds == (0.5, 0.5)  # 2 of 3 are too few, whatever the errored one would have been
+    assert found.mean_score == 0.8
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "statuses", "bounds"),
+    [
+        ("mean", ("passed", "passed", "errored"), (0.0, 1.0)),
+        ("pass_any", ("passed", "failed", "errored"), (1.0, 1.0)),
+        ("pass_all", ("passed", "failed", "errored"), (0.0, 0.0)),
+        ("majority", ("passed", "passed", "errored"), (1.0, 1.0)),
+    ],
+)
+def test_the_bounds_of_the_rule_are_those_of_its_samples(aggregate, statuses, bounds):
+    found = summary(*_samples("a", *statuses, aggregate=aggregate))
+    assert (found.rule_pass_rate, found.rule_pass_rate_bounds) == (None, bounds)
+
+
+def test_a_gate_that_an_errored_sample_could_not_show_is_open_at_best_and_shut_at_worst():
+    rows = [
+        row(sample=1, repeat=2, aggregate="pass_any", scores=[scored(True, required=True)]),
+        row("errored", sample=2, repeat=2, aggregate="pass_any"),
+    ]
+    assert summary(*rows).rule_pass_rate_bounds == (0.0, 1.0)
+
+
+def test_the_two_rates_are_named_apart():
+    rows = [one for number in range(8) for one in _samples(f"c{number}", *["passed"] * 3, "failed")]
+    found = summary(*rows)
+    assert (found.pass_rate, found.judged, found.interval_clusters) == (0.75, 32, 8)
+    assert (found.rule_pass_rate, found.rule) == (0.0, CaseRule(4, "mean", 0.8))
+    assert found.rule_pass_rate_interval == wilson_interval(0, 8)
+    alone = summary(row())
+    assert alone.rule_pass_rate is None
+    assert "rule_pass_rate" not in alone.as_json()
+    assert summary(*rows, row("passed", "alone")).rule is None
+
+
+@pytest.mark.parametrize("repeat", [1, 2, 5, 10])
+def test_the_pass_rate_means_the_same_whatever_the_repeat(repeat):
+    rng = random.Random(4)
+    rows = [
+        row("passed" if rng.random() < 0.75 else "failed", f"c{case}", sample=sample, repeat=repeat)
+        for case in range(120)
+        for sample in range(1, repeat + 1)
+    ]
+    assert summary(*rows).pass_rate == pytest.approx(0.75, abs=0.06)
+
+
+def test_a_mean_score_has_an_interval_by_the_same_clusters():
+    scores = (0.5, 0.7, 0.9, 1.0)
+    alone = summary(*(row("passed", f"c{n}", score=score) for n, score in enumerate(scores)))
+    low, high = alone.mean_score_interval
+    assert 0.3 < low < 0.6
+    assert 0.9 < high < 1
+    twice = [row("passed", f"c{n}", score=score, target=t) for t in "ab" for n, score in enumerate(scores)]
+    both = summary(*twice)
+    assert both.mean_score_interval == (pytest.approx(low, abs=0.02), pytest.approx(high, abs=0.02))
+    assert both.by_target["a"].mean_score_interval == (pytest.approx(low), pytest.approx(high))
+
+
+def test_one_id_in_two_suites_is_two():
+    assert summary(row(suite="one"), row("failed", suite="two")).cases == Counts(2, 1, 1, 0, 0)
+
+
+def test_samples_make_one_case():
+    rows = [row("passed", sample=1, repeat=3), row("failed", score=0.7, sample=2, repeat=3), row(sample=3, repeat=3)]
+    found = summary(*rows, planned=Planned(1, 3))
+    assert found.trials == Counts(3, 2, 1, 0, 0)
+    assert found.cases == Counts(1, 1, 0, 0, 0)
+    assert found.mean_score == 0.9
+
+
+def test_samples_say_how_often_a_case_passes():
+    rows = [row("passed", sample=1, repeat=3), row("failed", sample=2, repeat=3), row("errored", sample=3, repeat=3)]
+    found = summary(*rows, row("passed", "alone"), row("passed", sample=2, repeat=3))  # sample 2 was done again
+    assert (found.samples.cases, found.samples.flaky) == (1, 0)
+    (case,) = found.samples.by_case
+    assert (case.test_id, case.judged, case.passed) == ("a", 2, 2)
+    assert found.as_json()["samples"]["by_case"][0]["pass_rate"] == 1.0
+
+
+def _early(case_id, *outcomes, repeat=4, **given):
+    rows = {"repeat": repeat, "alpha": 0.05, **given}
+    return [
+        row("passed" if passed else "failed", case_id, sample=number, **rows)
+        for number, passed in enumerate(outcomes, 1)
+    ]
+
+
+def test_cases_whose_samples_may_end_early_are_in_no_mean_and_no_rate_of_samples():
+    steady = [row("passed", "b", sample=sample, repeat=2, suite="other") for sample in (1, 2)]
+    found = summary(*_early("a", True, False, True, False), *steady)
+    assert (found.mean_score, found.by_suite["refunds"].mean_score, found.by_suite["other"].mean_score) == (
+        None,
+        None,
+        1,
+    )
+    assert found.samples is not None
+    assert [case.test_id for case in found.samples.by_case] == ["b"]
+    assert summary(*_early("a", True, False, True, False)).samples is None
+
+
+def test_of_cases_whose_samples_may_end_early_those_that_failed_or_are_undecided_are_told():
+    rows = [
+        *_early("passes-undecided", True, True, True, True),
+        *_early("below", *[False] * 6, repeat=20),
+        *_early("above", *[True] * 16, repeat=20),
+        *_early("fails-undecided", False, True, True, True),
+        *_early("goes-on", False),
+    ]
+    found = summary(*rows).early_stops
+    assert found is not None
+    assert (found.decided, found.undecided) == (2, 2)
+    told = [(case.test_id, case.status, case.stopped.why, case.stopped.passed) for case in found.by_case]
+    assert told == [
+        ("below", "failed", "below", 0),
+        ("fails-undecided", "failed", "undecided", 3),
+        ("passes-undecided", "passed", "undecided", 4),
+    ]
+    _, undecided, _ = found.by_case
+    assert undecided.stopped.low < wilson_interval(3, 4)[0]
+    assert undecided.stopped.high > wilson_interval(3, 4)[1]
+
+
+def test_a_bounded_number_of_them_is_listed(monkeypatch):
+    monkeypatch.setattr("agentv.store.totals.early.LISTED", 2)
+    rows = [one for number in range(7) for one in _early(f"case-{number}", False, False, False)]
+    found = summary(*rows[::-1]).early_stops
+    assert found is not None
+    assert ([case.test_id for case in found.by_case], found.omitted) == (["case-0", "case-1"], 5)
+
+
+def test_without_samples_the_summary_has_no_word_of_them():
+    assert "samples" not in summary(row("passed")).as_json()
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "status"),
+    [("mean", "failed"), ("pass_any", "passed"), ("pass_all", "failed"), ("majority", "passed")],
+)
+def test_samples_are_put_together_as_the_row_says(aggregate, status):
+    given = {"repeat": 3, "aggregate": aggregate}
+    rows = [row(sample=1, **given), row(sample=2, **given), row("failed", sample=3, **given)]
+    assert getattr(summary(*rows).cases, status) == 1
+
+
+def test_a_gate_holds_in_the_mean_or_fails_the_case():
+    def sample(number, passed):
+        return row(
+            "passed" if passed else "failed", score=1.0, scores=[scored(passed, required=True)], sample=number, repeat=2
+        )
+
+    assert summary(sample(1, True), sample(2, True)).cases.passed == 1
+    assert summary(sample(1, True), sample(2, False)).cases.failed == 1
+
+
+def test_a_missing_sample_is_no_pass():
+    found = summary(row(sample=1, repeat=3), row(sample=2, repeat=3), planned=Planned(1, 3))
+    assert found.cases == Counts(1, 0, 0, 0, 1)
+    assert found.trials == Counts(3, 2, 0, 0, 1)
+    assert (found.pass_rate, found.judged, found.rule_pass_rate) == (1.0, 2, None)
+
+
+def test_an_errored_sample_errs_the_case():
+    assert summary(row(sample=1, repeat=2), row("errored", sample=2, repeat=2)).cases == Counts(1, 0, 0, 1, 0)
+
+
+def test_the_last_row_of_a_trial_counts_and_money_is_summed():
+    found = summary(row("failed", cost_usd=0.1), row("passed", cost_usd=0.2))
+    assert found.trials == found.cases == Counts(1, 1, 0, 0, 0)
+    assert found.mean_score == 1.0
+    assert found.cost_usd == 0.3
+    reverse = summary(row("passed", sample=2, repeat=2), row(sample=1, repeat=2), row("errored", sample=2, repeat=2))
+    assert reverse.cases == Counts(1, 0, 0, 1, 0)
+
+
+def test_a_case_that_is_no_longer_repeated_counts_once():
+    rows = [row("failed", sample=1, repeat=2), row("failed", sample=2, repeat=2), row("passed")]
+    assert summary(*rows).cases.passed == 1
+
+
+def test_what_no_call_said_is_unknown():
+    found = summary(row())
+    assert (found.cost_usd, found.judge_cost_usd) == (None, None)
+    assert (found.token_usage, found.judge_token_usage) == (None, None)
+
+
+def test_what_was_spent():
+    judged = {"judge_cost_usd": 0.01, "judge_token_usage": TokenUsage(5, 5, 10)}
+    one = row("passed", "a", cost_usd=0.1, token_usage=TokenUsage(1, 2, 3), **judged)
+    two = row("errored", "b", cost_usd=0.2, judge_cost_usd=0.02, token_usage=TokenUsage(10, 20, 30, cached=4))
+    found = summary(one, two, row("passed", "c", judge_token_usage=TokenUsage(1, 1, 2)))
+    assert (found.cost_usd, found.judge_cost_usd) == (0.3, 0.03)
+    assert found.token_usage == TokenUsage(11, 22, 33, cached=4)
+    assert found.judge_token_usage == TokenUsage(6, 6, 12)
+
+
+def test_tokens_without_a_price_are_counted_so_that_no_sum_pretends():
+    rows = [
+        row("passed", "a", cost_usd=0.1, token_usage=TokenUsage(1, 2, 3)),
+        row("passed", "b", token_usage=TokenUsage(1, 2, 3)),
+        row("passed", "c"),
+    ]
+    found = summary(*rows)
+    assert (found.cost_usd, found.unpriced_trials, found.judge_unpriced_trials) == (0.1, 1, 0)
+
+
+def test_what_judges_spent_is_summed_apart():
+    rows = [
+        msgspec.structs.replace(row("passed", "a"), judge_token_usage=TokenUsage(5, 6, 11), judge_cost_usd=0.1),
+        msgspec.structs.replace(row("passed", "b"), judge_token_usage=TokenUsage(5, 6, 11)),
+    ]
+    found = summary(*rows)
+    assert (found.judge_token_usage, found.token_usage) == (TokenUsage(10, 12, 22), None)
+    assert (found.judge_cost_usd, found.judge_unpriced_trials, found.unpriced_trials) == (0.1, 1, 0)
+
+
+def test_groups():
+    rows = [
+        row("passed", "a", tags=("smoke", "slow")),
+        row("failed", "b", tags=("smoke",)),
+        row("errored", "c", suite="other", target="claude"),
+    ]
+    found = summary(*rows, planned=Planned(6, 6, {"refunds": 4, "third": 1}, {"claude": 2}, {"slow": 1}))
+    assert {name: group.cases for name, group in found.by_suite.items()} == {
+        "other": Counts(1, 0, 0, 1, 0),
+        "refunds": Counts(4, 1, 1, 0, 2),
+        "third": Counts(1, 0, 0, 0, 1),
+    }
+    assert {name: group.cases.total for name, group in found.by_target.items()} == {"claude": 2, "gpt": 2}
+    assert {name: (group.pass_rate, group.mean_score) for name, group in found.by_tag.items()} == {
+        "slow": (1.0, 1.0),
+        "smoke": (0.5, 0.5),
+    }
+
+
+outcomes = st.tuples(
+    st.sampled_from(["passed", "failed", "errored"]), st.integers(0, 5), st.integers(1, 2), st.floats(0, 1)
+)
+
+
+@given(st.lists(outcomes, unique_by=lambda outcome: outcome[1:3]), st.randoms(use_true_random=False))
+def test_the_order_in_which_trials_end_does_not_matter(ended, shuffle: random.Random):
+    rows = [row(status, f"case-{case}", sample=sample, repeat=2, score=score) for status, case, sample, score in ended]
+    shuffled = list(rows)
+    shuffle.shuffle(shuffled)
+    assert summary(*rows) == summary(*shuffled)
+
+
+@given(st.lists(outcomes, unique_by=lambda outcome: outcome[1]))
+def test_every_case_is_counted_once(ended):
+    found = summary(*(row(status, f"case-{case}", score=score) for status, case, _, score in ended))
+    counts = found.cases
+    assert counts.total == counts.passed + counts.failed + counts.errored == len(ended)
+    assert found.trials == counts
+
+
+def test_summary_json_is_what_section_13_says(tmp_path):
+    found = summary(row(tags=("smoke",), cost_usd=0.1, token_usage=TokenUsage(1, 2, 3)), planned=Planned(2, 2))
+    with RunDirectory.create(tmp_path, NOW) as directory:
+        directory.write(SUMMARY, found.as_json())
+        written = json.loads((directory.path / "summary.json").read_text())
+    counts = {"total": 2, "passed": 1, "failed": 0, "errored": 0, "skipped": 1}
+    group = {"cases": {**counts, "total": 1, "skipped": 0}, "pass_rate": 1.0, "mean_score": 1.0}
+    sure = {"pass_rate_interval": list(wilson_interval(1, 1)), "pass_rate_bounds": [1.0, 1.0], "judged": 1}
+    sure |= {"interval_clusters": 1, "clustered_by": ["case"], "mean_score_interval": list(wilson_interval(1, 1))}
+    sure["mean_score_interval"] = [round(bound, 9) for bound in sure["mean_score_interval"]]
+    group |= sure
+    assert written == {
+        "schema_version": 1,
+        "run_id": "r",
+        "cases": counts,
+        "trials": counts,
+        "pass_rate": 1.0,
+        "pass_rate_interval": list(wilson_interval(1, 1)),
+        "mean_score": 1.0,
+        "cost_usd": 0.1,
+        "judge_cost_usd": None,
+        "token_usage": {"input": 1, "output": 2, "total": 3, "cached": None, "reasoning": None},
+        "duration_ms": 1500.0,
+        "judge_token_usage": None,
+        "unpriced_trials": 0,
+        "judge_unpriced_trials": 0,
+        "processes": 1,
+        **sure,
+        "by_suite": {"refunds": group},
+        "by_target": {"gpt": group},
+        "by_prompt": {},
+        "by_tag": {"smoke": group},
+    }
+    assert list(written)[:3] == ["schema_version", "run_id", "cases"]
+
+
+def test_rows_of_others_are_read_by_what_they_have(tmp_path):
+    path = tmp_path / "index.jsonl"
+    path.write_text('{"test_id":"a","target":"t","status":"passed","key":"k","new_key":[1]}\n')
+    (facts,) = read_rows(path)
+    assert summary(facts).cases.passed == 1
+    assert facts.gates == ()
+
+
+def test_a_case_counts_once_for_each_prompt():
+    found = summary(
+        row("passed", "a", prompt_id="brief"),
+        row("failed", "a", prompt_id="long", score=0.5),
+        row("passed", "b", prompt_id="long"),
+        row("passed", "c"),
+    )
+    assert found.cases == Counts(4, 3, 1, 0, 0)
+    assert {name: (group.cases.total, group.mean_score) for name, group in found.by_prompt.items()} == {
+        "brief": (1, 1.0),
+        "long": (2, 0.75),
+    }
+
+
+def test_a_summary_is_read_back_as_it_was_written(tmp_path):
+    found = summary(row("passed", "a", tags=("x",), cost_usd=0.5), row("failed", "b", token_usage=TokenUsage(1, 2, 3)))
+    with RunDirectory.create(tmp_path, NOW) as directory:
+        directory.write(SUMMARY, found.as_json())
+    assert read_summary(directory.path / "summary.json") == found
+
+
+@pytest.mark.parametrize("text", [None, "{", "[]", '{"run_id": 7}'])
+def test_what_is_no_summary_is_told(tmp_path, text):
+    if text is not None:
+        (tmp_path / "summary.json").write_text(text)
+    with pytest.raises(StoreError, match=r"summary\.json"):
+        read_summary(tmp_path / "summary.json")

@@ -1,0 +1,464 @@
+"""Anthropic's API, through its own SDK, against a server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pydantic
+import pytest
+from anthropic.types import DocumentBlockParam
+
+from agentv.model.suite.suite import Retry
+from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.values.response import CallFailure, Failure, RateLimits, TargetResponse, TokenUsage
+from agentv.targets.anthropic.target import MAX_TOKENS, Anthropic
+from agentv.testing import (
+    Answer,
+    ClosedConnection,
+    ContentFilter,
+    Hang,
+    MalformedJson,
+    ModelServer,
+    Status,
+    Truncated,
+    WrongType,
+)
+from agentv.user_code.functions.threads import DaemonThreads
+from doubles.asking import answer, answers, asked, at_home, request, spec_of
+from doubles.documents import PDF_BASE64, pdf
+
+KEY = "sk-ant-a-very-secret-key"
+PNG = b"\x89PNG\r\n\x1a\n rest"
+SCHEMA = {
+    "type": "object",
+    "properties": {"score": {"type": "number", "minimum": 0, "maximum": 1}},
+    "required": ["score"],
+    "additionalProperties": False,
+}
+
+
+def settings(server: ModelServer, model: str = "claude-haiku-4-5", **others: object) -> Anthropic:
+    return Anthropic(model, **{"api_key": KEY, "base_url": server.anthropic, **others})
+
+
+def told(*said: object, model: str = "claude-haiku-4-5", one: object = None, **others: object):
+    """What the target makes of replies, one a call."""
+    with ModelServer(list(said)) as server:
+        target = settings(server, model, **others)
+        return [answer(target, one) for _ in said]
+
+
+def sent(one: object = None, model: str = "claude-haiku-4-5", **others: object) -> dict:
+    """The body of a request."""
+    with ModelServer("yes") as server:
+        found = answer(settings(server, model, **others), one)
+        assert isinstance(found, TargetResponse), found
+        (call,) = server.calls
+        return dict(call.body)
+
+
+def of(*messages: Message, model: str = "claude-haiku-4-5") -> dict:
+    return sent(request(messages=messages), model)
+
+
+def test_a_prompt_is_one_turn_of_the_user():
+    assert sent() == {
+        "model": "claude-haiku-4-5",
+        "max_tokens": MAX_TOKENS,
+        "messages": [{"role": "user", "content": "hello"}],
+    }
+
+
+def test_the_key_goes_where_the_api_looks_for_it():
+    with ModelServer("yes", keys=[KEY]) as server:
+        assert answer(settings(server)).output == "yes"
+        refused = answer(settings(server, api_key="sk-ant-another-secret"))
+    assert (refused.status, refused.stops) == (401, True)
+    assert "secret" not in refused.message
+
+
+def test_without_a_key_nothing_is_asked(monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "of the process, which only the loader reads")
+    with ModelServer("yes") as server:
+        found = answer(settings(server, api_key=None))
+        assert not server.calls
+    assert (found.code, found.stops) == ("missing-key", True)
+    assert "ANTHROPIC_API_KEY" in found.message
+
+
+def test_the_first_system_messages_are_the_system_prompt():
+    found = of(Message("system", "Be brief."), Message("system", "Be kind."), Message("user", "hi"))
+    assert found["system"] == "Be brief.\n\nBe kind."
+    assert found["messages"] == [{"role": "user", "content": "hi"}]
+    one = request(messages=(Message("system", "Be brief."), Message("user", "hi")))
+    assert sent(one, system="You are a clerk.")["system"] == "You are a clerk.\n\nBe brief."
+
+
+LATE = (Message("user", "hi"), Message("system", "Now in French."), Message("user", "well?"))
+
+
+def test_a_later_system_message_keeps_its_place_where_the_model_takes_it():
+    assert of(*LATE, model="claude-opus-5")["messages"] == [
+        {"role": "user", "content": "hi"},
+        {"role": "system", "content": "Now in French."},
+        {"role": "user", "content": "well?"},
+    ]
+
+
+@pytest.mark.parametrize("model", ["claude-haiku-4-5", "claude-opus-4-20250514", "claude-3-5-sonnet-latest"])
+def test_an_older_model_gets_it_within_the_turn_of_the_user(model):
+    (turn,) = of(*LATE, model=model)["messages"]
+    assert [block["text"] for block in turn["content"]] == ["hi", "<system>\nNow in French.\n</system>", "well?"]
+
+
+def test_a_system_message_behind_the_assistant_belongs_to_the_next_turn_of_the_user():
+    said = (Message("user", "hi"), Message("assistant", "ho"), Message("system", "Stop."), Message("user", "well?"))
+    turns = of(*said, model="claude-opus-5")["messages"]
+    assert [turn["role"] for turn in turns] == ["user", "assistant", "user"]
+    assert [block["text"] for block in turns[2]["content"]] == ["<system>\nStop.\n</system>", "well?"]
+
+
+def test_messages_of_one_role_in_a_row_are_one_turn():
+    turns = of(Message("user", "a"), Message("user", "b"), Message("assistant", "c"), Message("user", {"d": 1}))[
+        "messages"
+    ]
+    assert [turn["role"] for turn in turns] == ["user", "assistant", "user"]
+    assert [block["text"] for block in turns[0]["content"]] == ["a", "b"]
+    assert json.loads(turns[2]["content"]) == {"d": 1}
+
+
+def test_pictures_and_files_are_blocks(tmp_path):
+    (tmp_path / "a.png").write_bytes(PNG)
+    content = (
+        TextBlock("look"),
+        TextBlock(""),
+        ImageBlock("./a.png", str(tmp_path / "a.png")),
+        ImageBlock("https://example.com/b.png"),
+        FileBlock("./c.txt", "/c.txt", "text of c"),
+    )
+    (turn,) = of(Message("user", content))["messages"]
+    assert turn["content"] == [
+        {"type": "text", "text": "look"},
+        {
+            "type": "image",
+            "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgogcmVzdA=="},
+        },
+        {"type": "image", "source": {"type": "url", "url": "https://example.com/b.png"}},
+        {"type": "text", "text": '<file path="./c.txt">\ntext of c\n</file>'},
+    ]
+
+
+def test_a_pdf_is_a_document(tmp_path):
+    (turn,) = of(Message("user", (TextBlock("look"), pdf(tmp_path))))["messages"]
+    source = {"type": "base64", "media_type": "application/pdf", "data": PDF_BASE64}
+    assert turn["content"][1] == {"type": "document", "source": source, "title": "report.pdf"}
+    pydantic.TypeAdapter(DocumentBlockParam).validate_python(turn["content"][1], extra="forbid")
+    (tmp_path / "report.pdf").unlink()
+    gone = DocumentBlock("./report.pdf", str(tmp_path / "report.pdf"), "gone")
+    assert answer(Anthropic("claude-haiku-4-5", KEY), request(messages=(Message("user", (gone,)),))).code == (
+        "bad-document"
+    )
+
+
+def test_a_picture_that_is_gone_is_a_failure_and_nothing_is_sent(tmp_path):
+    with ModelServer("yes") as server:
+        one = request(messages=(Message("user", (ImageBlock("./a.png", str(tmp_path / "a.png")),)),))
+        found = answer(settings(server), one)
+        assert not server.calls
+    assert found.code == "bad-picture"
+
+
+def test_calls_of_tools_and_their_results_are_joined_by_ids():
+    turns = of(
+        Message("user", "hi"),
+        Message("assistant", "", tool_calls=(ToolCall("look", {"at": 1}), ToolCall("find", {}, "toolu_7"))),
+        Message("tool", "found", name="find"),
+        Message("tool", "seen"),
+        Message("user", "and?"),
+    )["messages"]
+    assert turns[1]["content"] == [
+        {"type": "tool_use", "id": "call_agentv_1_0", "name": "look", "input": {"at": 1}},
+        {"type": "tool_use", "id": "toolu_7", "name": "find", "input": {}},
+    ]
+    assert turns[2]["content"] == [
+        {"type": "tool_result", "tool_use_id": "toolu_7", "content": "found"},
+        {"type": "tool_result", "tool_use_id": "call_agentv_1_0", "content": "seen"},
+        {"type": "text", "text": "and?"},
+    ]
+
+
+def test_a_result_that_no_call_asked_for_is_told_as_text():
+    (turn,) = of(Message("tool", "seen", name="look"), Message("user", "and?"))["messages"]
+    assert [block["text"] for block in turn["content"]] == ["tool (look):\nseen", "and?"]
+
+
+def test_tools_may_be_in_the_shape_of_anthropic_or_of_openai():
+    own = {"name": "look", "input_schema": {"type": "object"}}
+    parameters = {"type": "object", "properties": {"a": {"type": "string"}}}
+    theirs = {"type": "function", "function": {"name": "find", "description": "finds", "parameters": parameters}}
+    assert sent(tools=(own, theirs))["tools"] == [
+        own,
+        {"name": "find", "description": "finds", "input_schema": parameters},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent_as"),
+    [
+        ("auto", {"type": "auto"}),
+        ("required", {"type": "any"}),
+        ("find", {"type": "tool", "name": "find"}),
+        ({"type": "function", "function": {"name": "find"}}, {"type": "tool", "name": "find"}),
+        ({"type": "any", "disable_parallel_tool_use": True}, {"type": "any", "disable_parallel_tool_use": True}),
+    ],
+)
+def test_which_tool_is_called_may_be_said(choice, sent_as):
+    assert sent(tool_choice=choice)["tool_choice"] == sent_as
+
+
+def test_calls_of_tools_come_back_in_the_transcript():
+    (found,) = told(Answer("Let me see.", tool_calls=(ToolCall("look", {"at": 1}, "toolu_1"),)))
+    assert found.output == "Let me see."
+    assert found.finish_reason == "tool_use"
+    assert found.messages == (
+        Message("assistant", "Let me see.", tool_calls=(ToolCall("look", {"at": 1}, "toolu_1"),)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "body"),
+    [
+        ({"max_tokens": 5}, {"max_tokens": 5}),
+        ({"stop": ("END",)}, {"stop_sequences": ["END"]}),
+        ({"thinking": 2000}, {"thinking": {"type": "enabled", "budget_tokens": 2000}, "max_tokens": MAX_TOKENS + 2000}),
+        ({"thinking": "adaptive"}, {"thinking": {"type": "adaptive"}}),
+        ({"thinking": {"type": "disabled"}}, {"thinking": {"type": "disabled"}}),
+        ({"effort": "low"}, {"output_config": {"effort": "low"}}),
+        ({"extra": {"service_tier": "auto"}}, {"service_tier": "auto"}),
+        ({"max_tokens": 60_000}, {"max_tokens": 60_000}),
+    ],
+)
+def test_settings_are_sent(given, body):
+    assert sent(**given) == {
+        "model": "claude-haiku-4-5",
+        "max_tokens": MAX_TOKENS,
+        "messages": [{"role": "user", "content": "hello"}],
+        **body,
+    }
+
+
+def test_sampling_is_asked_of_the_version_of_the_api_that_takes_it():
+    with ModelServer("yes") as server:
+        answer(settings(server, temperature=0.5, top_k=3))
+        answer(settings(server))
+        sampled, plain = server.calls
+    assert (sampled.body["temperature"], sampled.body["top_k"]) == (0.5, 3)
+    assert sampled.headers["anthropic-version"] == "2023-06-01"
+    assert plain.headers["anthropic-version"] > "2023-06-01"
+
+
+def test_the_temperature_of_a_judge_wins_over_that_of_the_settings():
+    assert sent(request(temperature=0.0), temperature=1.0)["temperature"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("model", "others"),
+    [("claude-opus-5", {}), ("claude-opus-4-7", {}), ("claude-haiku-4-5", {"thinking": 2000})],
+)
+def test_a_judge_does_without_a_temperature_where_the_model_takes_none(model, others):
+    assert "temperature" not in sent(request(temperature=0.0), model, **others)
+
+
+def test_what_a_judge_can_do_without_is_left_out_once_it_was_refused():
+    def reply(call):
+        for name in ("temperature", "output_config"):
+            if name in call.body:
+                return Status(400, f"{name}: Extra inputs are not permitted")
+        return "yes"
+
+    with ModelServer(reply) as server:
+        target = settings(server, "some-model-of-a-gateway")
+        found = answers(target, request(temperature=0.0, schema=SCHEMA))
+        assert [one.output for one in found] == ["yes"]
+        assert len(server.calls) == 3
+
+        async def twice():
+            connected = target.connect(spec_of(target), DaemonThreads())
+            for _ in range(2):
+                await asked(connected, request(temperature=0.0, schema=SCHEMA))
+            await connected.close()
+
+        asyncio.run(twice())
+        assert len(server.calls) == 3 + 3 + 1
+        refused = answer(settings(server, "some-model", temperature=0.3))
+    assert (refused.status, refused.stops) == (400, False)
+
+
+def test_any_other_bad_request_is_not_repeated():
+    with ModelServer(Status(400, "messages: text content blocks must be non-empty")) as server:
+        assert answer(settings(server), request(temperature=0.0, schema=SCHEMA)).status == 400
+        assert len(server.calls) == 1
+
+
+def test_a_schema_becomes_structured_output():
+    found = sent(request(schema=SCHEMA), effort="low")["output_config"]
+    assert found == {
+        "effort": "low",
+        "format": {
+            "type": "json_schema",
+            "schema": {
+                **SCHEMA,
+                "properties": {"score": {"type": "number", "description": "minimum: 0, maximum: 1"}},
+            },
+        },
+    }
+
+
+def test_tokens_of_the_cache_count_as_input_and_have_their_price():
+    usage = TokenUsage(input=100, output=20, total=120, cached=60, reasoning=5)
+    with ModelServer([Answer("a", usage=usage), Answer("a", usage=TokenUsage(100, 20, 120, 0, 0))]) as server:
+        cached, plain = (answer(at_home(settings(server))) for _ in range(2))
+    assert cached.token_usage == usage
+    assert 0 < cached.cost_usd < plain.cost_usd
+
+
+def test_tokens_written_to_the_cache_count_as_input_too():
+    from agentv.targets.anthropic.replies import response_of
+
+    counts = {"input_tokens": 1, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 100, "output_tokens": 7}
+    found = response_of({"content": [], "stop_reason": "end_turn", "usage": counts}, "claude-haiku-4-5")
+    assert found.token_usage == TokenUsage(111, 7, 118, 100, None)
+
+
+def test_an_unknown_price_is_none():
+    with ModelServer("yes") as server:
+        assert answer(at_home(settings(server, "some-model-of-a-gateway"))).cost_usd is None
+
+
+def test_a_model_on_a_server_of_somebody_else_has_no_known_price():
+    (found,) = told(Answer("a"))
+    assert (found.token_usage is None, found.cost_usd) == (False, None)
+    (found,) = told(Answer("a", usage=None))
+    assert found.output == "a"
+
+
+def test_what_is_left_of_the_rate_limits_is_told():
+    (found,) = told(Answer("a", headers={"anthropic-ratelimit-requests-remaining": "7"}))
+    assert found.limits == RateLimits(requests=7)
+
+
+def test_a_cut_answer_shows_by_its_finish_reason():
+    (found,) = told(Answer("a", finish_reason="max_tokens"))
+    assert (found.output, found.finish_reason) == ("a", "max_tokens")
+
+
+def test_a_refusal_of_the_provider_is_a_failure_and_one_in_words_is_an_answer():
+    refused, said, cut = told(
+        ContentFilter(), Answer(refusal="I will not."), Answer("Half of", finish_reason="refusal")
+    )
+    assert (refused.code, refused.retryable) == ("refused", False)
+    assert (said.output, said.finish_reason) == ("I will not.", "end_turn")
+    assert (cut.code, cut.retryable) == ("refused", False)
+
+
+@pytest.mark.parametrize(
+    ("step", "code", "retryable", "stops"),
+    [
+        (Status(400), "http-status", False, False),
+        (Status(401), "http-status", False, True),
+        (Status(403), "http-status", False, True),
+        (Status(404), "http-status", False, True),
+        (Status(429), "http-status", True, False),
+        (Status(500), "http-status", True, False),
+        (Status(529), "http-status", True, False),
+        (Status(400, "Your credit balance is too low"), "http-status", False, True),
+        (Truncated(), "bad-answer", True, False),
+        (MalformedJson(), "bad-answer", True, False),
+        (WrongType(), "bad-answer", True, False),
+        (WrongType('["a list"]', "application/json"), "bad-answer", True, False),
+        (WrongType('{"content": "text"}', "application/json"), "bad-answer", True, False),
+        (ClosedConnection(), "connection", True, False),
+    ],
+)
+def test_what_goes_wrong_is_a_value(step, code, retryable, stops):
+    (found,) = told(step)
+    assert isinstance(found, CallFailure)
+    assert (found.code, found.retryable, found.stops) == (code, retryable, stops)
+    assert KEY not in found.message
+
+
+def test_how_long_to_wait_is_read_and_nothing_is_tried_again_here():
+    with ModelServer(Status(429, retry_after=3)) as server:
+        assert answer(settings(server)).retry_after_s == 3.0
+        assert len(server.calls) == 1
+
+
+def test_which_statuses_are_tried_again_can_be_said():
+    with ModelServer(Status(404)) as server:
+        assert answer(settings(server), retry=Retry(status_codes=(404,))).retryable
+
+
+def test_the_limit_of_the_request_holds():
+    with ModelServer(Hang()) as server:
+        found = answer(settings(server), request(timeout_s=0.1))
+    assert (found.code, found.message, found.retryable) == ("timeout", "no reply within 0.1 s", True)
+
+
+def test_nobody_there_is_a_failure():
+    found = answer(Anthropic("claude-haiku-4-5", api_key=KEY, base_url="http://127.0.0.1:1"))
+    assert (found.code, found.retryable) == ("connection", True)
+
+
+def test_the_proxy_of_the_environment_is_used(monkeypatch):
+    with ModelServer("through the proxy") as server:
+        monkeypatch.setenv("http_proxy", server.anthropic.removesuffix("/anthropic"))
+        one = Anthropic("claude-haiku-4-5", api_key=KEY, base_url="http://claude.example/anthropic")
+        assert answer(one).output == "through the proxy"
+
+
+def test_headers_and_a_schema_of_the_settings_are_sent():
+    with ModelServer("yes") as server:
+        answer(settings(server, headers={"X-Team": "support"}, response_format=SCHEMA))
+        (call,) = server.calls
+    assert call.headers["x-team"] == "support"
+    assert call.body["output_config"]["format"]["schema"]["required"] == ["score"]
+
+
+def test_a_hundred_calls_are_made_at_once():
+    with ModelServer("yes", delay_s=0.3) as server:
+        found = answers(settings(server), *(request(case_id=str(number)) for number in range(100)))
+        assert server.most_at_once == 100
+    assert {one.output for one in found} == {"yes"}
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({"base_url": "api.anthropic.com"}, "base_url"),
+        ({"thinking": 1000}, "thinking"),
+        ({"thinking": 5000, "max_tokens": 5000}, "thinking"),
+        ({"thinking": "deep"}, "thinking"),
+        ({"thinking": 2000, "temperature": 0.5}, "temperature"),
+        ({"response_format": "json_object"}, "response_format"),
+    ],
+)
+def test_settings_that_the_api_would_refuse_are_told_at_load(given, path):
+    assert [fault.path for fault in Anthropic("m", **given).faults()] == [(path,)]
+
+
+def test_an_endpoint_is_the_address_with_a_hash_of_the_key():
+    one, other = (Anthropic("m", api_key=key).endpoint() for key in ("a", "b"))
+    assert one.startswith("anthropic https://api.anthropic.com ")
+    assert one != other
+    assert Anthropic("n", api_key="a").endpoint() == one
+
+
+def test_text_between_other_blocks_stays_apart():
+    from agentv.targets.anthropic.replies import response_of
+
+    pieces = [("text", "I look. "), ("text", "Now."), ("server_tool_use", ""), ("text", "It is so.")]
+    content = [{"type": kind, "text": text} for kind, text in pieces]
+    found = response_of({"content": [{"type": "thinking", "thinking": "hm"}, *content], "stop_reason": "end_turn"}, "m")
+    assert not isinstance(found, Failure)
+    assert found.output == "I look. Now.\n\nIt is so."

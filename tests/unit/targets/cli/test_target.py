@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from agentv.model.values.message import FileBlock, Message, TextBlock
+from agentv.model.values.response import Failure, TargetResponse, TokenUsage
+from agentv.registry.fields import Command
+from agentv.targets.cli.target import PROMPT_LIMIT, Cli
+from agentv.targets.http.healthcheck import Healthcheck
+from doubles.asking import answer, answers, code, request
+from doubles.misbehaving_server import misbehaving_server
+
+
+def line(text: str, **others) -> Cli:
+    return Cli(Command(shell=text, cwd=others.pop("at", "")), **others)
+
+
+def words(*argv: str, **others) -> Cli:
+    return Cli(Command(argv=argv), **others)
+
+
+def python(text: str, *argv: str) -> Cli:
+    return words(sys.executable, "-c", text, *argv)
+
+
+def test_the_prompt_is_on_stdin_and_the_answer_on_stdout():
+    assert answer(words("tr", "a-z", "A-Z"), request("yes\n")) == TargetResponse("YES")
+    assert answer(line("tr a-z A-Z"), request("yes")) == TargetResponse("YES")
+
+
+def test_a_very_long_prompt_goes_through_stdin():
+    prompt = "ä" * 2_000_000
+    assert answer(words("cat"), request(prompt)).output == prompt
+
+
+@pytest.mark.parametrize(
+    ("printed", "output"),
+    [
+        ("a\n", "a"),
+        ("a\n\n", "a\n"),
+        ("a\r\n", "a"),
+        ("a", "a"),
+        ("", ""),
+        ("\n", ""),
+        (" a ", " a "),
+        ("\ufeffa", "a"),
+    ],
+)
+def test_of_plain_text_one_line_end_is_dropped(printed, output):
+    assert answer(words("cat"), request(printed)).output == output
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        '{"answer": "yes"}',
+        '{"output": "cut',
+        '["output"]',
+        '"text"',
+        "{}",
+        "[" * 99_999,
+    ],
+)
+def test_json_that_is_no_answer_object_is_plain_text(printed):
+    assert answer(words("cat"), request(printed)) == TargetResponse(printed)
+
+
+def test_an_answer_object_says_more():
+    row = {"output": "yes", "token_usage": {"input": 1, "output": 2}, "cost_usd": 0.5}
+    assert answer(words("cat"), request(json.dumps(row))) == TargetResponse("yes", (), TokenUsage(1, 2, 3), 0.5)
+    assert answer(words("cat"), request(' {"text": "yes"}\n')) == TargetResponse("yes")
+    assert answer(words("cat"), request('{"output": null}')) == TargetResponse(None)
+    found = answer(words("cat"), request('{"output": [{"role": "assistant", "content": "yes"}]}'))
+    assert (found.output, len(found.messages)) == ("yes", 1)
+
+
+@pytest.mark.parametrize("printed", ['{"output": 5}', '{"output": {"a": 1}}', '{"text": ["a"]}', '{"output": ["a"]}'])
+def test_an_answer_object_of_the_wrong_type_is_not_graded_as_text(printed):
+    found = answer(words("cat"), request(printed))
+    assert found.code == "bad-answer"
+
+
+def test_json_with_such_a_key_can_be_an_answer_by_being_given_as_text():
+    found = answer(words("cat"), request('{"output": 5}'))
+    assert '{"output": "{…}"}' in found.message
+    assert answer(words("cat"), request(json.dumps({"output": '{"output": 5}'}))).output == '{"output": 5}'
+
+
+def test_one_that_is_malformed_is_a_failure():
+    assert code(words("cat"), request('{"output": "yes", "cost_usd": "free"}')) == "bad-answer"
+    assert code(words("cat"), request('{"output": [{"role": "robot"}]}')) == "bad-answer"
+    assert answer(words("cat"), request('{"output": "", "error": "quota"}')) == Failure("target-error", "quota")
+
+
+def test_bytes_that_are_no_text_are_a_failure():
+    assert answer(line("printf 'ab\\377'")) == Failure("not-utf-8", "the answer is not UTF-8 text (byte 3)")
+
+
+def test_every_placeholder(tmp_path):
+    show = python("import sys, json; print(json.dumps(sys.argv[1:]))", "{PROMPT}", "{EVAL_ID}", "{ATTEMPT}", "{FILES}")
+    blocks = (TextBlock("x"), FileBlock("a.md", "/docs/a b.md", ""), FileBlock("a.md", "/docs/a b.md", ""))
+    one = request("the prompt", "the-case", attempt=3, messages=(Message("user", blocks),))
+    assert json.loads(answer(show, one).output) == ["the prompt", "the-case", "3", "/docs/a b.md"]
+    shell = line("printf '<%s>' {PROMPT} {EVAL_ID} {ATTEMPT} {FILES}")
+    assert answer(shell, one).output == "<the prompt><the-case><3></docs/a b.md>"
+
+
+def test_files_for_the_prompt_and_the_answer_are_gone_afterwards():
+    settings = line("cat {PROMPT_FILE} >{OUTPUT_FILE}; echo {PROMPT_FILE} >>{OUTPUT_FILE}; echo a log")
+    prompt, path = answer(settings, request("the prompt\n")).output.splitlines()
+    assert prompt == "the prompt"
+    assert not Path(path).parent.exists()
+
+
+def test_a_command_that_writes_no_output_file_has_not_answered():
+    found = answer(line("echo here >/dev/stdout; true {OUTPUT_FILE}"))
+    assert found.code == "no-output-file"
+    assert answer(line("mkdir {OUTPUT_FILE}")).code == "no-output-file"
+    started = time.monotonic()
+    assert answer(line("mkfifo {OUTPUT_FILE}")).code == "no-output-file"
+    assert time.monotonic() - started < 2
+
+
+def test_an_output_file_may_not_be_too_large():
+    assert code(line("head -c 10000001 /dev/zero >{OUTPUT_FILE}")) == "output-too-large"
+    assert code(words("yes")) == "output-too-large"
+
+
+def test_a_prompt_too_long_for_an_argument_is_refused_and_says_what_to_do():
+    for settings in (words("echo", "{PROMPT}"), line("echo {PROMPT}")):
+        assert len(answer(settings, request("a" * PROMPT_LIMIT)).output) == PROMPT_LIMIT
+        found = answer(settings, request("ä" * (PROMPT_LIMIT // 2) + "a"))
+        message = "a prompt with 100,001 bytes cannot be an argument; read it from stdin, or use {PROMPT_FILE}"
+        assert found == Failure("prompt-too-long", message)
+        assert answer(settings, request("a\0b")).code == "prompt-too-long"
+    assert answer(words("cat"), request("a\0b")).output == "a\0b"
+    assert len(answer(line("cat {PROMPT_FILE}"), request("a" * 200_000)).output) == 200_000
+
+
+def test_what_no_program_can_be_given_is_a_failure():
+    assert code(words("cat"), request("half \ud83d")) == "not-utf-8"
+    assert code(words("echo", "{EVAL_ID}"), request(case_id="a\0b")) == "cannot-start"
+
+
+def test_a_status_other_than_0_is_a_failure_with_the_end_of_stderr():
+    found = answer(line("echo answer; printf 'a%.0s' $(seq 600) >&2; printf '\\033[31mno\\007\\n' >&2; exit 3"))
+    assert found.code == "exit-status"
+    assert found.message.startswith("exit 3: … aaa")
+    assert found.message.endswith("aano")
+    assert answer(line("echo on stdout; exit 1")).message == "exit 1: on stdout"
+    assert answer(line("exit 1")).message == "exit 1: no message"
+    assert answer(line("kill -9 $$")).message == "killed by SIGKILL: no message"
+    assert "no-such-program" in answer(line("no-such-program")).message
+
+
+def test_what_cannot_start_is_a_failure():
+    found = answer(words("no-such-program", "{PROMPT}"), request("not in the message"))
+    assert found == Failure(
+        "cannot-start", "cannot start no-such-program: [Errno 2] No such file or directory: 'no-such-program'"
+    )
+
+
+def test_the_environment_is_that_of_the_request():
+    found = answer(line("env; true {PROMPT}"), request("p", env={"KEY": "value"})).output.splitlines()
+    assert {"KEY=value", "AGENTV_PROMPT=p"} <= set(found)
+    assert not {row.partition("=")[0] for row in found} - {
+        "KEY",
+        "AGENTV_PROMPT",
+        "PATH",
+        "PWD",
+        "_",
+        "SHLVL",
+        "OLDPWD",
+    }
+
+
+def test_it_runs_in_its_directory(tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    assert answer(line("pwd", at=str(tmp_path))).output == os.path.realpath(tmp_path)
+    assert answer(line("pwd", at=str(tmp_path), cwd=str(other))).output == os.path.realpath(other)
+
+
+def test_temporary_files_are_gone_after_a_failure_too():
+    before = set(Path(tempfile.gettempdir()).glob("agentv-*"))
+    assert code(line("exit 1; cat {PROMPT_FILE}")) == "exit-status"
+    assert code(line("sleep 9; cat {PROMPT_FILE}"), request(timeout_s=0.05)) == "timeout"
+    assert set(Path(tempfile.gettempdir()).glob("agentv-*")) <= before
+
+
+def test_what_is_wrong_with_the_command_is_said_when_it_is_loaded():
+    assert [fault.code for fault in line("tool '{PROMPT}'").faults()] == ["quoted-placeholder"]
+
+
+def test_a_healthcheck_is_made_once_before_the_first_call(tmp_path):
+    settings = line("cat checks", at=str(tmp_path), healthcheck=Command(shell="echo x >>checks", cwd=str(tmp_path)))
+    found = answers(settings, request(), request(), request())
+    assert [one.output for one in found] == ["x"] * 3
+
+
+def test_one_that_fails_fails_every_call(tmp_path):
+    check = Command(shell="echo x >>checks; echo not up >&2; exit 7")
+    found = answers(line("cat", cwd=str(tmp_path), healthcheck=check), request(), request())
+    assert found == [Failure("unhealthy", "healthcheck failed: exit 7: not up")] * 2
+    assert (tmp_path / "checks").read_text() == "x\n"
+
+
+def test_what_it_waits_for_is_not_the_duration_of_the_answer():
+    found = answer(words("cat", healthcheck=Healthcheck(Command(shell="sleep 0.2"))))
+    assert found.duration_ms < 150
+
+
+@pytest.mark.parametrize(
+    ("check", "says"),
+    [
+        (Healthcheck(Command(argv=("no-such-program",))), "cannot start no-such-program"),
+        (Healthcheck(Command(shell="exit 3")), "exit 3: it printed nothing"),
+        (Healthcheck(Command(shell="sleep 9"), timeout_s=0.05), "the command did not end within 0.05 s"),
+        (Healthcheck(url="http://127.0.0.1:1/"), "cannot connect to 127.0.0.1:1"),
+        (Command(shell="http://127.0.0.1:1/"), "cannot connect to 127.0.0.1:1"),
+    ],
+)
+def test_every_way_to_be_unhealthy(check, says):
+    found = answer(words("cat", healthcheck=check))
+    assert found.code == "unhealthy"
+    assert says in found.message
+
+
+def test_a_healthcheck_by_url():
+    with misbehaving_server() as server:
+        assert answer(words("cat", healthcheck=Command(shell=server.url("text/up")))).output == "hello"
+        assert (
+            answer(words("cat", healthcheck=Healthcheck(url=server.url("500")))).message
+            == "healthcheck failed: HTTP 500"
+        )
+
+
+@pytest.mark.parametrize(
+    ("check", "codes"),
+    [
+        (Healthcheck(), ["missing-key"]),
+        (Healthcheck(Command(shell="true"), url="http://x"), ["missing-key"]),
+        (Healthcheck(url="localhost:80"), ["bad-value"]),
+        (Healthcheck(url="http://localhost"), []),
+    ],
+)
+def test_what_is_wrong_with_a_healthcheck(check, codes):
+    assert [fault.code for fault in check.faults()] == codes

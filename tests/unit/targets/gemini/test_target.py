@@ -1,0 +1,454 @@
+"""Gemini's API, through Google's own SDK, against a server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+import subprocess
+import sys
+
+import pytest
+
+from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.values.response import CallFailure, Embeddings, TargetResponse, TokenUsage
+from agentv.ports import Embedder
+from agentv.registry import extras
+from agentv.targets.gemini.replies import refusal_of, response_of
+from agentv.targets.gemini.target import Gemini
+from agentv.testing import (
+    Answer,
+    ClosedConnection,
+    ContentFilter,
+    EmptyChoices,
+    Hang,
+    MalformedJson,
+    ModelServer,
+    Status,
+    Truncated,
+    WrongType,
+)
+from agentv.user_code.functions.threads import DaemonThreads
+from doubles.asking import answer, answers, at_home, request, spec_of
+from doubles.documents import PDF_BASE64, pdf
+from doubles.loading import found_in
+
+KEY = "AIza-a-very-secret-key"
+PNG = b"\x89PNG\r\n\x1a\n rest"
+SCHEMA = {
+    "type": "object",
+    "properties": {"score": {"type": "number", "minimum": 0}},
+    "required": ["score"],
+    "additionalProperties": False,
+}
+
+
+def settings(server: ModelServer, model: str = "gemini-2.5-flash", **others: object) -> Gemini:
+    return Gemini(model, **{"api_key": KEY, "base_url": server.gemini, **others})
+
+
+def told(*said: object, one: object = None, **others: object):
+    """What the target makes of replies, one a call."""
+    with ModelServer(list(said)) as server:
+        return [answer(settings(server, **others), one) for _ in said]
+
+
+def sent(one: object = None, model: str = "gemini-2.5-flash", **others: object) -> dict:
+    """The body of a request."""
+    with ModelServer("yes") as server:
+        found = answer(settings(server, model, **others), one)
+        assert isinstance(found, TargetResponse), found
+        (call,) = server.calls
+        return camel(call.body)
+
+
+def camel(value):
+    """The API reads keys in both spellings, and the SDK sends both."""
+    if isinstance(value, list):
+        return [camel(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {re.sub("_([a-z])", lambda found: found[1].upper(), key): camel(one) for key, one in value.items()}
+
+
+def of(*messages: Message, model: str = "gemini-2.5-flash") -> dict:
+    return sent(request(messages=messages), model)
+
+
+def embedded(server: ModelServer, texts: list[str], model: str = "gemini-2.5-flash", **others: object):
+    async def embed():
+        one = settings(server, model, **others)
+        target = one.connect(spec_of(one), DaemonThreads())
+        assert isinstance(target, Embedder)
+        try:
+            return await target.embed(texts, 5.0)
+        finally:
+            await target.close()
+
+    return asyncio.run(embed())
+
+
+def test_a_prompt_is_one_turn_of_the_user():
+    assert sent() == {"contents": [{"role": "user", "parts": [{"text": "hello"}]}], "generationConfig": {}}
+
+
+def test_the_key_goes_where_the_api_looks_for_it():
+    with ModelServer("yes", keys=[KEY]) as server:
+        assert answer(settings(server)).output == "yes"
+        refused = answer(settings(server, api_key="AIza-another-secret"))
+    assert (refused.status, refused.stops, refused.retryable) == (400, True, False)
+    assert "secret" not in refused.message
+
+
+def test_without_a_key_nothing_is_asked(monkeypatch):
+    monkeypatch.setenv("GOOGLE_API_KEY", "of the process, which only the loader reads")
+    with ModelServer("yes") as server:
+        found = answer(settings(server, api_key=None))
+        assert not server.calls
+    assert (found.code, found.stops) == ("missing-key", True)
+    assert "GOOGLE_API_KEY or GEMINI_API_KEY" in found.message
+
+
+def test_two_keys_in_the_environment_are_no_noise(monkeypatch, capfd):
+    monkeypatch.setenv("GOOGLE_API_KEY", "one")
+    monkeypatch.setenv("GEMINI_API_KEY", "two")
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    with ModelServer("yes", keys=[KEY]) as server:
+        assert answer(settings(server)).output == "yes"
+    assert capfd.readouterr().err == ""
+
+
+def test_the_environment_does_not_lead_to_another_service(monkeypatch):
+    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
+    with ModelServer("yes") as server:
+        assert answer(settings(server)).output == "yes"
+
+
+def test_the_first_system_messages_are_the_instruction_and_later_ones_stay_in_place():
+    said = (Message("system", "Be brief."), Message("user", "hi"), Message("system", "Stop."), Message("user", "well?"))
+    found = of(*said)
+    assert found["systemInstruction"]["parts"] == [{"text": "Be brief."}]
+    assert found["contents"] == [
+        {"role": "user", "parts": [{"text": "hi"}, {"text": "<system>\nStop.\n</system>"}, {"text": "well?"}]}
+    ]
+    found = sent(request(messages=said), system="You are a clerk.")
+    assert found["systemInstruction"]["parts"] == [{"text": "You are a clerk.\n\nBe brief."}]
+
+
+def test_messages_of_one_role_in_a_row_are_one_turn():
+    turns = of(Message("user", "a"), Message("user", {"b": 1}), Message("assistant", "c"), Message("user", "d"))[
+        "contents"
+    ]
+    assert [turn["role"] for turn in turns] == ["user", "model", "user"]
+    assert json.loads(turns[0]["parts"][1]["text"]) == {"b": 1}
+
+
+def test_pictures_and_files_are_parts(tmp_path):
+    (tmp_path / "a.png").write_bytes(PNG)
+    content = (
+        TextBlock("look"),
+        ImageBlock("./a.png", str(tmp_path / "a.png")),
+        ImageBlock("https://example.com/b.jpg?x=1"),
+        FileBlock("./c.txt", "/c.txt", "text of c"),
+    )
+    (turn,) = of(Message("user", content))["contents"]
+    assert turn["parts"] == [
+        {"text": "look"},
+        {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgogcmVzdA=="}},
+        {"fileData": {"fileUri": "https://example.com/b.jpg?x=1", "mimeType": "image/jpeg"}},
+        {"text": '<file path="./c.txt">\ntext of c\n</file>'},
+    ]
+
+
+def test_a_pdf_is_inline_data(tmp_path):
+    (turn,) = of(Message("user", (TextBlock("look"), pdf(tmp_path))))["contents"]
+    assert turn["parts"][1] == {"inlineData": {"mimeType": "application/pdf", "data": PDF_BASE64}}
+    gone = DocumentBlock("./gone.pdf", str(tmp_path / "gone.pdf"), "")
+    assert answer(Gemini("gemini-2.5-flash", KEY), request(messages=(Message("user", (gone,)),))).code == "bad-document"
+
+
+def test_a_picture_that_is_gone_is_a_failure_and_nothing_is_sent(tmp_path):
+    with ModelServer("yes") as server:
+        one = request(messages=(Message("user", (ImageBlock("./a.png", str(tmp_path / "a.png")),)),))
+        assert answer(settings(server), one).code == "bad-picture"
+        assert not server.calls
+
+
+TOOLS = (
+    Message("user", "hi"),
+    Message("assistant", "", tool_calls=(ToolCall("look", {"at": 1}), ToolCall("find", {}, "f7"))),
+    Message("tool", "found", name="find"),
+    Message("tool", '{"seen": true}'),
+)
+
+
+def test_calls_of_tools_and_their_results_are_joined():
+    turns = of(*TOOLS)["contents"]
+    assert turns[1]["parts"] == [
+        {"functionCall": {"name": "look", "args": {"at": 1}}},
+        {"functionCall": {"name": "find", "args": {}, "id": "f7"}},
+    ]
+    assert turns[2] == {
+        "role": "user",
+        "parts": [
+            {"functionResponse": {"name": "find", "response": {"result": "found"}, "id": "f7"}},
+            {"functionResponse": {"name": "look", "response": {"seen": True}}},
+        ],
+    }
+
+
+def test_a_call_that_the_model_did_not_make_is_marked_where_it_wants_signatures():
+    (asked, other) = of(*TOOLS, model="gemini-3.8-flash")["contents"][1]["parts"]
+    assert asked["thoughtSignature"]
+    assert "thoughtSignature" not in other  # of calls made at once only the first has one
+
+
+def test_tools_may_be_in_the_shape_of_gemini_or_of_openai():
+    parameters = {"type": "object", "properties": {"a": {"type": "string"}}}
+    theirs = {"type": "function", "function": {"name": "find", "description": "finds", "parameters": parameters}}
+    assert sent(tools=({"google_search": {}}, theirs))["tools"] == [
+        {"googleSearch": {}},
+        {"functionDeclarations": [{"name": "find", "description": "finds", "parametersJsonSchema": parameters}]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("choice", "calling"),
+    [
+        ("auto", {"mode": "AUTO"}),
+        ("required", {"mode": "ANY"}),
+        ("find", {"mode": "ANY", "allowedFunctionNames": ["find"]}),
+        ({"type": "function", "function": {"name": "find"}}, {"mode": "ANY", "allowedFunctionNames": ["find"]}),
+        ({"function_calling_config": {"mode": "NONE"}}, {"mode": "NONE"}),
+    ],
+)
+def test_which_tool_is_called_may_be_said(choice, calling):
+    assert sent(tool_choice=choice)["toolConfig"] == {"functionCallingConfig": calling}
+
+
+def test_calls_of_tools_come_back_in_the_transcript():
+    (found,) = told(Answer("Let me see.", tool_calls=(ToolCall("look", {"at": 1}, "f1"),)))
+    assert found.output == "Let me see."
+    assert found.messages == (Message("assistant", "Let me see.", tool_calls=(ToolCall("look", {"at": 1}, "f1"),)),)
+
+
+@pytest.mark.parametrize(
+    ("given", "generation"),
+    [
+        ({"max_tokens": 5, "top_p": 0.5, "top_k": 3}, {"maxOutputTokens": 5, "topP": 0.5, "topK": 3.0}),
+        ({"stop": ("END",), "seed": 7, "temperature": 1.5}, {"stopSequences": ["END"], "seed": 7, "temperature": 1.5}),
+        ({"thinking": 2000}, {"thinkingConfig": {"thinkingBudget": 2000}}),
+        ({"thinking": 0}, {"thinkingConfig": {"thinkingBudget": 0}}),
+        ({"thinking": "low"}, {"thinkingConfig": {"thinkingLevel": "LOW"}}),
+        ({"thinking": {"include_thoughts": True}}, {"thinkingConfig": {"includeThoughts": True}}),
+        ({"response_format": "json_object"}, {"responseMimeType": "application/json"}),
+        ({"response_format": SCHEMA}, {"responseMimeType": "application/json", "responseJsonSchema": SCHEMA}),
+    ],
+)
+def test_settings_are_sent(given, generation):
+    assert sent(**given)["generationConfig"] == generation
+
+
+def test_safety_headers_and_further_keys_are_sent():
+    assert sent(safety={"HARM_CATEGORY_HARASSMENT": "BLOCK_NONE"})["safetySettings"] == [
+        {"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}
+    ]
+    assert sent(extra={"generationConfig": {"mediaResolution": "x"}})["generationConfig"] == {"mediaResolution": "x"}
+    with ModelServer("yes") as server:
+        answer(settings(server, headers={"X-Team": "support"}))
+        assert server.calls[0].headers["x-team"] == "support"
+
+
+def test_what_a_judge_asks_for_wins_over_the_settings():
+    found = sent(request(temperature=0.0, schema=SCHEMA), temperature=1.0)["generationConfig"]
+    assert found == {"temperature": 0.0, "responseMimeType": "application/json", "responseJsonSchema": SCHEMA}
+
+
+def test_a_schema_is_left_out_once_it_was_refused():
+    def reply(call):
+        bound = "responseJsonSchema" in call.body["generationConfig"]
+        return Status(400, "response_json_schema is not supported by this model") if bound else "yes"
+
+    with ModelServer(reply) as server:
+        found = answers(settings(server), request(schema=SCHEMA))
+        assert [one.output for one in found] == ["yes"]
+        assert len(server.calls) == 2
+    with ModelServer(Status(400, "contents are empty")) as server:
+        assert answer(settings(server), request(schema=SCHEMA)).status == 400
+        assert len(server.calls) == 1
+
+
+def test_tokens_of_thoughts_count_as_output_and_calls_have_a_price():
+    usage = TokenUsage(input=100, output=20, total=120, cached=60, reasoning=5)
+    with ModelServer(Answer("a", usage=usage)) as server:
+        found = answer(at_home(settings(server)))
+        assert found.token_usage == usage
+        assert found.cost_usd > 0
+        assert answer(settings(server)).cost_usd is None  # on a server of somebody else's
+    (found,) = told(Answer("a", usage=None))
+    assert (found.token_usage, found.cost_usd) == (None, None)
+
+
+def test_what_the_api_calls_tokens_of_its_own_tools_are_input():
+    counts = {"promptTokenCount": 10, "toolUsePromptTokenCount": 5, "candidatesTokenCount": 2, "totalTokenCount": 17}
+    found = response_of({"candidates": [{"content": {}, "finishReason": "STOP"}], "usageMetadata": counts}, "m")
+    assert found.token_usage == TokenUsage(15, 2, 17, None, None)
+
+
+def test_thoughts_are_no_part_of_the_answer():
+    parts = [{"text": "hm", "thought": True}, {"text": "It is "}, {"text": "so."}]
+    found = response_of({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}, "m")
+    assert found.output == "It is so."
+
+
+@pytest.mark.parametrize("reason", ["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "SPII", "BLOCKLIST"])
+def test_a_blocked_answer_is_refused_even_when_half_of_it_came(reason):
+    found = response_of({"candidates": [{"finishReason": reason}]}, "m")
+    assert (found.code, found.retryable) == ("refused", False)
+    assert reason in found.message
+    found = response_of({"candidates": [{"content": {"parts": [{"text": "I"}]}, "finishReason": reason}]}, "m")
+    assert found.code == "refused"
+
+
+def test_a_malformed_call_is_a_bad_answer_and_a_limit_is_none():
+    parts = {"content": {"parts": [{"text": "I"}]}}
+    found = response_of({"candidates": [{**parts, "finishReason": "MALFORMED_FUNCTION_CALL"}]}, "m")
+    assert (found.code, found.retryable) == ("bad-answer", True)
+    assert response_of({"candidates": [{**parts, "finishReason": "MAX_TOKENS"}]}, "m").output == "I"
+
+
+def test_a_system_message_alone_is_the_turn_of_the_user():
+    found = of(Message("system", "Say hi."))
+    assert found["contents"] == [{"role": "user", "parts": [{"text": "Say hi."}]}]
+    assert "systemInstruction" not in found
+
+
+def test_a_blocked_prompt_is_refused():
+    (found,) = told(ContentFilter())
+    assert (found.code, found.message) == ("refused", "Gemini blocked the prompt (SAFETY)")
+
+
+@pytest.mark.parametrize(
+    ("step", "code", "retryable", "stops"),
+    [
+        (Status(400, "Invalid value"), "http-status", False, False),
+        (Status(401), "http-status", False, True),
+        (Status(403), "http-status", False, True),
+        (Status(404), "http-status", False, True),
+        (Status(429), "http-status", True, False),
+        (Status(500), "http-status", True, False),
+        (Status(503), "http-status", True, False),
+        (Truncated(), "bad-answer", True, False),
+        (MalformedJson(), "bad-answer", True, False),
+        (WrongType(), "bad-answer", True, False),
+        (WrongType("[]", "application/json"), "bad-answer", True, False),
+        (EmptyChoices(), "bad-answer", True, False),
+        (ClosedConnection(), "connection", True, False),
+    ],
+)
+def test_what_goes_wrong_is_a_value_and_nothing_is_tried_again_here(step, code, retryable, stops):
+    with ModelServer(step) as server:
+        found = answer(settings(server))
+        assert len(server.calls) == 1
+    assert isinstance(found, CallFailure)
+    assert (found.code, found.retryable, found.stops) == (code, retryable, stops)
+    assert KEY not in found.message
+
+
+def test_how_long_to_wait_stands_in_the_details():
+    details = {"error": {"message": "slow", "details": [{"@type": "…RetryInfo", "retryDelay": "27.5s"}]}}
+    assert refusal_of(429, details, {}, frozenset(), ()).retry_after_s == 27.5
+    assert refusal_of(429, details, {"Retry-After": "3"}, frozenset(), ()).retry_after_s == 3.0
+    for strange in ({"error": {"details": [{"retryDelay": "1.2.3s"}, None]}}, [], "no", None):
+        assert refusal_of(429, strange, {}, frozenset(), ()).retry_after_s is None
+
+
+def test_the_limit_of_the_request_holds():
+    with ModelServer(Hang()) as server:
+        found = answer(settings(server), request(timeout_s=0.1))
+    assert (found.code, found.message, found.retryable) == ("timeout", "no reply within 0.1 s", True)
+
+
+def test_nobody_there_is_a_failure():
+    found = answer(Gemini("gemini-2.5-flash", api_key=KEY, base_url="http://127.0.0.1:1"))
+    assert (found.code, found.retryable) == ("connection", True)
+    assert "0x" not in found.message
+
+
+def test_the_proxy_of_the_environment_is_used(monkeypatch):
+    with ModelServer("through the proxy") as server:
+        monkeypatch.setenv("http_proxy", server.gemini.removesuffix("/gemini"))
+        one = Gemini("gemini-2.5-flash", api_key=KEY, base_url="http://gemini.example/gemini")
+        assert answer(one).output == "through the proxy"
+
+
+def test_a_hundred_calls_are_made_at_once():
+    with ModelServer("yes", delay_s=0.5) as server:
+        found = answers(settings(server), *(request(case_id=str(number)) for number in range(100)))
+        assert server.most_at_once == 100
+    assert {one.output for one in found} == {"yes"}
+
+
+def test_texts_become_vectors_in_their_order():
+    texts = [f"text {number}" for number in range(101)]
+    with ModelServer("yes") as server:
+        found = embedded(server, texts)
+        assert isinstance(found, Embeddings)
+        assert [call.model for call in server.calls] == ["gemini-embedding-001"] * 2  # a hundred at once
+        again = embedded(server, texts[100:])
+    assert len(found.vectors) == 101
+    assert found.vectors[100] == again.vectors[0]
+    assert found.vectors[0] != found.vectors[100]
+
+
+def test_a_newer_model_of_vectors_gives_one_for_each_text_too():
+    with ModelServer("yes") as server:
+        found = embedded(server, ["one", "two"], embedding_model="gemini-embedding-2")
+        assert server.calls[0].model == "gemini-embedding-2"
+        assert len(found.vectors) == 2
+        embedded(server, ["one"], model="gemini-embedding-3")
+        assert server.calls[-1].model == "gemini-embedding-3"  # by its name it makes vectors, and no answers
+
+
+@pytest.mark.parametrize(
+    ("step", "code"), [(EmptyChoices(), "bad-answer"), (Status(429), "http-status"), (WrongType(), "bad-answer")]
+)
+def test_vectors_that_do_not_come_are_a_failure(step, code):
+    with ModelServer(step) as server:
+        assert embedded(server, ["one"]).code == code
+
+
+def test_vectors_must_be_of_one_length():
+    with ModelServer(Answer(vectors=((1.0, 2.0), (1.0,)))) as server:
+        assert embedded(server, ["one", "two"]).code == "bad-answer"
+
+
+@pytest.mark.parametrize(
+    ("given", "path"), [({"base_url": "ftp://x"}, "base_url"), ({"response_format": "xml"}, "response_format")]
+)
+def test_wrong_settings_are_told_at_load(given, path):
+    assert [fault.path for fault in Gemini("m", **given).faults()] == [(path,)]
+
+
+SUITE = """\
+target: gemini:gemini-3.8-flash
+tests:
+  - id: a
+    input: a
+    assert: [{contains: a}]
+"""
+
+
+def test_a_file_that_needs_the_missing_sdk_does_not_load(tmp_path, monkeypatch):
+    monkeypatch.setattr(extras, "_is_installed", lambda module: False)
+    (fault,) = Gemini("m").faults()
+    assert fault.message == "Gemini is asked with google.genai, which is not installed"
+    assert fault.hint == "pip install 'agentv[gemini]'"
+    assert found_in(tmp_path, SUITE) == [("missing-extra", 1)]
+
+
+def test_the_sdk_is_imported_only_by_who_asks():
+    code = "import sys, agentv.targets.gemini.target as g; list(g.Gemini('m').faults()); print('google.genai' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

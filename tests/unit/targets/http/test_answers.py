@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentv.model.values.message import Message
+from agentv.model.values.response import Failure, TargetResponse, TokenUsage
+from agentv.targets.http.answers import LIMIT, checked, decoded, from_object, from_text, from_value, is_answer, parsed
+
+MESSAGES = [
+    {"role": "user", "content": "hi"},
+    {"role": "assistant", "content": "first"},
+    {"role": "assistant", "content": "last", "tool_calls": [{"tool": "look", "input": {"at": 1}}]},
+    {"role": "tool", "content": "seen"},
+]
+
+
+def test_an_answer_is_text():
+    assert from_text("yes") == TargetResponse("yes")
+    assert from_text("") == TargetResponse("")
+
+
+@pytest.mark.parametrize("text", ["a" * LIMIT, "ä" * (LIMIT // 2)])
+def test_its_size_is_counted_in_bytes(text):
+    assert isinstance(from_text(text), TargetResponse)
+    assert from_text(text + "a").code == "output-too-large"
+
+
+def test_text_that_utf_8_cannot_say_is_refused():
+    assert from_text("ab\ud83d") == Failure("not-utf-8", "the answer holds half a surrogate pair (character 3)")
+    assert from_object(json.loads('{"output": "\\ud83d"}')).code == "not-utf-8"
+    assert decoded(b"ab\xff") == Failure("not-utf-8", "the answer is not UTF-8 text (byte 3)")
+
+
+def test_a_byte_order_mark_is_no_part_of_an_answer():
+    assert decoded(b"\xef\xbb\xbfyes") == "yes"
+
+
+def test_everything_an_answer_object_can_say():
+    row = {
+        "output": "yes",
+        "token_usage": {"input": 1, "output": 2},
+        "cost_usd": 0.5,
+        "duration_ms": 7,
+        "finish_reason": "stop",
+        "metadata": {"a": 1},
+        "more": "passed over",
+    }
+    expected = TargetResponse("yes", (), TokenUsage(1, 2, 3), 0.5, 7.0, "stop", {"a": 1})
+    assert from_object(row) == expected
+    assert from_object({"text": "yes"} | dict.fromkeys(["token_usage", "cost_usd", "metadata"])) == TargetResponse(
+        "yes"
+    )
+
+
+def test_of_messages_the_last_of_the_assistant_is_the_answer():
+    found = from_object({"output": MESSAGES})
+    assert found.output == "last"
+    assert [message.role for message in found.messages] == ["user", "assistant", "assistant", "tool"]
+    assert found.messages[2].tool_calls[0].name == "look"
+    assert from_object({"output": MESSAGES[:1]}).output is None
+    assert from_object({"output": []}) == TargetResponse(None)
+
+
+def test_null_is_an_answer_of_nothing():
+    assert from_object({"output": None, "text": "not this"}) == TargetResponse(None)
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        ({"ouput": "x", "cost_usd": 1}, "the answer has no 'output' or 'text'; it has 'ouput', 'cost_usd'"),
+        ({}, "it has nothing"),
+        ({"output": 5}, "'output' must be text or messages, found int"),
+        ({"output": {"a": 1}}, "'output' must be text or messages, found dict"),
+        ({"text": ["a"]}, "'text' must be text, found list"),
+        ({"output": ["a"]}, "'output' must hold messages, found str"),
+        ({"output": [{"role": "robot", "content": ""}]}, "a message needs a role"),
+        ({"output": "x", "cost_usd": "free"}, "'cost_usd' must be a number of 0 or more, found 'free'"),
+        ({"output": "x", "cost_usd": -1}, "'cost_usd' must be a number of 0 or more, found -1"),
+        ({"output": "x", "cost_usd": float("nan")}, "'cost_usd' must be a number"),
+        ({"output": "x", "duration_ms": True}, "'duration_ms' must be a number"),
+        ({"output": "x", "token_usage": 5}, "'token_usage' must be an object, found int"),
+        ({"output": "x", "token_usage": {"input": "5"}}, "token_usage.input must be a whole number"),
+        ({"output": "x", "finish_reason": 1}, "'finish_reason' must be text, found int"),
+        ({"output": "x", "metadata": []}, "'metadata' must be an object, found list"),
+    ],
+)
+def test_what_is_wrong_with_an_answer_object_is_named(row, says):
+    found = from_object(row)
+    assert isinstance(found, Failure)
+    assert found.code == "bad-answer"
+    assert says in found.message
+    assert len(found.message) <= 300
+
+
+def test_an_answer_that_says_it_is_an_error_is_one():
+    assert from_object({"error": "quota"}) == Failure("target-error", "quota")
+    assert from_object({"output": "half", "error": {"code": 5}}).code == "target-error"
+    assert from_object({"output": "whole", "error": None}) == TargetResponse("whole")
+
+
+@pytest.mark.parametrize(
+    ("value", "is_one"),
+    [
+        ({"output": "x"}, True),
+        ({"output": None}, True),
+        ({"text": "x"}, True),
+        ({"output": MESSAGES}, True),
+        ({"output": {"a": 1}}, True),
+        ({"output": 5, "text": "x"}, True),
+        ({"output": ["a"]}, True),
+        ({"text": 5}, True),
+        ({"text": None}, True),
+        ({"answer": "x"}, False),
+        ([{"role": "user"}], False),
+        ("output", False),
+        (None, False),
+    ],
+)
+def test_not_every_json_is_an_answer_object(value, is_one):
+    assert is_answer(value) is is_one
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"a": }', "[" * 200_000, "9" * 5000])
+def test_what_is_no_json_stays_text(text):
+    assert parsed(text) is text
+
+
+@pytest.mark.parametrize(
+    ("value", "output"),
+    [("x", "x"), (None, None), (5, "5"), (True, "true"), ({"ä": [1]}, '{"ä": [1]}'), ([], "[]"), (MESSAGES, "last")],
+)
+def test_any_value_of_a_reply_can_be_the_answer(value, output):
+    assert from_value(value).output == output
+
+
+def test_a_response_made_by_users_code_is_looked_at():
+    sound = TargetResponse("x", (Message("assistant", "x"),), TokenUsage(1), 1.5, 2)
+    assert checked(sound) is sound
+    assert checked(TargetResponse(None, (Message("assistant", "said"),))).output == "said"
+    assert checked(TargetResponse(None)) == TargetResponse(None)
+
+
+@pytest.mark.parametrize(
+    ("response", "says"),
+    [
+        (TargetResponse(5), "output must not be int"),
+        (TargetResponse("x", messages=[{"role": "user"}]), "messages must hold Message objects"),
+        (TargetResponse("x", messages=None), "messages must not be null"),
+        (TargetResponse("x", token_usage={"input": 1}), "token_usage must not be dict"),
+        (TargetResponse("x", cost_usd="1"), "cost_usd must not be str"),
+        (TargetResponse("x", cost_usd=True), "cost_usd must not be bool"),
+        (TargetResponse("x", cost_usd=float("inf")), "cost_usd must be a number of 0 or more, found inf"),
+        (TargetResponse("x", duration_ms=-1), "duration_ms must be a number of 0 or more, found -1"),
+        (TargetResponse("x", finish_reason=1), "finish_reason must not be int"),
+        (TargetResponse("x", metadata=None), "metadata must not be null"),
+    ],
+)
+def test_what_is_wrong_with_it_is_named(response, says):
+    found = checked(response)
+    assert isinstance(found, Failure)
+    assert found == Failure("bad-answer", f"TargetResponse.{says}")
+
+
+texts = st.text(alphabet="aZ0 ü€\n\ud83d", max_size=5)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts,
+    lambda inner: st.lists(inner) | st.dictionaries(texts | st.sampled_from(["role", "content"]), inner),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(st.sampled_from(["output", "text", "error", "token_usage", "cost_usd", "metadata"]), json_values)
+)
+def test_no_object_whatever_is_in_it_makes_it_raise(row):
+    found = from_object(row)
+    if isinstance(found, TargetResponse):
+        assert checked(found) == found
+        assert not row.get("error")

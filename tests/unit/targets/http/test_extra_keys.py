@@ -1,0 +1,64 @@
+"""What settings of model APIs may not say, told when a file is loaded."""
+
+from __future__ import annotations
+
+import pytest
+
+from agentv.targets.anthropic.target import Anthropic
+from agentv.targets.gemini.target import Gemini
+from agentv.targets.litellm.target import LiteLLM
+from agentv.targets.openai_compatible.openai import OpenAI
+from doubles.loading import found_in
+
+ALL = pytest.mark.parametrize("kind", [OpenAI, Anthropic, Gemini, LiteLLM])
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("extra", "wrong"),
+    [
+        ({"stream": True}, "stream"),
+        ({"stream": False, "n": 1, "user": "ann"}, None),
+        ({"background": True}, "background"),
+        ({"n": 2}, "n"),
+    ],
+)
+def test_extra_may_not_ask_for_what_is_not_read(kind, extra, wrong):
+    assert [fault.path for fault in kind("m", extra=extra).faults()] == ([("extra", wrong)] if wrong else [])
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        (OpenAI("m", extra={"messages": []}), "messages"),
+        (OpenAI("m", api="responses", extra={"input": []}), "input"),
+        (OpenAI("m", extra={"model": "another"}), "model"),
+        (Anthropic("m", extra={"system": "x"}), "system"),
+        (Gemini("m", extra={"contents": []}), "contents"),
+        (LiteLLM("m", extra={"messages": []}), "messages"),
+    ],
+)
+def test_extra_may_not_replace_what_the_case_says(settings, key):
+    (fault,) = settings.faults()
+    assert (fault.path, "filled by the target and the case" in fault.message) == (("extra", key), True)
+
+
+@ALL
+def test_a_tool_is_an_object(kind):
+    assert [fault.path for fault in kind("m", tools=({}, "weather")).faults()] == [("tools", 1)]
+
+
+def test_it_is_told_at_its_line(tmp_path):
+    text = """\
+target:
+  provider: openai:gpt-5-mini
+  base_url: http://localhost:8000/v1
+  extra:
+    stream: true
+    n: 3
+tests:
+  - id: a
+    input: a
+    assert: [{contains: a}]
+"""
+    assert found_in(tmp_path, text) == [("bad-value", 5), ("bad-value", 6)]

@@ -1,0 +1,140 @@
+"""What an error status and the headers beside it say."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from agentv.model.values.response import RateLimits
+from agentv.targets.http.statuses import failure_of, limits_of, retry_after, shown
+
+NOW = datetime(2026, 11, 22, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
+def test_another_try_may_help(status):
+    failure = failure_of(status, "busy", {})
+    assert (failure.code, failure.retryable, failure.stops) == ("http-status", True, False)
+
+
+@pytest.mark.parametrize("status", [400, 413, 422, None])
+def test_another_try_cannot_help_and_another_case_may(status):
+    failure = failure_of(status, "no", {})
+    assert (failure.retryable, failure.stops, failure.status) == (False, False, status)
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 404])
+def test_nothing_can_help(status):
+    failure = failure_of(status, "no", {})
+    assert (failure.retryable, failure.stops) == (False, True)
+
+
+def test_the_target_may_say_itself_which_statuses_are_tried_again():
+    listed = frozenset({404, 418})
+    assert failure_of(418, "tea", {}, listed).retryable
+    assert not failure_of(503, "busy", {}, listed).retryable
+    gone = failure_of(404, "not yet there", {}, listed)
+    assert (gone.retryable, gone.stops) == (True, False)
+
+
+def test_the_message_names_the_status_and_what_the_server_said():
+    assert failure_of(404, "no model 'gpt-9'", {}).message == "HTTP 404 Not Found: no model 'gpt-9'"
+    assert failure_of(529, "", {}).message == "HTTP 529: no message"
+    assert failure_of(None, "no", {}).message == "the API refused the call: no"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Incorrect API key provided: sk-very-secret.",
+        "Incorrect API key provided: sk-ve********cret.",
+        "GET https://host/v1/models?key=sk-very-secret&x=1 failed",
+        "see https://user:sk-very-secret@host/v1",
+    ],
+)
+def test_no_key_stays_in_a_message(said):
+    message = shown(said, ["sk-very-secret"])
+    assert "sk-ve" not in message
+    assert "cret" not in message
+    assert len(message) > 10
+
+
+def test_a_url_loses_its_query_even_when_no_secret_is_known():
+    assert shown("GET https://host/v1?key=abc failed") == "GET https://host/v1 failed"
+
+
+def test_a_long_message_is_cut():
+    assert len(failure_of(500, "x" * 100_000, {}).message) < 600
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after-ms": "120", "retry-after": "1"}, 0.12),
+        ({"retry-after": "Sun, 22 Nov 2026 12:00:30 GMT"}, 30.0),
+        ({"retry-after": "Sun, 22 Nov 2026 11:00:00 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": ""}, None),
+        ({}, None),
+    ],
+)
+def test_how_long_the_server_asks_to_wait(headers, seconds):
+    assert retry_after(headers, NOW) == seconds
+
+
+def test_headers_are_found_in_any_case_of_letters():
+    failure = failure_of(429, "slow", {"Retry-After": "2", "X-RateLimit-Remaining-Requests": "0"})
+    assert failure.retry_after_s == 2.0
+    assert failure.limits == RateLimits(requests=0)
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("1s", 1.0),
+        ("6m0s", 360.0),
+        ("120ms", 0.12),
+        ("2m59.56s", 179.56),
+        ("1h0m1s", 3601.0),
+        ("12", 12.0),
+        ("?", None),
+    ],
+)
+def test_openai_says_when_a_limit_is_full_again(said, seconds):
+    limits = limits_of({"x-ratelimit-remaining-tokens": "900", "x-ratelimit-reset-tokens": said})
+    assert limits is not None
+    assert limits.tokens == 900
+    assert limits.tokens_reset_s == (pytest.approx(seconds) if seconds is not None else None)
+
+
+def test_anthropic_says_it_as_a_date():
+    headers = {
+        "anthropic-ratelimit-requests-remaining": "3",
+        "anthropic-ratelimit-requests-reset": (NOW + timedelta(seconds=20)).isoformat().replace("+00:00", "Z"),
+        "anthropic-ratelimit-tokens-remaining": "12000",
+        "anthropic-ratelimit-tokens-reset": "2026-11-22T11:59:00Z",
+    }
+    assert limits_of(headers, NOW) == RateLimits(3, 20.0, 12_000, 0.0)
+
+
+def test_openrouter_says_it_as_milliseconds_since_1970():
+    headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(NOW.timestamp() * 1000) + 5000)}
+    assert limits_of(headers, NOW) == RateLimits(0, pytest.approx(5.0))
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"content-type": "application/json"}, {"x-ratelimit-remaining-requests": "many"}]
+)
+def test_nothing_said_is_no_limit(headers):
+    assert limits_of(headers) is None
+
+
+@pytest.mark.parametrize("said", ["1e999", "inf", "-1e30", "9" * 400, "1.2.3s", "٣s"])
+def test_nonsense_in_a_header_is_passed_over(said):
+    limits_of({"x-ratelimit-reset-requests": said, "x-ratelimit-remaining-requests": said})
+    assert retry_after({"retry-after": said}) is None

@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+
+from agentv.model.suite.suite import Retry
+from agentv.model.values.response import Failure, TargetResponse, TokenUsage
+from agentv.targets.http.target import Http
+from doubles.asking import answer, answers, code, request
+from doubles.misbehaving_server import MisbehavingServer, misbehaving_server
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MisbehavingServer]:
+    with misbehaving_server() as running:
+        yield running
+
+
+@pytest.fixture
+def sent(server):
+    """What the server gets to see of a request."""
+
+    def seen(one=None, **settings):
+        found = answer(Http(server.url("echo"), **settings), one)
+        assert isinstance(found, TargetResponse), found
+        return json.loads(found.output)
+
+    return seen
+
+
+def replying(server, body, **settings) -> Http:
+    text = body if isinstance(body, str) else json.dumps(body)
+    return Http(server.url(f"json?body={quote(text)}"), **settings)
+
+
+def test_without_a_body_the_prompt_is_sent(sent):
+    found = sent()
+    assert found["method"] == "POST"
+    assert json.loads(found["body"]) == {"prompt": "hello"}
+    assert found["headers"]["content-type"] == "application/json"
+    assert sent(method="GET")["body"] == ""
+
+
+def test_a_body_is_a_template_over_the_case(sent):
+    body = {
+        "model": "m",
+        "all": "{{ messages }}",
+        "said": "Q: {{ prompt }}!",
+        "who": [
+            "{{ user }}",
+            "{{ vars.user }}",
+            "{{ case_id }}",
+            "{{ metadata.level }}",
+            "{{ env.KEY }}",
+            "${{ KEY }}",
+        ],
+        "n": "{{ metadata.level + 1 }}",
+        "fixed": 1.5,
+    }
+    one = request("hi", "c", vars={"user": "ann"}, metadata={"level": 3}, env={"KEY": "k"})
+    assert json.loads(sent(one, body=body)["body"]) == {
+        "model": "m",
+        "all": [{"role": "user", "content": "hi"}],
+        "said": "Q: hi!",
+        "who": ["ann", "ann", "c", 3, "k", "k"],
+        "n": 4,
+        "fixed": 1.5,
+    }
+
+
+def test_a_variable_named_prompt_does_not_hide_the_prompt(sent):
+    body = json.loads(
+        sent(request("real", vars={"prompt": "a variable"}), body=["{{ prompt }}", "{{ vars.prompt }}"])["body"]
+    )
+    assert body == ["real", "a variable"]
+
+
+def test_what_is_inserted_stays_a_value_and_is_never_rendered(sent):
+    hostile = '", "admin": true, "x": "{{ env.KEY }} {% raw %}'
+    one = request(hostile, vars={"v": hostile}, env={"KEY": "secret"})
+    assert json.loads(sent(one, body={"p": "{{ prompt }}", "v": "{{ v }}"})["body"]) == {"p": hostile, "v": hostile}
+    assert sent(one, body="{{ prompt }}|{{ v }}")["body"] == f"{hostile}|{hostile}"
+
+
+def test_a_body_may_be_text(sent):
+    found = sent(body="Q: {{ prompt }}")
+    assert found["body"] == "Q: hello"
+    assert found["headers"]["content-type"] == "text/plain; charset=utf-8"
+    found = sent(body="<q>ü</q>", headers={"content-type": "application/xml"}, method="PUT")
+    assert (found["method"], found["body"]) == ("PUT", "<q>ü</q>")
+    assert found["headers"]["content-type"] == "application/xml"
+
+
+def test_headers_are_templates_too(sent):
+    headers = {"Authorization": "Bearer {{ env.KEY }}", "X-Case": "{{ case_id }}"}
+    found = sent(request(env={"KEY": "k"}), headers=headers)["headers"]
+    assert (found["authorization"], found["x-case"]) == ("Bearer k", "case")
+
+
+def test_a_header_cannot_be_broken_out_of(server):
+    found = answer(Http(server.url("ok"), headers={"X": "{{ prompt }}"}), request("a\r\nSecret: b"))
+    assert found.code == "bad-header"
+    assert "Secret" not in found.message
+
+
+@pytest.mark.parametrize(
+    ("settings", "code_", "says"),
+    [
+        ({"body": "{{ nothing }}"}, "undefined-variable", "'nothing' is not defined"),
+        ({"headers": {"X": "{{ env.NO_KEY }}"}}, "unset-environment", "NO_KEY"),
+        ({"body": ["{{ 1 / 0 }}"]}, "bad-template", "ZeroDivisionError"),
+        ({"body": ["{{ 1e999 }}"]}, "bad-template", "NameError"),
+        ({"body": ["{{ nan }}"]}, "bad-body", "the body cannot be written as JSON"),
+    ],
+)
+def test_what_cannot_be_rendered_is_a_failure(server, settings, code_, says):
+    found = answer(Http(server.url("ok"), **settings), request(vars={"nan": float("nan")}))
+    assert found.code == code_
+    assert says in found.message
+
+
+def test_an_answer_object_is_read_without_a_path(server):
+    expected = TargetResponse("hello", (), TokenUsage(3, 4, 7), 0.25)
+    assert answer(Http(server.url("ok"))) == expected
+    assert answer(replying(server, {"text": "yes"})).output == "yes"
+
+
+@pytest.mark.parametrize(
+    ("body", "output"),
+    [
+        ("plain text\n", "plain text\n"),
+        ('{"answer": 1}', '{"answer": 1}'),
+        ('"quoted"', "quoted"),
+        ("[1]", "[1]"),
+        ("", ""),
+    ],
+)
+def test_any_other_reply_is_the_answer_as_it_stands(server, body, output):
+    assert answer(replying(server, body)).output == output
+
+
+@pytest.mark.parametrize(
+    ("path", "output"),
+    [
+        ("$.choices[0].message.content", "yes"),
+        ("choices.0.message.content", "yes"),
+        ("$.choices[0].message", '{"content": "yes"}'),
+        ("$.n", "5"),
+        ("$.nothing", None),
+        ("$.said", "last"),
+        ("output", "not this"),
+    ],
+)
+def test_a_path_picks_the_answer(server, path, output):
+    said = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "last"}]
+    reply = {"choices": [{"message": {"content": "yes"}}], "n": 5, "nothing": None, "said": said, "output": "not this"}
+    assert answer(replying(server, reply, output=path)).output == output
+
+
+def test_a_path_that_leads_nowhere_says_what_is_there(server):
+    found = answer(replying(server, {"choices": []}, output="$.choices[0].message"))
+    assert found == Failure("bad-answer", "$.choices[0] leads nowhere: the list has 0")
+    found = answer(Http(server.url("bad-json"), output="$.output"))
+    assert found.message == 'the reply is not JSON, so $.output leads nowhere: {"output": "cut o'
+    assert found.code == "bad-answer"
+
+
+@pytest.mark.parametrize(
+    ("status", "retryable"),
+    [
+        (302, False),
+        (400, False),
+        (401, False),
+        (404, False),
+        (408, True),
+        (409, True),
+        (429, True),
+        (500, True),
+        (503, True),
+    ],
+)
+def test_any_other_status_than_success_is_a_failure(server, status, retryable):
+    found = answer(Http(server.url(str(status))))
+    assert (found.code, found.retryable) == ("http-status", retryable)
+    assert found.message.startswith(f"HTTP {status} ")
+    assert found.message.endswith(f": no {status}")
+
+
+def test_which_statuses_are_tried_again_can_be_said(server):
+    retry = Retry(status_codes=(404,))
+    found = [answer(Http(server.url(status)), retry=retry).retryable for status in ("404", "429", "500")]
+    assert found == [True, False, False]
+
+
+def test_what_a_server_says_is_cut_and_cleaned(server):
+    body = json.dumps({"error": "\x1b[31m" + "x" * 5000})
+    found = answer(replying(server, body, output="$.output"))
+    assert len(found.message) < 700
+
+
+@pytest.mark.parametrize(
+    ("way", "code_", "retryable"),
+    [
+        ("closed", "connection", True),
+        ("cut", "connection", True),
+        ("hang", "timeout", True),
+        ("huge", "output-too-large", False),
+        ("huge-stream", "output-too-large", False),
+        ("not-utf-8", "not-utf-8", False),
+    ],
+)
+def test_every_way_of_a_server_to_misbehave(server, way, code_, retryable):
+    timeout_s = 0.1 if way == "hang" else 10
+    found = answer(Http(server.url(way), headers={"X-Api-Key": "the-key"}), request(timeout_s=timeout_s))
+    assert (found.code, found.retryable) == (code_, retryable)
+    assert "the-key" not in found.message
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:1/x?key=the-key",
+        "http://no-such-host.invalid/?key=the-key",
+        "http://127.0.0.1:99999/?key=the-key",
+    ],
+)
+def test_a_server_that_is_not_there_is_a_failure_without_the_url(url):
+    found = answer(Http(url))
+    assert found.code == "connection"
+    assert "the-key" not in found.message
+
+
+def test_a_redirect_says_where_to_ask(server):
+    found = answer(Http(server.url("redirect/ok")))
+    assert (found.code, found.status) == ("http-status", 307)
+    assert found.message.endswith("write that as 'url'")
+
+
+@pytest.mark.parametrize("to", ["ftp://x/?key=the-key", "redirect?to=/redirect?key=the-key", "http://[/"])
+def test_a_redirect_to_nowhere_is_a_failure(server, to):
+    found = answer(Http(server.url(f"redirect?to={quote(to)}")))
+    assert isinstance(found, Failure), found
+    assert "the-key" not in found.message
+
+
+def test_calls_share_connections_but_no_cookies_and_do_not_wait_for_each_other(server):
+    started = len(server.seen)
+    found = answers(Http(server.url("slow/0.2")), *(request(str(number)) for number in range(150)), retry=Retry())
+    assert [one.output for one in found] == [str(number) for number in range(150)]
+    assert len(server.seen) - started == 150
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ({"url": "localhost:8080"}, [(("url",), "bad-value")]),
+        ({"url": "ftp://x"}, [(("url",), "bad-value")]),
+        ({"url": "http://"}, [(("url",), "bad-value")]),
+        ({"url": "http://[x"}, [(("url",), "bad-value")]),
+        ({"output": "$.a[*]"}, [(("output",), "bad-path")]),
+        ({"output": ""}, [(("output",), "bad-path")]),
+        ({"headers": {"X": "{{ a b }}"}}, [(("headers", "X"), "bad-template")]),
+        ({"body": {"a": ["x", "{{ }"]}}, [(("body", "a", 1), "bad-template")]),
+        ({"body": "{% if %}"}, [(("body",), "bad-template")]),
+        ({"body": {"a": "{{ anything }}"}, "output": "$"}, []),
+    ],
+)
+def test_what_is_wrong_with_the_settings_is_said_when_they_are_loaded(settings, found):
+    settings = {"url": "http://localhost/"} | settings
+    assert [(fault.path, fault.code) for fault in Http(**settings).faults()] == found
+
+
+def test_a_proxy_that_the_environment_names_is_asked_instead(server, monkeypatch):
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
+    monkeypatch.setenv("no_proxy", "localhost")
+    assert answer(Http("http://never-resolved.invalid/ok")).output == "hello"
+    assert code(Http("http://localhost:1/ok")) == "connection"

@@ -1,0 +1,355 @@
+"""Models by LiteLLM, through the library itself, against a server on loopback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from agentv.model.suite.suite import Retry
+from agentv.model.values.message import ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.values.response import CallFailure, RateLimits, TargetResponse, TokenUsage
+from agentv.registry import extras
+from agentv.targets.litellm import keys as litellm_keys
+from agentv.targets.litellm.keys import key_found, keys_of
+from agentv.targets.litellm.library import parameters_from, wanted_by
+from agentv.targets.litellm.target import LiteLLM
+from agentv.testing import (
+    Answer,
+    ClosedConnection,
+    ContentFilter,
+    EmptyChoices,
+    Hang,
+    MalformedJson,
+    ModelServer,
+    Status,
+    Truncated,
+    WrongType,
+)
+from doubles.asking import answer, answers, at_home, request
+from doubles.documents import PDF_BASE64, pdf
+from doubles.loading import found_in
+
+KEY = "sk-a-very-secret-key"
+SCHEMA = {
+    "type": "object",
+    "properties": {"score": {"type": "number"}},
+    "required": ["score"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch):
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "MISTRAL_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def settings(server: ModelServer, model: str = "openai/gpt-4o", **others: object) -> LiteLLM:
+    return LiteLLM(model, **{"api_key": KEY, "base_url": server.openai, **others})
+
+
+def told(step: object, **others: object):
+    with ModelServer(step) as server:
+        found = answer(settings(server, **others))
+        assert len(server.calls) == 1  # its own retries are off
+        return found
+
+
+def sent(one: object = None, model: str = "openai/gpt-4o", **others: object) -> dict:
+    """The body of a request."""
+    with ModelServer("yes") as server:
+        found = answer(settings(server, model, **others), one)
+        assert isinstance(found, TargetResponse), found
+        return dict(server.calls[0].body)
+
+
+def test_a_prompt_is_one_message():
+    assert sent() == {"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}]}
+
+
+def test_messages_pictures_and_tools_are_sent_as_openai_takes_them():
+    said = (
+        Message("user", (ImageBlock("https://example.com/b.png"),)),
+        Message("assistant", "", tool_calls=(ToolCall("look", {"at": 1}, "c1"),)),
+        Message("tool", "seen"),
+    )
+    found = sent(request(messages=said), system="Be brief.")["messages"]
+    assert [one["role"] for one in found] == ["system", "user", "assistant", "tool"]
+    assert found[1]["content"] == [{"type": "image_url", "image_url": {"url": "https://example.com/b.png"}}]
+    assert found[3]["tool_call_id"] == "c1"
+
+
+def test_a_pdf_reaches_the_provider_in_its_own_form(tmp_path):
+    one = request(messages=(Message("user", (TextBlock("look"), pdf(tmp_path))),))
+    part = sent(one)["messages"][0]["content"][1]
+    assert part["file"]["file_data"] == f"data:application/pdf;base64,{PDF_BASE64}"
+    with ModelServer("yes") as server:
+        answer(settings(server, "anthropic/claude-haiku-4-5", base_url=server.anthropic), one)
+        part = server.calls[0].body["messages"][0]["content"][1]
+    assert (part["type"], part["source"]["data"]) == ("document", PDF_BASE64)
+
+
+@pytest.mark.parametrize(
+    ("given", "body"),
+    [
+        ({"temperature": 0.5, "max_tokens": 5, "top_p": 0.5}, {"temperature": 0.5, "max_tokens": 5, "top_p": 0.5}),
+        ({"stop": ("END",), "seed": 7}, {"stop": ["END"], "seed": 7}),
+        ({"response_format": "json_object"}, {"response_format": {"type": "json_object"}}),
+        ({"extra": {"user": "x"}}, {"user": "x"}),
+    ],
+)
+def test_settings_are_sent(given, body):
+    assert sent(**given) == {"model": "gpt-4o", "messages": [{"role": "user", "content": "hello"}], **body}
+
+
+def test_a_tool_may_be_named_and_headers_added():
+    tool = {"type": "function", "function": {"name": "find", "parameters": {"type": "object", "properties": {}}}}
+    with ModelServer("yes") as server:
+        answer(settings(server, tools=(tool,), tool_choice="find", headers={"X-Team": "support"}))
+        (call,) = server.calls
+    assert call.body["tools"] == [tool]
+    assert call.body["tool_choice"] == {"type": "function", "function": {"name": "find"}}
+    assert call.headers["x-team"] == "support"
+
+
+def test_what_a_judge_asks_for_wins_over_the_settings():
+    found = sent(request(temperature=0.0, schema=SCHEMA), temperature=1.0)
+    assert found["temperature"] == 0.0
+    assert found["response_format"]["json_schema"]["schema"] == SCHEMA
+
+
+def test_what_a_judge_can_do_without_is_left_out_once_it_was_refused():
+    def reply(call):
+        named = next((name for name in ("temperature", "response_format") if name in call.body), None)
+        return "yes" if named is None else Status(400, f"'{named}' is not supported with this model")
+
+    with ModelServer(reply) as server:
+        target = settings(server)
+        assert [one.output for one in answers(target, request(temperature=0.0, schema=SCHEMA))] == ["yes"]
+        assert len(server.calls) == 3
+        assert answer(settings(server, temperature=0.5)).status == 400
+
+
+def test_what_the_library_itself_refuses_is_left_out_too():
+    found = sent(request(temperature=0.0), "openai/o3-mini")
+    assert "temperature" not in found
+
+
+def test_what_comes_back_is_read():
+    usage = TokenUsage(100, 20, 120, 60, 5)
+    step = Answer("a", finish_reason="length", usage=usage, headers={"x-ratelimit-remaining-requests": "7"})
+    found = told(step)
+    assert (found.output, found.finish_reason, found.token_usage) == ("a", "length", usage)
+    assert found.limits == RateLimits(requests=7)
+    found = told(Answer("", tool_calls=(ToolCall("look", {"at": 1}, "c1"),)))
+    assert found.messages == (Message("assistant", "", tool_calls=(ToolCall("look", {"at": 1}, "c1"),)),)
+
+
+def test_the_price_is_the_providers_and_of_a_server_elsewhere_not_known(monkeypatch):
+    with ModelServer("yes") as server:
+        assert answer(at_home(settings(server))).cost_usd > 0
+        assert answer(at_home(settings(server, "openai/no-such-model-anywhere"))).cost_usd is None
+        assert answer(settings(server)).cost_usd is None
+        assert answer(settings(server, base_url=None, extra={"api_base": server.openai})).cost_usd is None
+        monkeypatch.setenv("OPENAI_API_BASE", server.openai)
+        assert answer(settings(server, base_url=None)).cost_usd is None
+
+
+def test_a_refusal_without_words_is_a_failure_and_one_in_words_is_an_answer():
+    found = told(ContentFilter())
+    assert (found.code, found.retryable) == ("refused", False)
+    assert told(Answer(refusal="I will not.")).output == "I will not."
+
+
+@pytest.mark.parametrize(
+    ("step", "code", "retryable", "stops"),
+    [
+        (Status(400), "http-status", False, False),
+        (Status(401), "http-status", False, True),
+        (Status(403), "http-status", False, True),
+        (Status(404), "http-status", False, True),
+        (Status(429), "http-status", True, False),
+        (Status(500), "http-status", True, False),
+        (Status(529), "http-status", True, False),
+        (MalformedJson(), "bad-answer", True, False),
+        (WrongType(), "bad-answer", True, False),
+        (EmptyChoices(), "bad-answer", True, False),
+        (Truncated(), "connection", True, False),
+        (ClosedConnection(), "connection", True, False),
+    ],
+)
+def test_what_goes_wrong_is_a_value_and_nothing_is_tried_again_here(step, code, retryable, stops, capfd):
+    found = told(step)
+    assert isinstance(found, CallFailure)
+    assert (found.code, found.retryable, found.stops) == (code, retryable, stops)
+    assert KEY not in found.message
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_reply_without_content_is_a_bad_answer_and_no_traceback_is_shown():
+    with ModelServer(WrongType('{"id": "x", "type": "message"}', "application/json")) as server:
+        found = answer(settings(server, "anthropic/claude-haiku-4-5", base_url=server.anthropic))
+    assert (found.code, found.retryable) == ("bad-answer", True), found
+    assert "Traceback" not in found.message
+    assert "File " not in found.message
+
+
+def test_how_long_to_wait_is_read():
+    assert told(Status(429, retry_after=3)).retry_after_s == 3.0
+
+
+def test_which_statuses_are_tried_again_can_be_said():
+    with ModelServer(Status(404)) as server:
+        assert answer(settings(server), retry=Retry(status_codes=(404,))).retryable
+
+
+def test_the_limit_of_the_request_holds():
+    with ModelServer(Hang()) as server:
+        found = answer(settings(server), request(timeout_s=0.1))
+    assert (found.code, found.retryable) == ("timeout", True)
+
+
+def test_a_hundred_calls_are_made_at_once():
+    with ModelServer("yes", delay_s=0.6) as server:
+        found = answers(settings(server), *(request(case_id=str(number)) for number in range(100)))
+        assert server.most_at_once == 100
+    assert {one.output for one in found} == {"yes"}
+
+
+def test_a_provider_that_nobody_knows_stops_the_target():
+    found = answer(LiteLLM("no-such-provider/m", api_key=KEY))
+    assert (found.code, found.status, found.stops) == ("target-error", None, True)
+    assert "LLM Provider NOT provided" in found.message
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "stops", "said"),
+    [
+        ({"model": "azure/gpt-4o"}, "missing-key", True, "Missing credentials"),
+        ({"model": "openai/gpt-4o", "extra": {"user": object()}}, "target-error", False, "not JSON serializable"),
+        ({"model": "openai/m", "base_url": "http://ann:pw@127.0.0.1:9"}, "target-error", False, "credentials encoded"),
+    ],
+)
+def test_what_the_library_cannot_do_is_no_status_of_a_server(given, code, stops, said, monkeypatch):
+    monkeypatch.delenv("AZURE_API_KEY", raising=False)
+    given = {"api_key": None if code == "missing-key" else KEY, "base_url": "http://127.0.0.1:9", **given}
+    found = answer(LiteLLM(**given))
+    assert (found.code, found.status, found.retryable, found.stops) == (code, None, False, stops)
+    assert said in found.message
+
+
+@pytest.mark.parametrize(
+    ("model", "variable", "place"),
+    [("anthropic/claude-haiku-4-5", "ANTHROPIC_API_KEY", "anthropic"), ("openai/gpt-4o", "OPENAI_API_KEY", "openai")],
+)
+def test_a_key_of_the_suites_environment_reaches_the_provider_and_is_written_nowhere(model, variable, place):
+    before = dict(os.environ)
+    with ModelServer("yes", keys=[KEY]) as server:
+        one = settings(server, model, api_key=None, base_url=getattr(server, place))
+        assert answer(one, request(env={variable: KEY})).output == "yes"
+        refused = answer(one, request(env={variable: "sk-another-secret"}))
+    assert refused.status == 401
+    assert "secret" not in refused.message
+    assert {name: value for name, value in os.environ.items() if before.get(name) != value}.keys() <= {
+        "PYTEST_CURRENT_TEST",
+        "TIKTOKEN_CACHE_DIR",  # which LiteLLM sets, to find what it ships
+    }
+
+
+def test_without_a_key_nothing_is_asked():
+    found = answer(LiteLLM("mistral/mistral-small"))
+    assert (found.code, found.stops) == ("missing-key", True)
+    assert "MISTRAL_API_KEY" in found.message
+
+
+@pytest.mark.parametrize("provider", sorted(litellm_keys._KEYS))
+def test_the_variables_of_keys_are_those_of_the_library(provider, monkeypatch):
+    names = keys_of(f"{provider}/m")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    assert set(wanted_by(f"{provider}/m")) & set(names)
+    assert all(key_found(f"{provider}/m", {name: "k"}) == name for name in names)
+
+
+@pytest.mark.parametrize("variable", ["PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY"])
+def test_a_key_under_any_of_the_librarys_names_reaches_the_provider(variable):
+    with ModelServer("yes", keys=[KEY]) as server:
+        one = settings(server, "perplexity/sonar", api_key=None)
+        assert answer(one, request(env={variable: KEY})).output == "yes"
+
+
+@pytest.mark.parametrize(
+    ("given", "env", "missing"),
+    [
+        ({"model": "cohere/m"}, {}, [True]),
+        ({"model": "cohere/m"}, {"CO_API_KEY": "k"}, [False]),
+        ({"model": "cohere/m"}, {"CO_API_KEY": " "}, [True]),
+        ({"model": "anthropic/m"}, {"ANTHROPIC_AUTH_TOKEN": "k"}, [False]),
+        ({"model": "cohere/m", "api_key": "k"}, {}, []),
+        ({"model": "cohere/m", "extra": {"api_key": "k"}}, {}, []),
+        ({"model": "cohere/m", "headers": {"Authorization": "Bearer k"}}, {}, []),
+        ({"model": "cohere/m", "base_url": "http://localhost:1"}, {}, []),
+        ({"model": "azure/m"}, {}, []),
+        ({"model": "cohere"}, {}, []),
+    ],
+)
+def test_a_key_that_is_missing_is_known_without_the_library(given, env, missing):
+    assert [one.missing for one in LiteLLM(**given).reads(env)] == missing
+
+
+def test_variables_become_parameters_of_the_call():
+    env = {
+        "AZURE_API_KEY": "k",
+        "AZURE_API_BASE": "https://a",
+        "AZURE_API_VERSION": "v",
+        "OTHER": "x",
+        "VERTEXAI_PROJECT": "",
+    }
+    names = ("AZURE_API_BASE", "AZURE_API_VERSION", "AZURE_API_KEY", "VERTEXAI_PROJECT", "OTHER", "NOT_THERE")
+    assert parameters_from(env, names) == {"api_base": "https://a", "api_version": "v", "api_key": "k"}
+
+
+def test_the_import_fetches_nothing_prints_nothing_and_reads_no_dotenv(tmp_path):
+    (tmp_path / ".env").write_text("AGENTV_FROM_DOTENV=1\n")
+    code = (
+        "import os, socket\n"
+        "def refuse(*_): raise SystemExit('it asked the network')\n"
+        "socket.getaddrinfo = refuse\n"
+        "from agentv.targets.litellm.library import library\n"
+        "library()\n"
+        "print(*sorted({'AGENTV_FROM_DOTENV', 'LITELLM_MODE', 'LITELLM_LOCAL_MODEL_COST_MAP'} & set(os.environ)))\n"
+    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith("LITELLM")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")
+
+
+def test_wrong_settings_are_told_at_load():
+    assert [fault.path for fault in LiteLLM("m", base_url="x").faults()] == [("base_url",)]
+
+
+SUITE = """\
+target: litellm:mistral/mistral-small
+tests:
+  - id: a
+    input: a
+    assert: [{contains: a}]
+"""
+
+
+def test_a_file_that_needs_the_missing_library_does_not_load(tmp_path, monkeypatch):
+    monkeypatch.setattr(extras, "_is_installed", lambda module: False)
+    (fault,) = LiteLLM("m").faults()
+    assert fault.message == "LiteLLM's models are asked with litellm, which is not installed"
+    assert fault.hint == "pip install 'agentv[litellm]'"
+    assert found_in(tmp_path, SUITE) == [("missing-extra", 1)]
+
+
+def test_an_endpoint_is_the_provider_or_the_address():
+    assert LiteLLM("mistral/a").endpoint() == LiteLLM("mistral/b").endpoint() != LiteLLM("groq/a").endpoint()
+    assert "http://localhost:1 " in LiteLLM("openai/a", base_url="http://localhost:1").endpoint()

@@ -1,0 +1,78 @@
+"""What calls cost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from agentv.model.values.response import TokenUsage
+from agentv.targets.model_api.prices import cost_of
+
+USAGE = TokenUsage(input=1_000_000, output=1_000_000, total=2_000_000)
+
+
+def test_a_known_model_has_a_price():
+    assert cost_of("openai", "gpt-4o", USAGE) == pytest.approx(12.5)
+
+
+def test_a_dated_name_costs_what_its_model_does():
+    assert cost_of("openai", "gpt-4o-2024-08-06", USAGE) == cost_of("openai", "gpt-4o", USAGE)
+
+
+def test_cached_tokens_are_cheaper():
+    cached = TokenUsage(input=1_000_000, output=0, cached=1_000_000)
+    full = TokenUsage(input=1_000_000, output=0)
+    assert 0 < (cost_of("openai", "gpt-4o", cached) or 0) < (cost_of("openai", "gpt-4o", full) or 0)
+
+
+def test_tokens_written_to_a_cache_are_dearer():
+    plain = cost_of("anthropic", "claude-haiku-4-5", USAGE)
+    assert (cost_of("anthropic", "claude-haiku-4-5", USAGE, cache_written=500_000) or 0) > (plain or 0) > 0
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "usage"),
+    [
+        ("openai", "no-such-model", USAGE),
+        ("ollama", "llama3.3", USAGE),
+        ("http://localhost:8000/v1", "gpt-4o", USAGE),
+        ("openai", "gpt-4o", None),
+        ("openai", "gpt-4o", TokenUsage(output=3)),
+    ],
+)
+def test_what_is_not_known_is_none_and_never_0(provider, model, usage):
+    assert cost_of(provider, model, usage) is None
+
+
+def test_a_provider_is_known_by_its_address_too():
+    assert cost_of("https://api.openai.com/v1", "gpt-4o", USAGE) == cost_of("openai", "gpt-4o", USAGE)
+
+
+def test_more_cached_than_sent_is_a_servers_mistake_and_no_crash():
+    assert cost_of("openai", "gpt-4o", TokenUsage(input=10, output=1, cached=50)) is not None
+
+
+def test_the_price_list_is_read_at_the_first_answer_only():
+    code = "import sys, agentv.targets.model_api.prices; print('genai_prices' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_a_price_list_that_breaks_costs_no_answer(monkeypatch):
+    def broken(*_, **__):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("genai_prices.calc_price", broken)  # another package, which fails where files cannot be opened
+    assert cost_of("openai", "gpt-4o", USAGE) is None
+
+
+def test_the_price_list_is_there_before_the_first_answer():
+    code = (
+        "import sys; from agentv.targets.model_api.prices import cost_of, load_prices; from agentv.model.values.response import TokenUsage\n"
+        "load_prices(); before = set(sys.modules); cost_of('openai', 'gpt-4o', TokenUsage(input=1, output=1))\n"
+        "print(sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,744 @@
+"""Servers that speak OpenAI's API, asked through the real SDK on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pydantic
+import pytest
+from openai.types.chat import ChatCompletionContentPartParam
+from openai.types.responses import ResponseInputFileParam
+
+from agentv.model.suite.suite import Retry
+from agentv.model.values.message import FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.values.response import CallFailure, Embeddings, Failure, RateLimits, TargetResponse, TokenUsage
+from agentv.targets.openai_compatible.azure import Azure
+from agentv.targets.openai_compatible.ollama import Ollama
+from agentv.targets.openai_compatible.openai import OpenAI
+from agentv.targets.openai_compatible.openrouter import OpenRouter
+from agentv.testing import (
+    Answer,
+    ClosedConnection,
+    ContentFilter,
+    EmptyChoices,
+    Hang,
+    MalformedJson,
+    ModelServer,
+    SlowDrip,
+    Status,
+    StoppedStream,
+    Truncated,
+    WrongType,
+)
+from doubles.asking import answer, answers, asked, at_home, request, spec_of
+from doubles.documents import PDF_BASE64, pdf
+
+KEY = "sk-very-secret-key"
+SCHEMA = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
+SCHEMA["additionalProperties"] = False
+WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+HUGE_CALL = ToolCall("save", {"text": "a" * 65_000_000})
+CALL = ToolCall("weather", {"city": "Ghent"}, "call_9")
+
+
+def openai(server: ModelServer, model: str = "gpt-4o", **settings) -> OpenAI:
+    return OpenAI(model, server.openai, KEY, **settings)
+
+
+def body_of(settings, one=None, server=None):
+    """What the server got."""
+    answer(settings, one or request())
+    return server.calls[-1].body
+
+
+@pytest.fixture(scope="module")
+def server():
+    with ModelServer(lambda call: call.text) as running:
+        yield running
+
+
+BOTH = pytest.mark.parametrize("api", ["chat", "responses"])
+
+
+@BOTH
+def test_an_answer_comes_with_all_that_is_known_of_it(api):
+    usage = TokenUsage(input=100, output=50, total=150, cached=40, reasoning=30)
+    said = Answer("Hi", usage=usage, headers={"x-ratelimit-remaining-requests": "7"})
+    with ModelServer(said) as server:
+        found = answer(openai(server, api=api))
+    assert found.output == "Hi"
+    assert found.messages == ()
+    assert found.token_usage == usage
+    assert found.finish_reason == {"chat": "stop", "responses": "completed"}[api]
+    assert found.metadata == {"model": "gpt-4o"}
+    assert found.limits == RateLimits(requests=7)
+
+
+FAULTS = {
+    "truncated": (Truncated(), "bad-answer", True),
+    "no JSON": (MalformedJson(), "bad-answer", True),
+    "a page": (WrongType(), "bad-answer", True),
+    "nothing in it": (EmptyChoices(), "bad-answer", True),
+    "half a reply": (StoppedStream(), "bad-answer", True),
+    "closed": (ClosedConnection(), "connection", True),
+    "filtered": (ContentFilter(), "refused", False),
+    "busy": (Status(429), "http-status", True),
+    "broken": (Status(500), "http-status", True),
+    "overloaded": (Status(529), "http-status", True),
+    "bad request": (Status(400), "http-status", False),
+    "bad key": (Status(401), "http-status", False),
+    "no such model": (Status(404), "http-status", False),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_way_to_fail_is_a_value(api, name):
+    step, code, retryable = FAULTS[name]
+    with ModelServer(step) as server:
+        found = answer(openai(server, api=api))
+        assert len(server.calls) == 1  # no retry of the SDK's own
+    assert isinstance(found, CallFailure)
+    assert (found.code, found.retryable) == (code, retryable)
+    assert found.stops == (name in {"bad key", "no such model"})
+    assert KEY not in found.message
+
+
+@pytest.mark.parametrize("azure", [Azure("d", "", KEY)])
+def test_azures_filter_is_an_error_400_and_no_bad_request(azure):
+    with ModelServer(ContentFilter()) as server:
+        found = answer(replace(azure, base_url=server.azure))
+    assert (found.code, found.retryable) == ("refused", False)
+
+
+def test_a_failure_says_what_decides_on_the_next_call():
+    limits = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6m0s"}
+    with ModelServer(Status(429, "slow down", retry_after=7, headers=limits)) as server:
+        found = answer(openai(server))
+    assert (found.status, found.retry_after_s) == (429, 7.0)
+    assert found.limits == RateLimits(requests=0, requests_reset_s=360.0)
+    assert found.message == "HTTP 429 Too Many Requests: slow down"
+
+
+def test_what_the_target_lists_is_tried_again():
+    with ModelServer(Status(418)) as server:
+        assert answer(openai(server), retry=Retry(status_codes=(418,))).retryable
+        assert not answer(openai(server)).retryable
+
+
+def test_a_refused_key_says_which_variable_to_look_at():
+    with ModelServer("hi", keys=["another"]) as server:
+        found = answer(openai(server))
+    assert found.stops
+    assert "'api_key' (OPENAI_API_KEY)" in found.message
+    assert KEY not in found.message
+    assert KEY[:8] not in found.message
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_server_of_ones_own_that_wants_a_key_was_sent_none(status):
+    with ModelServer(Status(status)) as server:
+        found = answer(OpenAI("gpt-4o", server.openai))
+        assert "authorization" not in server.calls[0].headers
+        assert "no key was sent: set OPENAI_API_KEY, or 'api_key' of the target" in found.message
+        assert found.stops
+        found = answer(OpenAI("gpt-4o", server.openai, headers={"Authorization": "Bearer mine"}))
+        assert server.calls[1].headers["authorization"] == "Bearer mine"
+        assert "check 'headers'" in found.message
+        assert "no key was sent: set OLLAMA_API_KEY" in answer(Ollama("m", f"{server.ollama}/v1")).message
+
+
+def test_a_server_that_quotes_the_key_is_not_quoted():
+    with ModelServer(Status(400, f"bad header 'Bearer {KEY}' at https://h/v1?key={KEY}")) as server:
+        found = answer(openai(server))
+    assert KEY not in repr(found)
+
+
+def test_without_a_key_nobody_is_asked():
+    found = answer(OpenAI("gpt-4o", "https://api.openai.invalid/v1"))
+    assert (found.code, found.stops) == ("missing-key", True)
+    assert "OPENAI_API_KEY" in found.message
+
+
+@pytest.mark.parametrize("step", [Hang(), SlowDrip(30.0), StoppedStream(silent=True)])
+def test_what_takes_too_long_is_given_up(step):
+    with ModelServer(step) as server:
+        found = answer(openai(server), request(timeout_s=0.2))
+    assert (found.code, found.retryable) == ("timeout", True)
+
+
+def test_a_reply_that_comes_slowly_is_read_to_its_end():
+    with ModelServer(SlowDrip(0.1, Answer("slowly"))) as server:
+        assert answer(openai(server)).output == "slowly"
+
+
+@pytest.mark.parametrize("step", [Answer("a" * 10_000_001), Answer(tool_calls=(HUGE_CALL,))], ids=["answer", "reply"])
+def test_a_reply_is_not_read_without_end(step):
+    with ModelServer(step) as server:
+        assert answer(openai(server)).code == "output-too-large"
+
+
+def test_a_large_input_is_sent_whole(server):
+    found = answer(openai(server), request("ä" * 300_000))
+    assert found.output == "ä" * 300_000
+
+
+def test_the_time_of_an_answer_is_that_of_its_call_alone():
+    code = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[3])!r})\n"
+        "from agentv.testing import ModelServer; from agentv.targets.openai_compatible.openai import OpenAI\n"
+        "from doubles.asking import answer\n"
+        "with ModelServer('hi', delay_s=0.05) as server:\n"
+        "    print(answer(OpenAI('gpt-4o', server.openai, 'k')).duration_ms)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 50 <= float(done.stdout) < 700  # the SDK alone takes most of a second to load
+
+
+def test_a_hundred_calls_wait_for_no_connection():
+    with ModelServer("late", delay_s=1.0) as server:
+        found = answers(openai(server), *[request() for _ in range(120)])
+        assert server.most_at_once == 120
+    assert {one.output for one in found} == {"late"}
+
+
+def test_one_client_serves_all_calls(server):
+    async def twice():
+        target = openai(server).connect(spec_of(None), None)
+        await asked(target, request())
+        client = target._client._client
+        await asked(target, request())
+        assert target._client._client is client
+        await target.close()
+        assert client.is_closed()
+
+    asyncio.run(twice())
+
+
+def test_cookies_are_not_kept():
+    with ModelServer(Answer("a", headers={"Set-Cookie": "a=1; Path=/"})) as server:
+
+        async def twice():
+            target = openai(server).connect(spec_of(None), None)
+            await asked(target, request())
+            await asked(target, request())
+            await target.close()
+
+        asyncio.run(twice())
+        assert "cookie" not in server.calls[-1].headers
+
+
+def test_proxies_of_the_environment_are_asked(server, monkeypatch):
+    from agentv.user_code.proxies import proxy_for
+
+    proxy = f"http://127.0.0.1:{urlsplit(server.openai).port}"
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("http_proxy", proxy)
+    proxy_for.cache_clear()
+    try:
+        found = answer(OpenAI("gpt-4o", "http://models.invalid/openai/v1", KEY))
+    finally:
+        proxy_for.cache_clear()
+    assert isinstance(found, TargetResponse)
+    assert found.output == "hello"
+
+
+# What goes out.
+
+
+@BOTH
+def test_settings_are_sent_by_the_names_of_the_api(api, server):
+    settings = openai(server, api=api, temperature=0.5, top_p=0.9, max_tokens=100, reasoning_effort="low")
+    body = body_of(replace(settings, extra={"user": "me"}, system="Be brief."), server=server)
+    if api == "chat":
+        assert body == {
+            "model": "gpt-4o",
+            "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}],
+            "temperature": 0.5,
+            "top_p": 0.9,
+            "max_tokens": 100,
+            "reasoning_effort": "low",
+            "user": "me",
+        }
+    else:
+        assert body == {
+            "model": "gpt-4o",
+            "input": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}],
+            "store": False,
+            "temperature": 0.5,
+            "top_p": 0.9,
+            "max_output_tokens": 100,
+            "reasoning": {"effort": "low"},
+            "user": "me",
+        }
+
+
+def test_headers_of_the_target_are_sent(server):
+    answer(openai(server, headers={"X-Team": "support"}))
+    assert server.calls[-1].headers["x-team"] == "support"
+    assert server.calls[-1].headers["authorization"] == f"Bearer {KEY}"
+
+
+def picture(tmp_path):
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    return ImageBlock("./a.png", str(tmp_path / "a.png"))
+
+
+@BOTH
+def test_pictures_go_as_parts_and_files_in_the_text(api, server, tmp_path):
+    blocks = (
+        TextBlock("Look:"),
+        FileBlock("notes.md", "/x/notes.md", "# Notes"),
+        picture(tmp_path),
+        ImageBlock("https://e.org/a.jpg"),
+    )
+    body = body_of(openai(server, api=api), request(messages=(Message("user", blocks),)), server)
+    parts = body["messages" if api == "chat" else "input"][0]["content"]
+    assert [part.get("text") for part in parts[:2]] == ["Look:", '<file path="notes.md">\n# Notes\n</file>']
+    urls = [part["image_url"]["url"] if api == "chat" else part["image_url"] for part in parts[2:]]
+    assert urls[0].startswith("data:image/png;base64,iVBORw0K")
+    assert urls[1] == "https://e.org/a.jpg"
+
+
+def test_a_pdf_is_a_part_of_its_own(server, tmp_path):
+    one = request(messages=(Message("user", (TextBlock("Sum up:"), pdf(tmp_path))),))
+    said = {"filename": "report.pdf", "file_data": f"data:application/pdf;base64,{PDF_BASE64}"}
+    part = body_of(openai(server), one, server)["messages"][0]["content"][1]
+    assert part == {"type": "file", "file": said}
+    pydantic.TypeAdapter(ChatCompletionContentPartParam).validate_python(part, extra="forbid")
+    assert body_of(OpenRouter("m", server.openai, KEY), one, server)["messages"][0]["content"][1] == part
+    part = body_of(openai(server, api="responses"), one, server)["input"][0]["content"][1]
+    assert part == {"type": "input_file", **said}
+    pydantic.TypeAdapter(ResponseInputFileParam).validate_python(part, extra="forbid")
+
+
+def test_ollama_takes_no_pdf_and_a_lost_one_is_not_left_out(server, tmp_path):
+    calls, block = len(server.calls), pdf(tmp_path, "lost.pdf")
+    one = request(messages=(Message("user", (block,)),))
+    found = answer(Ollama("m", f"{server.ollama}/v1"), one)
+    assert (found.code, "'./lost.pdf' must be pictures" in found.message) == ("bad-document", True)
+    (tmp_path / "lost.pdf").unlink()
+    assert answer(openai(server), one).code == "bad-document"
+    assert len(server.calls) == calls
+
+
+def test_a_picture_that_is_gone_is_not_left_out(server, tmp_path):
+    calls = len(server.calls)
+    block = ImageBlock("./gone.png", str(tmp_path / "gone.png"))
+    found = answer(openai(server), request(messages=(Message("user", (block,)),)))
+    assert (found.code, len(server.calls)) == ("bad-picture", calls)
+
+
+def test_text_without_a_picture_stays_a_text(server):
+    blocks = (TextBlock("One"), FileBlock("f", "/f", "two"))
+    body = body_of(openai(server), request(messages=(Message("user", blocks),)), server)
+    assert body["messages"][0]["content"] == 'One\n\n<file path="f">\ntwo\n</file>'
+
+
+HISTORY = (
+    Message("user", "How is the weather?", name="Ann Smith"),
+    Message("assistant", "", tool_calls=(CALL, ToolCall("time", {}))),
+    Message("tool", "rain", name="weather"),
+    Message("tool", {"hour": 3}, name="time"),
+)
+
+
+def test_calls_of_tools_and_their_results_belong_together(server):
+    _, called, rain, hour = body_of(openai(server), request(messages=HISTORY), server)["messages"]
+    assert _["name"] == "Ann_Smith"
+    assert called["content"] is None
+    first, second = called["tool_calls"]
+    assert first["function"] == {"name": "weather", "arguments": '{"city": "Ghent"}'}
+    assert (rain["tool_call_id"], hour["tool_call_id"]) == ("call_9", second["id"])
+    assert hour["content"] == '{\n  "hour": 3\n}'
+
+
+def test_calls_of_tools_are_items_of_their_own_in_the_responses_api(server):
+    items = body_of(openai(server, api="responses"), request(messages=HISTORY), server)["input"]
+    assert [item.get("type", item.get("role")) for item in items] == [
+        "user",
+        "function_call",
+        "function_call",
+        "function_call_output",
+        "function_call_output",
+    ]
+    assert items[1]["call_id"] == items[3]["call_id"] == "call_9"
+    assert items[3]["output"] == "rain"
+
+
+@BOTH
+def test_tools_are_sent_in_the_form_of_the_api(api, server):
+    body = body_of(openai(server, api=api, tools=(WEATHER,), tool_choice="weather"), server=server)
+    function = {"name": "weather", "parameters": {"type": "object"}}
+    if api == "chat":
+        assert body["tools"] == [{"type": "function", "function": function}]
+        assert body["tool_choice"] == {"type": "function", "function": {"name": "weather"}}
+    else:
+        assert body["tools"] == [{"type": "function", **function}]
+        assert body["tool_choice"] == {"type": "function", "name": "weather"}
+
+
+# What comes back.
+
+
+@BOTH
+def test_an_answer_that_only_calls_tools_has_a_transcript_and_no_text(api):
+    with ModelServer(Answer(tool_calls=(CALL,))) as server:
+        found = answer(openai(server, api=api))
+    assert found.output is None
+    assert found.messages == (Message("assistant", "", tool_calls=(CALL,)),)
+
+
+@BOTH
+def test_a_refusal_in_words_is_an_answer(api):
+    with ModelServer(Answer(refusal="I cannot help with that.")) as server:
+        found = answer(openai(server, api=api))
+    assert (found.output, found.finish_reason) == ("I cannot help with that.", "refusal")
+
+
+def test_a_model_that_thinks_until_its_limit_says_so():
+    usage = TokenUsage(input=5, output=64, total=69, reasoning=64)
+    with ModelServer(Answer("", finish_reason="length", usage=usage)) as server:
+        found = answer(openai(server, max_tokens=64))
+        assert isinstance(found, Failure)
+        assert found.code == "empty-output"
+        assert "64 of its tokens went into reasoning" in found.message
+        assert "'max_tokens'" in found.message
+        assert isinstance(answer(openai(server), allow_empty=True), TargetResponse)
+
+
+# Judges: temperature and schema.
+
+
+def judging(**others):
+    return request(temperature=0.0, schema=SCHEMA, **others)
+
+
+@pytest.mark.parametrize("model", ["gpt-5-mini", "o3", "o4-mini-2025-04-16", "openai/gpt-5", "GPT-6"])
+def test_models_that_reason_get_no_temperature_of_a_judge(model, server):
+    assert "temperature" not in body_of(openai(server, model), judging(), server)
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "gpt-5-chat-latest", "llama-3", "qwen3-30b"])
+def test_other_models_do(model, server):
+    assert body_of(openai(server, model, temperature=0.7), judging(), server)["temperature"] == 0.0
+
+
+def refusing(name, message=None):
+    """A server that refuses a key of the body."""
+    said = message or f"Unsupported value: '{name}' does not support 0 with this model."
+    return lambda call: Status(400, said) if name in call.body else "fine"
+
+
+def asked_twice(settings, one):
+    async def twice():
+        target = settings.connect(spec_of(settings), None)
+        try:
+            return [await target.answer(one), await target.answer(one)]
+        finally:
+            await target.close()
+
+    return asyncio.run(twice())
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_a_judges_temperature_that_is_refused_is_left_out_from_then_on(api):
+    with ModelServer(refusing("temperature")) as server:
+        found = asked_twice(openai(server, "my-model", api=api), judging())
+        assert ["temperature" in call.body for call in server.calls] == [True, False, False]
+    assert [one.output for one in found] == ["fine", "fine"]
+
+
+def test_the_targets_own_temperature_is_never_left_out_in_silence():
+    with ModelServer(refusing("temperature")) as server:
+        found = answer(openai(server, "my-model", temperature=0.2))
+        assert len(server.calls) == 1
+    assert found.status == 400
+    assert "temperature" in found.message
+
+
+def test_a_limit_is_called_by_the_name_that_the_server_knows():
+    with ModelServer(refusing("max_tokens", "Unsupported parameter: use 'max_completion_tokens'")) as server:
+        found = asked_twice(openai(server, "my-model", max_tokens=9), request())
+        assert [call.body.get("max_completion_tokens") for call in server.calls] == [None, 9, 9]
+    assert [one.output for one in found] == ["fine", "fine"]
+
+
+def test_a_limit_that_is_refused_for_its_size_is_no_matter_of_names():
+    with ModelServer(refusing("max_tokens", "max_tokens is too large: 9")) as server:
+        found = answer(openai(server, "my-model", max_tokens=9))
+        assert len(server.calls) == 1
+    assert "too large" in found.message
+
+
+def test_a_schema_is_sent_strictly_where_the_server_keeps_to_it(server):
+    body = body_of(openai(server, strict_schemas=True), judging(), server)
+    wanted = {"name": "answer", "strict": True, "schema": SCHEMA}
+    assert body["response_format"] == {"type": "json_schema", "json_schema": wanted}
+    body = body_of(openai(server, strict_schemas=True, api="responses"), judging(), server)
+    assert body["text"] == {"format": {"type": "json_schema", **wanted}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "sent"),
+    [
+        (OpenAI("m", "https://api.openai.com/v1", KEY), True),
+        (OpenAI("m", None, KEY), True),
+        (OpenAI("m", "https://eu.api.openai.com/v1", KEY), True),
+        (OpenAI("m", "https://api.openai.com.evil.example/v1", KEY), False),
+        (OpenAI("m", "http://localhost:8000/v1", KEY), False),
+        (OpenAI("m", None, KEY, strict_schemas=False), False),
+        (Azure("m", "https://x.openai.azure.com", KEY), True),
+        (Ollama("m"), True),
+        (OpenRouter("openai/gpt-5", None, KEY), True),
+        (OpenRouter("some/llama", None, KEY), False),
+    ],
+)
+def test_who_is_known_to_keep_to_schemas(settings, sent):
+    assert settings.dialect().strict_schemas is sent
+
+
+@pytest.mark.parametrize("message", ["response_format is not supported", "Bad Request"])
+def test_a_gateway_that_knows_no_schemas_is_asked_for_text_from_then_on(message):
+    with ModelServer(refusing("response_format", message)) as server:
+        found = asked_twice(openai(server, "my-model", strict_schemas=True), judging())
+        assert ["response_format" in call.body for call in server.calls] == [True, False, False]
+    assert [one.output for one in found] == ["fine", "fine"]
+
+
+def test_a_bad_request_of_another_cause_is_not_blamed_on_the_schema():
+    said = iter([Status(400, "too long"), Status(400, "too long"), "fine"])
+    with ModelServer(lambda _call: next(said)) as server:
+        first, second = asked_twice(openai(server, "my-model", strict_schemas=True), judging())
+        assert ["response_format" in call.body for call in server.calls] == [True, False, True]
+    assert (first.status, second.output) == (400, "fine")
+
+
+@pytest.mark.parametrize(
+    ("said", "sent"),
+    [
+        ("json_object", {"type": "json_object"}),
+        ("json", {"type": "json_object"}),
+        ({"type": "json_object"}, {"type": "json_object"}),
+        (SCHEMA, {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": SCHEMA}}),
+        (
+            {"type": "object"},
+            {"type": "json_schema", "json_schema": {"name": "answer", "strict": False, "schema": {"type": "object"}}},
+        ),
+    ],
+)
+def test_the_target_may_say_what_form_its_answers_have(said, sent, server):
+    assert body_of(openai(server, response_format=said), server=server)["response_format"] == sent
+
+
+# The other providers.
+
+
+def test_azure_is_asked_by_deployment_and_version(server):
+    answer(Azure("my-deployment", server.azure, KEY))
+    call = server.calls[-1]
+    assert call.path == "/azure/openai/deployments/my-deployment/chat/completions"
+    assert call.query == {"api-version": "2025-04-01-preview"}
+    assert call.headers["api-key"] == KEY
+    answer(Azure("my-deployment", f"{server.azure}/openai/v1/", KEY))
+    assert (server.calls[-1].path, server.calls[-1].query) == ("/azure/openai/v1/chat/completions", {})
+    answer(Azure("my-deployment", server.azure, KEY, api="responses", api_version="2026-01-01"))
+    assert (server.calls[-1].path, server.calls[-1].query) == (
+        "/azure/openai/responses",
+        {"api-version": "2026-01-01"},
+    )
+
+
+def test_azure_calls_the_limit_as_openai_does(server):
+    assert body_of(Azure("d", server.azure, KEY, max_tokens=5), server=server)["max_completion_tokens"] == 5
+
+
+def test_ollama_that_does_not_run_is_told_how_to_start():
+    found = answer(Ollama("llama3.3", "http://127.0.0.1:9"))
+    assert (found.code, found.retryable) == ("connection", True)
+    assert "'ollama serve' starts it" in found.message
+
+
+@pytest.mark.parametrize(
+    ("said", "address"),
+    [
+        (None, "http://localhost:11434/v1"),
+        ("127.0.0.1:8080", "http://127.0.0.1:8080/v1"),
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+        (":7000", "http://localhost:7000/v1"),
+        ("my-box", "http://my-box:11434/v1"),
+        ("http://my-box", "http://my-box:80/v1"),
+        ("https://ollama.example/", "https://ollama.example:443/v1"),
+        ("http://my-box:1/api/v1/", "http://my-box:1/api/v1"),
+        ("[::1]:11434", "http://[::1]:11434/v1"),
+    ],
+)
+def test_ollama_listens_where_its_own_variable_says(said, address):
+    assert Ollama("m", said).dialect().base_url == address
+
+
+def test_ollama_fetches_no_pictures(server):
+    message = Message("user", (ImageBlock("https://e.org/a.png"),))
+    found = answer(Ollama("llava", f"{server.ollama}/v1"), request(messages=(message,)))
+    assert found.code == "bad-picture"
+    assert "must be a local file" in found.message
+
+
+def test_openrouter_says_itself_what_a_call_cost():
+    from agentv.targets.openai_api.replies import cost_in
+
+    assert cost_in({"usage": {"cost": 0.0012}}) == 0.0012
+    assert cost_in({"usage": {"cost": True}}) is None
+    assert cost_in({"usage": {"cost": -1}}) is None
+    assert cost_in({}) is None
+
+
+# Cost.
+
+
+def cost(settings, server):
+    return answer(replace(settings, base_url=settings.base_url or server.openai)).cost_usd
+
+
+def test_a_call_costs_what_the_price_list_says(server):
+    known = pytest.approx((10 * 2.5 + 5 * 10) / 1e6)
+    assert cost(at_home(Azure("gpt-4o", server.azure, KEY)), server) == known
+    assert cost(at_home(openai(server)), server) == known
+    assert cost(at_home(OpenRouter("openai/gpt-4o", server.openai, KEY)), server) == known
+
+
+@pytest.mark.parametrize("model", ["my-own-deployment"])
+def test_a_price_that_nobody_knows_is_none(model, server):
+    assert cost(Azure(model, server.azure, KEY), server) is None
+    assert cost(openai(server), server) is None
+    assert cost(OpenRouter("openai/gpt-4o", server.openai, KEY), server) is None
+    assert cost(Azure("gpt-4o", server.azure, KEY), server) is None
+    assert cost(Ollama("gpt-4o", f"{server.ollama}/v1"), server) is None
+
+
+# Vectors.
+
+
+def embedded(settings, texts, timeout_s=10.0):
+    async def embed():
+        target = settings.connect(spec_of(settings), None)
+        try:
+            return await target.embed(texts, timeout_s)
+        finally:
+            await target.close()
+
+    return asyncio.run(embed())
+
+
+def test_texts_become_vectors(server):
+    found = embedded(openai(server, "my-embedder"), ["a b", "c", "a b"])
+    assert isinstance(found, Embeddings)
+    assert len(found.vectors) == 3
+    assert found.vectors[0] == found.vectors[2] != found.vectors[1]
+    assert server.calls[-1].body["input"] == ["a b", "c", "a b"]
+    assert found.token_usage.input > 0
+
+
+def test_packed_vectors_are_the_same(server):
+    texts = ["a b", "c"]
+    packed = embedded(Azure("embedder", server.azure, KEY), texts)
+    assert server.calls[-1].body["encoding_format"] == "base64"
+    plain = embedded(openai(server, "embedder"), texts)
+    assert server.calls[-1].body["encoding_format"] == "float"
+    for one, other in zip(packed.vectors, plain.vectors, strict=True):
+        assert one == pytest.approx(other, abs=1e-6)
+
+
+def test_many_texts_go_in_several_calls_and_keep_their_order(server):
+    calls = len(server.calls)
+    texts = [f"text {number}" for number in range(600)]
+    found = embedded(openai(server, "embedder"), texts)
+    assert [len(call.body["input"]) for call in server.calls[calls:]] == [256, 256, 88]
+    assert len(found.vectors) == 600
+    assert found.vectors[599] == embedded(openai(server, "embedder"), ["text 599"]).vectors[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "model"),
+    [
+        (OpenAI("gpt-5-mini", None, KEY), "text-embedding-3-small"),
+        (OpenAI("text-embedding-3-large", None, KEY), "text-embedding-3-large"),
+        (OpenAI("gpt-5-mini", None, KEY, embedding_model="mine"), "mine"),
+        (OpenAI("some-model", "http://localhost:1/v1"), "some-model"),
+        (Azure("deployment", "https://x.openai.azure.com", KEY), "deployment"),
+        (Ollama("nomic-embed-text"), "nomic-embed-text"),
+        (OpenRouter("openai/gpt-5", None, KEY), "openai/text-embedding-3-small"),
+    ],
+)
+def test_which_model_makes_the_vectors(settings, model):
+    assert settings.dialect().embedding_model == model
+
+
+@pytest.mark.parametrize(
+    ("step", "code"),
+    [(Status(500), "http-status"), (EmptyChoices(), "bad-answer"), (Hang(), "timeout"), (WrongType(), "bad-answer")],
+)
+def test_vectors_that_do_not_come_are_a_failure(step, code):
+    with ModelServer(step) as server:
+        assert embedded(openai(server), ["a"], 0.2).code == code
+
+
+def test_vectors_of_several_lengths_are_no_answer():
+    with ModelServer(Answer(vectors=((1.0, 2.0), (1.0,)))) as server:
+        assert embedded(openai(server), ["a", "b"]).code == "bad-answer"
+
+
+# Settings.
+
+
+@pytest.mark.parametrize(
+    ("settings", "fault"),
+    [
+        (OpenAI("m", "localhost:8000"), "'base_url' must begin with http:// or https://"),
+        (OpenAI("m", "http://[bad/v1"), "'base_url' must begin with http:// or https://"),
+        (Azure("m", "my-resource"), "'base_url' must begin with http:// or https://"),
+        (Azure("m", "https://x.openai.azure.com/openai/deployments/d"), "must not name a deployment"),
+        (Ollama("m", "http://host:port"), "must begin with http"),
+        (OpenAI("m", api="responses", seed=1), "the responses API takes no 'seed'"),
+        (OpenAI("m", tools=("weather",)), "a tool is an object"),
+        (OpenAI("m", response_format=3), "'response_format' must be"),
+        (OpenAI("m", response_format="file://schema.json"), "'response_format' must be"),
+        (OpenAI("m", stop=()), "'stop' is empty"),
+    ],
+)
+def test_faults_are_told_before_anything_runs(settings, fault):
+    assert any(fault in one.message for one in settings.faults())
+
+
+def test_sound_settings_have_no_faults():
+    for settings in (OpenAI("m"), Azure("m", "https://x.openai.azure.com"), Ollama("m"), OpenRouter("a/b")):
+        assert list(settings.faults()) == []
+
+
+def test_an_endpoint_names_server_and_key_and_shows_neither_key_nor_password():
+    one, other = OpenAI("m", "https://u:pw@h/v1/", KEY), OpenAI("n", "https://u:pw@h/v1", KEY)
+    assert one.endpoint() == other.endpoint() != replace(one, api_key="another").endpoint()
+    assert "https://h/v1" in one.endpoint()
+    assert KEY not in one.endpoint()
+    assert "pw" not in one.endpoint()
+    assert KEY not in repr(one.dialect())
+
+
+def test_a_server_on_this_machine_wants_no_key():
+    assert OpenAI("m", "http://localhost:8000/v1").spares() == ("api_key",)
+    assert OpenAI("m").spares() == ()
+
+
+def test_the_sdk_is_loaded_by_what_is_asked_and_by_nothing_else():
+    code = (
+        "import sys; from agentv.targets.openai_compatible.openai import OpenAI; OpenAI('m').endpoint(); list(OpenAI('m').faults());"
+        "print({'openai', 'httpx', 'aiohttp'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import json
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentv.model.values.response import TargetResponse, TokenUsage
+from agentv.targets.replay.recordings import AMBIGUOUS, COMPARED, _Places
+from agentv.targets.replay.target import Replay
+from doubles.asking import answer, answers, request
+
+numbers = count()
+
+
+@pytest.fixture
+def replay(tmp_path):
+    def made(*rows):
+        file = tmp_path / f"rows{next(numbers)}.jsonl"
+        lines = (row if isinstance(row, bytes) else json.dumps(row).encode() + b"\n" for row in rows)
+        file.write_bytes(b"".join(lines))
+        return Replay(str(file))
+
+    return made
+
+
+def test_a_row_says_all_that_is_known_of_the_answer(replay):
+    row = {
+        "test_id": "case",
+        "output": "yes",
+        "token_usage": {"input": 1, "output": 2, "total": 3, "cached": None},
+        "cost_usd": 0.5,
+        "duration_ms": 12.5,
+        "metadata": {"of": "the case"},
+        "scores": [{"name": "not read"}],
+        "error": None,
+    }
+    assert answer(replay(row)) == TargetResponse("yes", (), TokenUsage(1, 2, 3), 0.5, 12.5)
+
+
+def test_messages_and_null_are_answers_too(replay):
+    messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+    settings = replay({"id": "one", "output": messages}, {"id": "two", "output": None})
+    one, two = answers(settings, request(case_id="one"), request(case_id="two"))
+    assert (one.output, len(one.messages)) == ("a", 2)
+    assert two == TargetResponse(None)
+
+
+def test_of_a_case_with_turns_every_answer_is_given_again(replay):
+    call = {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "name": "find", "arguments": {"of": "x"}}]}
+    two = {"output": "two", "cost_usd": 0.5, "messages": [call, {"role": "assistant", "content": "two"}]}
+    settings = replay({"test_id": "case", "output": "two", "turns": [{"output": "one"}, two]})
+    first, second, third, plain = answers(settings, *(request(turn=turn) for turn in (1, 2, 3, None)))
+    assert first == TargetResponse("one")
+    assert (second.output, second.cost_usd, second.messages[0].tool_calls[0].name) == ("two", 0.5, "find")
+    assert third.code == "no-recording"
+    assert third.message.endswith("row of 'case': there is no answer to turn 3: the row has 2 'turns'")
+    assert plain == TargetResponse("two")
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [
+        ({}, "no-recording"),
+        ({"turns": "one"}, "no-recording"),
+        ({"turns": ["one"]}, "no-recording"),
+        ({"turns": [{}]}, "bad-answer"),
+        ({"turns": [{"output": "one", "messages": [1]}]}, "bad-answer"),
+        ({"turns": [{"output": "one", "messages": [{"role": "nobody"}]}]}, "bad-answer"),
+    ],
+)
+def test_a_row_that_does_not_hold_the_turn_is_no_answer_to_it(replay, more, code):
+    assert answer(replay({"test_id": "case", "output": "one", **more}), request(turn=1)).code == code
+
+
+def test_the_last_row_of_a_sample_counts(replay):
+    settings = replay(
+        {"test_id": "case", "sample": 1, "output": "old"},
+        {"test_id": "case", "sample": 2, "output": "other"},
+        {"test_id": "case", "sample": 1, "output": "new"},
+    )
+    found = answers(settings, request(sample=1), request(sample=2), request(sample=3))
+    assert [one.output for one in found[:2]] == ["new", "other"]
+    assert found[2].code == "no-recording"
+    assert "has no sample 3 of 'case'" in found[2].message
+
+
+def test_a_row_without_a_sample_serves_every_one(replay):
+    settings = replay({"id": "case", "output": "any"}, {"id": "case", "sample": 2, "output": "second"})
+    found = answers(settings, request(sample=1), request(sample=2), request(sample=3))
+    assert [one.output for one in found] == ["any", "second", "any"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"status": "errored", "output": None},
+        {"error": {"code": "timeout", "message": "no answer after 3 s"}},
+        {"error": "no answer after 3 s", "output": "half"},
+        {"status": "skipped"},
+    ],
+)
+def test_a_row_that_errored_is_no_answer_even_after_one(replay, bad):
+    found = answer(replay({"test_id": "case", "output": "stale"}, {"test_id": "case", **bad}))
+    assert found.code == "no-recording"
+    assert "has no answer: " in found.message
+    assert found.message.endswith(("no answer after 3 s", "errored", "skipped"))
+
+
+def test_a_missing_case_names_the_file_and_the_nearest(replay):
+    settings = replay({"id": "refund-order", "output": "x"}, {"id": "greeting", "output": "y"})
+    found = answer(settings, request(case_id="refund-ordr"))
+    assert found.code == "no-recording"
+    assert found.message.endswith(".jsonl has no answer to 'refund-ordr'; did you mean 'refund-order'?")
+    assert "did you mean" not in answer(settings, request(case_id="zzz")).message
+
+
+def test_among_very_many_none_is_called_nearest(replay):
+    settings = replay(*({"id": f"case-{number}", "output": "x"} for number in range(COMPARED + 1)))
+    assert answer(settings, request(case_id="case-7")).output == "x"
+    assert answer(settings, request(case_id="case-x")).message.endswith("has no answer to 'case-x'")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (b"{not json}\n", ".jsonl:3: "),
+        (b'{"id": "x", "output": "cut o', ".jsonl:3: "),
+        (b"[]\n", ".jsonl:3: "),
+        (b'{"output": "x"}\n', ".jsonl:3: the row has no 'test_id' or 'id'"),
+        (b'{"id": "x"}\n', ".jsonl:3: the row must have an 'output'"),
+        (b'{"id": "x", "output": 5}\n', ".jsonl:3: the row must have an 'output'"),
+        (b'{"id": "x", "output": {"a": 1}}\n', ".jsonl:3: the row must have an 'output'"),
+        (b'{"id": {"a": 1}, "output": "x"}\n', ".jsonl:3: "),
+    ],
+)
+def test_one_bad_line_spoils_the_file(replay, line, says):
+    settings = replay({"id": "case", "output": "good"}, b"\n", line)
+    found = answers(settings, request(), request())
+    assert [one.code for one in found] == ["bad-recording"] * 2
+    assert says in found[0].message
+
+
+def test_a_file_that_is_gone_is_a_failure(tmp_path):
+    assert answer(Replay(str(tmp_path / "none.jsonl"))).message == "cannot read none.jsonl: No such file or directory"
+
+
+def test_what_is_wrong_inside_an_answer_names_its_row(replay):
+    found = answer(replay({"id": "case", "output": "x", "cost_usd": "free"}))
+    assert found.code == "bad-answer"
+    assert ".jsonl, row of 'case': 'cost_usd' must be" in found.message
+
+
+def test_blank_lines_a_byte_order_mark_and_a_missing_last_line_end(replay):
+    settings = replay(b'\xef\xbb\xbf{"id": "a", "output": "1"}\r\n', b"\n  \n", b'{"id": 7, "output": "2"}')
+    found = answers(settings, request(case_id="a"), request(case_id="7"))
+    assert [one.output for one in found] == ["1", "2"]
+
+
+def test_answers_of_two_targets_are_not_mixed(replay):
+    settings = replay(
+        {"test_id": "case", "sample": 1, "target": "one", "output": "a"},
+        {"test_id": "case", "sample": 1, "target": "two", "output": "b"},
+        {"test_id": "other", "sample": 1, "target": "two", "output": "c"},
+    )
+    found = answers(settings, request(), request(case_id="other"))
+    assert found[0].code == "ambiguous-recording"
+    assert found[1].output == "c"
+
+
+def test_each_prompt_gets_its_own_answer(replay):
+    rows = [
+        {"test_id": "case", "target": "t", "prompt_id": prompt, "sample": sample, "output": f"{prompt} {sample}"}
+        for prompt in ("brief", "long")
+        for sample in (1, 2)
+    ]
+    settings = replay(*rows, {"test_id": "other", "prompt_id": "brief", "output": "x"}, {"id": "plain", "output": "y"})
+    asked = [request(prompt_id=prompt, sample=sample) for prompt in ("brief", "long") for sample in (1, 2)]
+    found = answers(
+        settings,
+        *asked,
+        request(case_id="other", prompt_id="long"),
+        request(case_id="other"),
+        request(case_id="plain", prompt_id="long"),
+        request(),
+    )
+    assert [one.output for one in found[:4]] == ["brief 1", "brief 2", "long 1", "long 2"]
+    assert found[4].code == "no-recording", "another prompt's answer is no answer"
+    assert [one.output for one in found[5:7]] == ["x", "y"]
+    assert found[7].code == "ambiguous-recording"
+
+
+def test_the_index_of_a_run_serves(replay):
+    row = {"test_id": "case", "suite": "s", "target": "t", "prompt_id": None, "sample": 1, "status": "failed"}
+    assert answer(replay(row | {"score": 0.2, "output": "said"})).output == "said"
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 40), st.integers(0, 2**47), st.sampled_from([0, 0, 0, 1, 70_000])), max_size=200)
+)
+def test_the_table_finds_what_a_dict_would(notes):
+    places, expected = _Places(slots=4), {}
+    for key, begin, source in notes:
+        places.note(key, begin, source)
+        source = min(source, 0x7FFE)  # noqa: PLW2901  # how many sources are told apart
+        mixed = key in expected and expected[key] is not None and expected[key][1] != source
+        gone = key in expected and expected[key] is None
+        expected[key] = None if mixed or gone else (begin, source)
+    for key in range(1, 60):
+        if key not in expected:
+            assert places.find(key) is None
+        else:
+            assert places.find(key) == (AMBIGUOUS if expected[key] is None else expected[key][0])

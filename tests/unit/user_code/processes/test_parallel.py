@@ -1,0 +1,83 @@
+"""Work divided among processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from threading import Event, Thread
+
+import pytest
+
+from agentv.user_code.processes import parallel as forks
+from agentv.user_code.processes.parallel import mapped
+
+here = os.getpid()
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are split on Linux alone")
+
+
+@pytest.fixture
+def cores(monkeypatch):
+    monkeypatch.setattr(forks, "_cores", lambda: 2)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 99, 100, 237])
+@pytest.mark.usefixtures("cores")
+def test_every_item_gives_its_result_in_order(count):
+    assert list(mapped(lambda number: number * 2, range(count))) == [number * 2 for number in range(count)]
+
+
+PROGRAM = """
+import os
+from agentv.user_code.processes import parallel as forks
+
+here, forks._cores = os.getpid(), lambda: 2
+
+def where(number):
+    return os.getpid()
+
+def die_there(number):
+    if number == 150 and os.getpid() != here:
+        os._exit(1)
+    return number
+"""
+
+
+def ran(*lines: str) -> str:
+    """What a program of its own prints: those that run tests have threads, which nobody may split."""
+    program = "\n".join([PROGRAM, *lines])
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
+
+
+@on_linux
+def test_many_items_are_done_by_several_processes_and_few_here():
+    assert ran("print({*forks.mapped(where, range(20))} == {here})") == "True"
+    assert ran("found = list(forks.mapped(where, range(400)))", "print(found[0] == here, here in found[1:])") == (
+        "True False"
+    )
+
+
+@on_linux
+def test_a_process_that_is_killed_loses_no_result():
+    assert ran("print(list(forks.mapped(die_there, range(200))) == list(range(200)))") == "True"
+
+
+@pytest.mark.usefixtures("cores")
+def test_a_program_with_threads_is_not_split():
+    done = Event()
+    other = Thread(target=done.wait)
+    other.start()
+    try:
+        assert {*mapped(lambda _: os.getpid(), range(200))} == {here}
+    finally:
+        done.set()
+        other.join()
+
+
+@pytest.mark.usefixtures("cores")
+def test_an_exception_comes_through():
+    def refuse(number: int) -> int:
+        raise ValueError(number)
+
+    with pytest.raises(ValueError, match="0"):
+        list(mapped(refuse, range(200)))

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from agentv.model.values.response import Failure
+from agentv.registry.fields import Command
+from agentv.user_code.processes import processes
+from agentv.user_code.processes.processes import STDERR_KEPT, Finished, kill_all, run_program
+from doubles.processes_alive import all_gone, ids_in
+
+OPEN_FILES = Path("/proc/self/fd")
+ENV = {"PATH": os.environ["PATH"]}
+FAMILY = (
+    "echo $$ >>ids; (echo $(exec sh -c 'echo $PPID') >>ids; sleep 60; true) & sh -c 'echo $$ >>ids; sleep 60; true'"
+)
+"""A leader, a child in the background and one in front; each writes down its id."""
+
+
+def run(command, stdin=b"", timeout_s=10.0, env=None, cwd="", **others):
+    command = Command(shell=command, cwd=cwd) if isinstance(command, str) else Command(argv=tuple(command), cwd=cwd)
+    return asyncio.run(run_program(command, stdin=stdin, env=env or ENV, timeout_s=timeout_s, **others))
+
+
+def test_a_program_is_fed_and_heard():
+    assert run("cat; echo no >&2; exit 3", b"said") == Finished(3, b"said", b"no\n")
+    assert run(["cat"], b"said") == Finished(0, b"said", b"")
+
+
+def test_more_than_a_pipe_holds_goes_through_both_ways():
+    text = bytes(range(256)) * 4000
+    assert run(["cat"], text) == Finished(0, text, b"")
+
+
+def test_a_program_need_not_read_what_it_is_told():
+    assert run("exec 0<&-; echo done", b"a" * 1_000_000) == Finished(0, b"done\n", b"")
+
+
+def test_stdin_can_be_opened_by_name():
+    assert run("cat /dev/stdin", b"said") == Finished(0, b"said", b"")
+
+
+def test_it_gets_the_environment_it_is_given_and_no_more():
+    found = run(["env"], env={"PATH": os.environ["PATH"], "ONLY": "this"})
+    assert sorted(found.stdout.decode().splitlines()) == sorted(["ONLY=this", f"PATH={os.environ['PATH']}"])
+
+
+def test_it_runs_where_it_is_told_to(tmp_path):
+    assert run("pwd", cwd=str(tmp_path)).stdout.decode().strip() == str(tmp_path)
+
+
+def test_a_signal_shows_in_the_status():
+    assert run("kill -9 $$").status == -9
+
+
+@pytest.mark.parametrize(
+    ("command", "cwd", "says"),
+    [
+        (["no-such-program"], "", "cannot start no-such-program: [Errno 2]"),
+        (["/bin/cat", "a\0b"], "", "cannot start cat: embedded null byte"),
+        (["cat"], "/no/such/directory", "'/no/such/directory'"),
+        (["/bin/echo", "a" * 3_000_000], "", "Argument list too long"),
+    ],
+)
+def test_what_cannot_start_is_a_failure(command, cwd, says):
+    found = run(command, cwd=cwd)
+    assert isinstance(found, Failure)
+    assert found.code == "cannot-start"
+    assert not found.retryable
+    assert says in found.message
+    assert len(found.message) < 300
+
+
+def test_a_program_that_takes_too_long_is_killed_with_its_children(tmp_path):
+    started = time.monotonic()
+    found = run(FAMILY, cwd=str(tmp_path), timeout_s=0.3)
+    assert (found.code, found.retryable) == ("timeout", True)
+    assert time.monotonic() - started < 2
+    assert all_gone(ids_in(tmp_path / "ids", 3))
+
+
+def test_a_cancelled_caller_leaves_nothing(tmp_path):
+    async def cancelled():
+        call = run_program(Command(shell=FAMILY, cwd=str(tmp_path)), stdin=b"", env=ENV, timeout_s=60)
+        task = asyncio.ensure_future(call)
+        await asyncio.sleep(0)
+        ids = await asyncio.to_thread(ids_in, tmp_path / "ids", 3)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return ids
+
+    before = set(processes._alive)
+    assert all_gone(asyncio.run(cancelled()))
+    assert processes._alive == before
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 3])
+def test_however_early_the_cancellation_comes(tmp_path, turns):
+    async def cancelled():
+        before = set(processes._alive)
+        task = asyncio.ensure_future(
+            run_program(Command(shell=FAMILY, cwd=str(tmp_path)), stdin=b"", env=ENV, timeout_s=60)
+        )
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        started = processes._alive - before
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return list(started)
+
+    assert all_gone(asyncio.run(cancelled()))
+
+
+def test_what_it_leaves_running_is_killed_at_its_end(tmp_path):
+    assert run("(sleep 60 >/dev/null 2>&1) & echo $! >ids; echo done", cwd=str(tmp_path)).stdout == b"done\n"
+    assert all_gone(ids_in(tmp_path / "ids", 1))
+
+
+def test_a_child_that_keeps_the_output_open_holds_nobody_up(tmp_path):
+    started = time.monotonic()
+    found = run("sleep 60 & echo $! >ids; echo done; exit 4", cwd=str(tmp_path))
+    assert found == Finished(4, b"done\n", b"")
+    assert time.monotonic() - started < 2
+    assert all_gone(ids_in(tmp_path / "ids", 1))
+
+
+@pytest.mark.skipif(shutil.which("setsid") is None, reason="no setsid here")
+def test_nor_does_one_that_left_the_group(tmp_path):
+    started = time.monotonic()
+    found = run("setsid sleep 60 & echo $! >ids; echo done", cwd=str(tmp_path))
+    assert found.stdout == b"done\n"
+    assert time.monotonic() - started < 2
+    os.kill(ids_in(tmp_path / "ids", 1)[0], 9)
+
+
+def test_a_child_may_finish_its_sentence():
+    assert run("(sleep 0.1; echo late) & echo done").stdout == b"done\nlate\n"
+
+
+def test_a_program_that_closes_its_output_is_waited_for():
+    assert run("exec >&- 2>&-; sleep 0.1; exit 5").status == 5
+
+
+def test_too_much_is_a_failure_at_once(tmp_path):
+    found = run("echo $$ >ids; exec yes", cwd=str(tmp_path), limit=1_000_000)
+    assert (found.code, found.message) == ("output-too-large", "the command printed more than 1 MB")
+    assert all_gone(ids_in(tmp_path / "ids", 1))
+
+
+def test_just_as_much_as_allowed_is_none():
+    assert len(run("head -c 1000 /dev/zero", limit=1000).stdout) == 1000
+    assert run("head -c 1001 /dev/zero", limit=1000).code == "output-too-large"
+
+
+def test_of_a_long_log_the_end_is_kept():
+    found = run("head -c 3000000 /dev/zero >&2; echo END >&2; echo ok", limit=1000)
+    assert found.stdout == b"ok\n"
+    assert len(found.stderr) == STDERR_KEPT
+    assert found.stderr.endswith(b"\0END\n")
+
+
+def test_many_at_once_do_not_mix():
+    async def all_of_them():
+        calls = (
+            run_program(Command(argv=("cat",)), stdin=b"%d" % number * 9999, env=ENV, timeout_s=20)
+            for number in range(30)
+        )
+        return await asyncio.gather(*calls)
+
+    assert [found.stdout for found in asyncio.run(all_of_them())] == [b"%d" % number * 9999 for number in range(30)]
+
+
+@pytest.mark.skipif(not OPEN_FILES.exists(), reason="this system does not list open files")
+def test_pipes_are_closed_whatever_happens():
+    before = len(list(OPEN_FILES.iterdir()))
+    run("cat", b"a"), run("sleep 9", timeout_s=0.01), run("yes", limit=10), run(["no-such-program"])
+    assert len(list(OPEN_FILES.iterdir())) == before
+
+
+def test_an_interrupted_run_kills_all_that_is_alive(tmp_path):
+    async def interrupted():
+        call = run_program(Command(shell=FAMILY, cwd=str(tmp_path)), stdin=b"", env=ENV, timeout_s=60)
+        task = asyncio.ensure_future(call)
+        await asyncio.sleep(0)
+        ids = await asyncio.to_thread(ids_in, tmp_path / "ids", 3)
+        kill_all()
+        assert not processes._alive
+        return ids, await task
+
+    ids, found = asyncio.run(interrupted())
+    assert found.status == -9
+    assert all_gone(ids)

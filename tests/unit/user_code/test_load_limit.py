@@ -1,0 +1,91 @@
+"""What checking one file may take."""
+
+from __future__ import annotations
+
+import functools
+import signal
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+
+from agentv.app.authored import validate
+from agentv.authoring.loading.check import check_file
+from agentv.user_code.load_limit import GivenUp, begin_record, within_limits
+
+
+def endless() -> None:
+    begin_record("cases.yaml", 7)
+    while True:
+        pass
+
+
+def test_what_does_not_get_on_is_given_up_at_the_record_that_was_begun_last() -> None:
+    assert within_limits(endless, seconds=0.1) == GivenUp(
+        "takes more than 0.1 seconds of computing without getting on", ("cases.yaml", 7)
+    )
+    assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
+
+
+def test_code_that_swallows_every_exception_is_stopped_all_the_same() -> None:
+    def stubborn() -> None:
+        for _ in range(2):
+            with suppress(BaseException):  # as foreign code may
+                endless()
+        endless()
+
+    assert isinstance(within_limits(stubborn, seconds=0.05), GivenUp)
+
+
+def test_what_gets_on_takes_as_long_as_it_needs() -> None:
+    def steady() -> int:
+        for number in range(40):
+            begin_record("cases.yaml", number)
+            until = time.process_time() + 0.02
+            while time.process_time() < until:
+                pass
+        return 40
+
+    assert within_limits(steady, seconds=0.2) == 40
+
+
+@pytest.mark.skipif("sys.platform != 'linux'")
+def test_memory_ends_without_a_crash() -> None:
+    def hoard() -> None:
+        held = []
+        while len(held) < 300:
+            held.append(bytearray(20_000_000))
+
+    found = within_limits(hoard, memory=1_000_000_000)
+    assert found == GivenUp("takes more than 1,000 MB of memory", None)
+    assert len(bytearray(1_100_000_000)) == 1_100_000_000  # and the limit is gone
+
+
+def test_a_thread_has_no_limits() -> None:
+    found: list[object] = []
+    thread = threading.Thread(target=lambda: found.append(within_limits(lambda: 1, seconds=0.001)))
+    thread.start()
+    thread.join()
+    assert found == [1]
+
+
+def test_validate_goes_on_with_the_next_file(tmp_path, monkeypatch) -> None:
+    text = "target: echo\ntests:\n- id: a\n  input: a\n  assert: [{contains: b}]\n"
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text(text if name == "a.yaml" else text.replace("contains", "contians"))
+
+    def slow(path, *given):
+        found = check_file(path, *given)
+        while path.endswith("a.yaml"):
+            pass
+        return found
+
+    monkeypatch.setattr(validate, "check_file", slow)
+    monkeypatch.setattr(validate, "within_limits", functools.partial(within_limits, seconds=0.5))
+    paths = (str(tmp_path / "a.yaml"), str(tmp_path / "b.yaml"))
+    first, second = validate.Validation(paths, {})
+    (told,) = first.diagnostics
+    assert (told.code, told.severity, told.span.file, told.span.line) == ("too-large", "error", paths[0], 3)
+    assert "without getting on" in told.message
+    assert [one.code for one in second.diagnostics] == ["unknown-assertion"]
