@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 
 import pytest
@@ -15,7 +16,7 @@ import json, os, re, time
 
 def answer(prompt, case_id):
     with open(os.environ["CALLS"], "a") as calls:
-        calls.write(f"{case_id} {os.getpid()}\\n")
+        calls.write(f"{case_id} {os.getpid()} {os.getppid()}\\n")
     time.sleep(float(os.environ.get("ANSWER_S", "0")))
     return f"You asked: {prompt}"
 
@@ -127,6 +128,14 @@ def calls(project):
     return [line.split() for line in (project.path / "calls").read_text().splitlines()]
 
 
+def when_both_nodes_answer(project):
+    """Wait until workers of two nodes have begun a trial: the parent of a node's workers is its raylet."""
+    deadline = time.monotonic() + 60
+    while len({node for _, _, node in calls(project)}) < 2:
+        assert time.monotonic() < deadline, "one node answered alone"
+        time.sleep(0.01)
+
+
 def test_the_rows_of_all_sorts_of_trials_are_those_of_a_run_in_one_process(shop, cluster):
     files = ("shop.eval.yaml", "rivals.eval.yaml")
     local = shop.run("eval", *files, "--out", "local", env=environment(shop, cluster))
@@ -134,16 +143,17 @@ def test_the_rows_of_all_sorts_of_trials_are_those_of_a_run_in_one_process(shop,
     assert far.status == local.status == 1, far.stderr
     assert facts(shop.rows("far")) == facts(shop.rows("local"))
     assert len(shop.rows("far")) == 19
-    assert len({pid for _, pid in calls(shop)}) >= 3  # our own process, and the workers
+    assert len({pid for _, pid, _ in calls(shop)}) >= 3  # our own process, and the workers
     assert cluster.files  # the logs of Ray's daemons, among others
     assert not [path for path in cluster.files if b"on the corner" in path.read_bytes()]
 
 
 def test_a_node_that_dies_costs_no_row_and_gives_none_twice(shop, cluster):
-    env = environment(shop, cluster, ANSWER_S="0.1")
+    env = environment(shop, cluster, ANSWER_S="0.5")
     words = ("many.eval.yaml", "--executor", "ray", "--workers", "6", "--out", "far", "--no-progress")
     process = shop.start("eval", *words, env=env)
-    when_rows(shop.path / "far" / "index.jsonl", 12)
+    when_rows(shop.path / "far" / "index.jsonl", 1)
+    when_both_nodes_answer(shop)
     cluster.tell("kill")
     _, stderr = process.communicate(timeout=60)
     cluster.tell("add")

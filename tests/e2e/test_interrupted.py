@@ -29,7 +29,7 @@ def started(project, *words: str, suite: str = SUITE):
 
 
 def when_rows(path: Path, count: int) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if path.exists() and path.read_bytes().count(b"\n") >= count:
             return
