@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType, FunctionType, ModuleType
 
+from agentv.lazy_dataclass import compiled_from
+
 _OURS = "agentv."
 _NAMED = (FunctionType, type)
 _WRAPPED = (classmethod, staticmethod)
@@ -35,7 +37,9 @@ class OwnCode:
                 return name
         for home, names, found in self._found:
             for name, value, code in found:
-                if names.get(name) is not value or _runs(value) is not code:
+                if not any(
+                    _is_unchanged(names.get(name), *one) for one in ((value, code), compiled_from(value)) if one
+                ):
                     return f"{home}.{name}"
         return None
 
@@ -49,6 +53,10 @@ def _code_of(home: str, module: ModuleType) -> Iterator[tuple[str, Names, Sequen
             inside: Names = vars(one)
             members = [(key, member, _runs(member)) for key, member in inside.items() if isinstance(member, _MEMBERS)]
             yield f"{home}.{name}", inside, members
+
+
+def _is_unchanged(now: object, value: object, code: CodeType | None) -> bool:
+    return now is value and _runs(now) is code
 
 
 def _runs(value: object) -> CodeType | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from agentv.lazy_dataclass import dataclass
 from agentv.model.run.grade import Grade
 from agentv.user_code import excerpts
 from agentv.user_code.processes import replaced_code as untouched
@@ -45,3 +46,42 @@ def test_what_is_loaded_or_added_later_is_no_change(monkeypatch):
     own = OwnCode()
     monkeypatch.setattr(excerpts, "added", other, raising=False)
     assert own.replaced() is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Lazy:
+    """A class of agentv's, as the check sees it: its methods are compiled when they are called."""
+
+    value: int
+
+
+class _EqualToAll:
+    __hash__ = None
+
+    def __eq__(self, _: object) -> bool:
+        return True
+
+
+@pytest.fixture
+def lazy(monkeypatch):
+    monkeypatch.setattr(_Lazy, "__module__", untouched.__name__)
+    monkeypatch.setattr(untouched, "_Lazy", _Lazy, raising=False)
+    return OwnCode()
+
+
+def test_a_method_that_is_compiled_at_its_first_call_is_no_change(lazy):
+    assert _Lazy(1) == _Lazy(1)
+    assert lazy.replaced() is None
+
+
+@pytest.mark.parametrize("value", [other, _EqualToAll()])
+def test_one_that_takes_the_place_of_a_compiled_method_is_named(lazy, monkeypatch, value):
+    _Lazy(1)
+    monkeypatch.setattr(_Lazy, "__init__", value)
+    assert lazy.replaced() == f"{untouched.__name__}._Lazy.__init__"
+
+
+def test_code_that_is_put_into_a_compiled_method_is_named(lazy, monkeypatch):
+    _Lazy(1)
+    monkeypatch.setattr(_Lazy.__init__, "__code__", other.__code__)
+    assert lazy.replaced() == f"{untouched.__name__}._Lazy.__init__"
