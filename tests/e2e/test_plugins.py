@@ -158,28 +158,13 @@ def test_an_edited_assertion_grades_again_when_a_run_is_resumed(acme):
     assert run(acme, "eval", "suite.eval.yaml", "--resume").status == 1
 
 
-RULES = {
-    "connect raises": ("return Shouting(self.mark)", "raise ValueError('no')", "ValueError: no (targets.py:"),
-    "connect gives nothing": ("return Shouting(self.mark)", "return None", "and returned NoneType"),
-    "answer raises": ("return TargetResponse(", "raise ValueError('no')\n        return (", "ValueError: no"),
-    "answer exits": ("return TargetResponse(", "raise SystemExit(0)\n        return (", "called sys.exit"),
-    "answer gives text": (
-        "return TargetResponse(",
-        "return (",
-        "must return a TargetResponse or a Failure, and returned str",
-    ),
-}
-
-
-@pytest.mark.parametrize("how", RULES)
-def test_a_target_that_breaks_the_rules_errs_its_trials(acme, how):
-    before, after, why = RULES[how]
+def test_a_target_that_cannot_connect_errs_its_trials(acme):
     code = acme.path / "site" / "acme_evals" / "targets.py"
-    code.write_text(code.read_text().replace(before, after))
+    code.write_text(code.read_text().replace("return Shouting(self.mark)", "raise ValueError('no')"))
     assert run(acme, "eval", "suite.eval.yaml").status == 3
     (row,) = acme.rows()
     assert row["status"] == "errored"
-    assert why in row["error"]["message"]
+    assert "target 'shout:!' of acme-evals 1.2 raised ValueError: no (targets.py:" in row["error"]["message"]
 
 
 def test_a_blocking_answer_holds_up_nobody(acme):
@@ -194,26 +179,16 @@ def test_a_blocking_answer_holds_up_nobody(acme):
     assert acme.rows()[0]["error"]["code"] == "timeout"
 
 
-GRADES = {
-    "raises": ("return Grade.of(", "raise ValueError('no')\n        return (", "assertion-raised"),
-    "gives a bool": ("return Grade.of(", "return bool(", "assertion-raised"),
-    "gives true": ("return Grade.of(", "return True\n        return (", "bad-result"),
-    "blocks": ("return Grade.of(", "import time; time.sleep(60)\n        return Grade.of(", "timeout"),
-}
-
-
-@pytest.mark.parametrize("how", GRADES)
-def test_a_grade_that_breaks_the_rules_is_errored_and_never_a_pass(acme, how):
-    before, after, code = GRADES[how]
+def test_a_grade_that_blocks_is_errored_and_never_a_pass(acme):
     file = acme.path / "site" / "acme_evals" / "checks.py"
-    file.write_text(file.read_text().replace(before, after))
-    acme.write(
-        "suite.eval.yaml",
-        SUITE.replace("value: HELLO", "value: HELLO\n        timeout_s: 0.5").partition("      - not")[0],
+    file.write_text(
+        file.read_text().replace("return Grade.of(", "import time; time.sleep(60)\n        return Grade.of(")
     )
+    text = SUITE.replace("value: HELLO", "value: HELLO\n        timeout_s: 0.5").partition("      - not")[0]
+    acme.write("suite.eval.yaml", text)
     assert run(acme, "eval", "suite.eval.yaml").status == 3
     (row,) = acme.rows()
-    assert [score["error"]["code"] for score in row["scores"]] == [code]
+    assert [score["error"]["code"] for score in row["scores"]] == ["timeout"]
 
 
 def test_a_method_that_no_trial_can_answer_for_names_the_plugin(acme):
@@ -235,22 +210,12 @@ def test_a_method_that_no_trial_can_answer_for_names_the_plugin(acme):
     )
 
 
-REPORTS = {
-    "raises": ("yield f", "raise ValueError('no')\n        yield f", "raised ValueError: no (reports.py:"),
-    "gives numbers": ("yield f", "yield 3\n        yield f", "must give text, and gave int"),
-    "exits": ("yield f", "raise SystemExit(0)\n        yield f", "called sys.exit"),
-}
-
-
-@pytest.mark.parametrize("how", REPORTS)
-def test_a_report_that_fails_loses_neither_the_run_nor_other_exports(acme, how):
-    before, after, why = REPORTS[how]
+def test_a_report_that_fails_loses_neither_the_run_nor_other_exports(acme):
     code = acme.path / "site" / "acme_evals" / "reports.py"
-    code.write_text(REPORT.replace(before, after))
+    code.write_text(REPORT.replace("yield f", "raise SystemExit(0)\n        yield f"))
     ended = run(acme, "eval", "suite.eval.yaml", "-o", "run.tap", "-o", "rows.csv")
     assert ended.status == 3
-    assert why in ended.stderr
-    assert "acme-evals 1.2" in ended.stderr
+    assert "report format 'tap' of acme-evals 1.2 called sys.exit: SystemExit: 0 (reports.py:" in ended.stderr
     assert len(acme.rows()) == 1
     assert (acme.path / "rows.csv").exists()
     assert not (acme.path / "run.tap").exists()

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from agentv.app.export_formats import Exported
 
 
+_END = object()
+"""After the last piece of a report."""
+
+
 def report_suffixes() -> list[str]:
     """The suffixes of files that plugins write: `.tap` for the report `tap`. Imports no plugin."""
     return [f".{name}" for name in source(REPORTS).names]
@@ -49,19 +53,18 @@ def render_report(report: ReportFormat, exported: Exported) -> Iterator[str]:
             pieces: Iterator[object] = iter((given,)) if isinstance(given, str) else iter(given)  # type: ignore[call-overload]  # foreign
     except ForeignError as error:
         raise _failed(error.failure.message) from error
-    while (piece := _next(pieces, report)) is not None:
+    while (piece := _next(pieces, report)) is not _END:
+        if not isinstance(piece, str):
+            raise _failed(f"{report.plugin.title} must give text, and gave {type(piece).__name__}")
         yield piece
 
 
-def _next(pieces: Iterator[object], report: ReportFormat) -> str | None:
+def _next(pieces: Iterator[object], report: ReportFormat) -> object:
     try:
         with apart_from_output(), foreign_code("bad-plugin", report.plugin.title):
-            piece = next(pieces, None)
+            return next(pieces, _END)
     except ForeignError as error:
         raise _failed(error.failure.message) from error
-    if piece is None or isinstance(piece, str):
-        return piece
-    raise _failed(f"{report.plugin.title} must give text, and gave {type(piece).__name__}")
 
 
 def _failed(why: str) -> UsageError:
