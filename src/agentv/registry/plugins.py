@@ -135,7 +135,7 @@ def _why_unusable(plugin: Plugin, rules: NameRules) -> str | None:
 
 
 def _rename(plugin: Plugin) -> str:
-    return f"its author must rename it; without it: pip uninstall {plugin.package}"
+    return f"ask its author to rename it, or remove it: pip uninstall {plugin.package}"
 
 
 class PluginSource:
