@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agentv.authoring.assertions.includes import Templates
-from agentv.authoring.assertions.plugins import made_by_plugin
+from agentv.authoring.assertions.plugins import made_by_plugin, warn_of_loser
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, report_fault, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredSettings
@@ -299,7 +299,7 @@ class AssertionReader:
             settings = _INVERTED if settings is DEFAULTS else replace(settings, negate=not settings.negate)
         plugin = ""
         if shape is None:
-            self._warn_of_loser(kind, reading)
+            warn_of_loser(self.registry.plugin(kind.name), getattr(kind, "path", None), reading)
             assertion = self._open(kind, pairs, item, reading)  # type: ignore[arg-type]
         elif isinstance(kind, AssertionType) and kind.plugin is not None:
             assertion = made_by_plugin(shape, kind.plugin, options, item, reading, others)
@@ -329,15 +329,6 @@ class AssertionReader:
         if read is INVALID:
             return None
         return AssertionSettings(**{one.name: getattr(read, one.name) for one in fields(read)})
-
-    def _warn_of_loser(self, kind: AnyType, reading: Reading) -> None:
-        """A file of the project's own wins over a plugin, which is said once."""
-        loser = self.registry.plugin(kind.name)
-        file = getattr(kind, "path", None)
-        if loser is not None and isinstance(file, str):
-            message = f"{loser.title} is not used: {shown(file)} has this name, and a file of the project wins"
-            hint = "rename the file to use the plugin"
-            reading.report.warning("shadowed-plugin", Span(file, 1, 1, 1, 2), message, hint=hint)
 
     def _open(self, kind: OpenAssertionType, pairs: Mapping[str, Node], item: MapNode, reading: Reading) -> Any:
         """The assertion of a custom type: its author's own keys, with those under `config` merged in."""

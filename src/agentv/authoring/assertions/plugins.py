@@ -7,9 +7,11 @@ from typing import Any
 
 from agentv.authoring.fields.decode import INVALID, OptionsSchema
 from agentv.authoring.fields.reading import ExtraKeys, Reading
+from agentv.authoring.source.files import shown
 from agentv.authoring.source.nodes import MapNode, Node
 from agentv.authoring.targets.target import PLUGINS_COMMAND
-from agentv.registry.plugins import PluginCode
+from agentv.model.values.span import Span
+from agentv.registry.plugins import Plugin, PluginCode
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 
@@ -34,3 +36,12 @@ def made_by_plugin(
         reading.report.error("bad-plugin", item, message, notes=(PLUGINS_COMMAND,))
         return INVALID
     return made
+
+
+def warn_of_loser(plugin: Plugin | None, file: object, reading: Reading) -> None:
+    """Say once that a file of the project's own wins over a plugin of its name, where there is one."""
+    if plugin is None or not isinstance(file, str):
+        return
+    message = f"{plugin.title} is not used: {shown(file)} has this name, and a file of the project wins"
+    at = Span(file, 1, 1, 1, 2)
+    reading.report.warning("shadowed-plugin", at, message, hint="rename the file to use the plugin")
