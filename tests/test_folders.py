@@ -34,6 +34,9 @@ NOT_IN_FOLDERS = {
         ["status-too-low", "unknown-file"], "`agentv prompt doctor` and `check` say it; see tests/unit/app/prompts"
     ),
     "missing-extra": "the libraries of all extras are there where this runs; tests/unit/assertions take them away",
+    **dict.fromkeys(
+        ["bad-plugin", "shadowed-plugin"], "it needs an installed package; see tests/unit/app/plugins and tests/e2e"
+    ),
     "no-equivalent": "`convert` tells it, of another tool's file; see tests/unit/authoring/convert/promptfoo/test_configuration.py",
     "stale-repository": "it needs the copy that an earlier run left; see tests/unit/authoring/source/test_git_files.py",
 }

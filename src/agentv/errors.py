@@ -3,7 +3,8 @@
     AgentvError                what ends a command in an expected way; never shown with a traceback
     ├── LoadError              authored files are wrong: carries every diagnostic; nothing ran
     ├── UsageError             the command line or a call of the SDK is wrong; nothing ran
-    └── StoreError             a run directory cannot be read or written
+    ├── StoreError             a run directory cannot be read or written
+    └── PluginError            the code of a plugin raised where its own trial cannot contain it
 
 Expected failures of a trial are values (`agentv.model.Failure`), not exceptions.
 """
@@ -94,3 +95,18 @@ class UsageError(AgentvError):
 
 class StoreError(AgentvError):
     """A run directory, or a file in it, cannot be read or written."""
+
+
+class PluginError(AgentvError):
+    """The code of a plugin raised, where neither an entry of a file nor a trial can take the blame.
+
+    Args:
+        message: names the plugin, its package and version, and the line that raised.
+        hint: what to do about it.
+        status: `ERRORED` where a run had begun.
+    """
+
+    def __init__(self, message: str, hint: str, status: ExitStatus = ExitStatus.WRONG) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.status = status

@@ -20,6 +20,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -70,8 +72,31 @@ def blocks_of(page: Path) -> Iterator[Block]:
 
 def environment(home: Path) -> dict[str, str]:
     """What commands of a page see: the installed program, and nothing of whoever runs the tests."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {"PATH": path, "HOME": f"{home}-user", "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    own = Path(f"{home}-environment", "bin")
+    path = f"{own if own.exists() else Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    alone = {"PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore"}  # no network
+    return {
+        "PATH": path,
+        "HOME": f"{home}-user",
+        "LC_ALL": "C.UTF-8",
+        "NO_COLOR": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **alone,
+    }
+
+
+def make_environment(home: Path) -> None:
+    """A virtual environment for a page that installs packages. It sees what the tests see, and changes nothing there."""
+    place = Path(f"{home}-environment")
+    venv.create(place, with_pip=False, symlinks=True)
+    (inside,) = place.glob("lib/python*/site-packages")
+    seen = sysconfig.get_path("purelib")
+    (inside / "of_tests.pth").write_text(f"import site; site.addsitedir({seen!r})\n")
+    programs = {"agentv": "from agentv.__main__ import main\nmain()", "pip": "import pip\nraise SystemExit(pip.main())"}
+    for name, text in programs.items():
+        program = place / "bin" / name
+        program.write_text(f"#!{place / 'bin' / 'python'}\n{text}\n")
+        program.chmod(0o755)
 
 
 def commands_of(block: Block) -> Iterator[tuple[str, str]]:
@@ -191,7 +216,10 @@ def run_block(block: Block, home: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_is_true(page: Path, tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()  # the page's directory is a repository of its own
-    for block in blocks_of(page):
+    blocks = list(blocks_of(page))
+    if any(block.language == "console" and "$ pip install" in block.body for block in blocks):
+        make_environment(tmp_path)
+    for block in blocks:
         run_block(block, tmp_path)
 
 

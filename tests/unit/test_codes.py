@@ -30,6 +30,7 @@ PLACES = {
     "_diagnostic": 0,
     "foreign_code": 0,
     "Unavailable": 0,
+    "Problem": 0,
     "Issue": 2,
     "attempt": 2,
 }

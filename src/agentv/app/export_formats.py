@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -176,4 +177,26 @@ EXPORTS: Mapping[str, Renderer] = {
     ".html": _html,
     ".md": _markdown,
 }
-"""By the suffix of the file, in small letters."""
+"""By the suffix of the file, in small letters. Plugins have further ones."""
+
+
+def renderer_of(suffix: str) -> Renderer | None:
+    """What writes files of a suffix: built in, or a plugin's; None: nothing does.
+
+    Raises:
+        UsageError: its plugin is broken.
+    """
+    found = EXPORTS.get(suffix.lower())
+    if found is not None or len(suffix) < 2:
+        return found
+    from agentv.app.plugins.reports import render_report, report_format  # only an unknown suffix needs plugins
+
+    report = report_format(suffix)
+    return None if report is None else partial(render_report, report)
+
+
+def known_suffixes() -> list[str]:
+    """Every suffix that a run can be exported to. Imports no plugin."""
+    from agentv.app.plugins.reports import report_suffixes
+
+    return [*EXPORTS, *report_suffixes()]

@@ -6,7 +6,15 @@ import os
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
-from agentv.app.export_formats import EXPORTS, Choice, Exported, Renderer, everything
+from agentv.app.export_formats import (
+    EXPORTS,
+    Choice,
+    Exported,
+    Renderer,
+    everything,
+    known_suffixes,
+    renderer_of,
+)
 from agentv.app.results.stored import StoredRun
 from agentv.authoring.source.files import is_directory
 from agentv.errors import StoreError, UsageError
@@ -19,7 +27,8 @@ _OWN = frozenset({RUN, INDEX, JOURNAL, SUMMARY, HISTORY, REJECTED})
 
 def is_export(path: str) -> bool:
     """Whether a value of `--out` asks for an export rather than for a run directory."""
-    return Path(path).suffix.lower() in EXPORTS and not path.endswith("/")
+    suffix = Path(path).suffix.lower()
+    return not path.endswith("/") and (suffix in EXPORTS or (len(suffix) > 1 and suffix in known_suffixes()))
 
 
 def write_export(run: StoredRun, path: Path, chosen: Choice = everything) -> None:
@@ -124,7 +133,7 @@ def check_export(path: Path, run: Path | None, *, suffix: str | None = None) -> 
 
 
 def _renderer(suffix: str, path: Path | str = "it") -> Renderer:
-    found = EXPORTS.get(suffix.lower())
+    found = renderer_of(suffix)
     if found is not None:
         return found
-    raise UsageError(f"cannot export to {path}: unknown suffix", f"known are {', '.join(EXPORTS)}")
+    raise UsageError(f"cannot export to {path}: unknown suffix", f"known are {', '.join(known_suffixes())}")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from agentv.app.plugins.sources import source, warnings_of
 from agentv.assertions.catalogue import registry as assertion_registry
 from agentv.authoring.fields.request import Registries
 from agentv.authoring.source.files import nearest_in_agentv
 from agentv.authoring.source.spellings import type_name
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.registry.plugins import ASSERTIONS, REPORTS, TARGETS
 from agentv.registry.types import Checkouts, CustomTypes, Discovered
 from agentv.targets.catalogue import registry as target_registry
 
@@ -19,7 +21,10 @@ if TYPE_CHECKING:
 
 def registries() -> Registries:
     """All that names in authored files can mean."""
-    return Registries(assertion_registry(), target_registry(), _custom_types(), _checkouts())
+    assertions, targets = source(ASSERTIONS), source(TARGETS)
+    warnings = tuple(warnings_of(assertions, targets, source(REPORTS)))
+    known = assertion_registry(assertions), target_registry(targets)
+    return Registries(*known, _custom_types(), _checkouts(), warnings)
 
 
 def _custom_types() -> CustomTypes:

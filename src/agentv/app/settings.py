@@ -264,11 +264,12 @@ def _check_suffix(directory: str) -> None:
     suffix = Path(directory).suffix.lower()
     if len(suffix) < len(".xml") or directory.endswith("/") or Path(directory).is_dir():  # `out.d` is no slip
         return
-    from agentv.app.export_formats import EXPORTS
+    from agentv.app.export_formats import known_suffixes
     from agentv.authoring.source.nearest import nearest
 
-    meant = nearest(suffix, EXPORTS)
+    known_ones = known_suffixes()
+    meant = nearest(suffix, known_ones)
     if meant is not None or suffix in _OTHER_FORMATS:
-        known = f"did you mean '{meant}'?" if meant is not None else f"there are {', '.join(EXPORTS)}."
+        known = f"did you mean '{meant}'?" if meant is not None else f"there are {', '.join(known_ones)}."
         hint = f"{known} To name a run directory so, end it with a '/'"
         raise UsageError(f"--out {directory}: there is no export with the suffix '{suffix}'", hint)

@@ -80,9 +80,8 @@ def list_targets(asked: TargetsAsked) -> TargetsFound:
     models = tuple(
         _provider(name, known.providers.find(name), found.env) for name in known.providers if _is_model(name)
     )
-    others = tuple(
-        _provider(name, known.providers.find(name), found.env) for name in known.providers if not _is_model(name)
-    )
+    named = ((name, known.providers.find(name)) for name in known.providers.names if not _is_model(name))
+    others = tuple(_provider(name, one, found.env) for name, one in named if one is not None)  # a broken plugin is not
     warnings = tuple(one for one in found.diagnostics if one.severity == "warning")
     return TargetsFound(TargetsListing(found.path, targets, models, others), warnings)
 
@@ -160,15 +159,11 @@ def _provider(name: str, provider: Provider | None, env: Mapping[str, str]) -> L
     )
     example = f"{name}:{EXAMPLES.get(name, 'MODEL')}" if _is_model(name) else OTHER_EXAMPLES.get(name, name)
     extra = _extra_of(provider) if _is_model(name) else None
-    return ListedProvider(name, _summary(provider), example, facts, provider.settings.finds_keys, extra)
+    return ListedProvider(name, provider.summary, example, facts, provider.settings.finds_keys, extra)
 
 
 def _would_take(source: FromEnvironment, env: Mapping[str, str]) -> KeyFact:
     return KeyFact(source.names, next((name for name in source.names if env.get(name, "").strip()), None))
-
-
-def _summary(provider: Provider) -> str:
-    return (provider.settings.__doc__ or "").strip().split("\n", 1)[0]
 
 
 def _extra_of(provider: Provider) -> str | None:

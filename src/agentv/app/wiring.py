@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from agentv.app.changed_files import ImportedCode, SuiteFiles, directories_of_targets, unchanged
+from agentv.app.plugins.guarded_target import connected as connect_target
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.embeddings import EmbeddingCache, KeptEmbedder
 from agentv.engine.calls.recorded_call import KeptTarget, Unanswered
@@ -97,7 +98,7 @@ class Connections:
         found = self._targets.get(id(spec))
         if found is None:
             self._kept.append(spec)
-            connected = unchanged(spec.settings.connect(spec, self.executor), spec, self.imported, code_only=True)
+            connected = unchanged(connect_target(spec, self.executor), spec, self.imported, code_only=True)
             found = self._targets[id(spec)] = self.throttle.through(spec, connected)
         return found
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from agentv.registry.fields import DeclaredAssertion
+from agentv.registry.plugins import NO_PLUGINS, PluginCode, PluginSource
 from agentv.registry.table import Registry
 from agentv.registry.types import AssertionType
-
-PLUGINS = "agentv.assertions"
-"""Entry point group under which installed packages offer further types."""
 
 TYPES: dict[str, str] = {
     "contains": "agentv.assertions.text.matching:Contains",
@@ -78,12 +76,12 @@ NOT_YET: frozenset[str] = frozenset(
 """Names that SPEC section 7.2 lists and that are not built yet."""
 
 
-def registry() -> Registry[AssertionType]:
-    """The assertion types: the built-in ones, and those that installed packages offer."""
-    return Registry("assertion type", TYPES, _assertion_type, not_yet=NOT_YET, plugins=PLUGINS)
+def registry(plugins: PluginSource = NO_PLUGINS) -> Registry[AssertionType]:
+    """The built-in assertion types, and those of plugins."""
+    return Registry("assertion type", TYPES, _assertion_type, not_yet=NOT_YET, plugins=plugins)
 
 
-def _assertion_type(name: str, options: type) -> AssertionType:
+def _assertion_type(name: str, options: type, plugin: PluginCode | None = None) -> AssertionType:
     declared = issubclass(options, DeclaredAssertion) and hasattr(options, "__dataclass_fields__")
     if not declared or not hasattr(options, "grade"):
         place = f"{options.__module__}:{options.__qualname__}"
@@ -91,4 +89,4 @@ def _assertion_type(name: str, options: type) -> AssertionType:
             f"assertion type {name!r} is {place}, which must be a dataclass that derives from"
             " agentv.registry.fields.DeclaredAssertion and has a method 'grade'"
         )
-    return AssertionType(name, options)
+    return AssertionType(name, options, plugin)

@@ -11,10 +11,10 @@ import click
 from agentv.cli.actions_log import guarded
 from agentv.cli.lazy import LazyCommands
 from agentv.cli.printing import print_error, without_secrets
-from agentv.errors import AgentvError, ExitStatus
+from agentv.errors import AgentvError, ExitStatus, PluginError
 from agentv.model.values.response import Failure
 from agentv.reports.text.escaping import safe
-from agentv.user_code.functions.guard import attempt
+from agentv.user_code.functions.guard import attempt, translated
 from agentv.user_code.processes.notes import GO_ON
 from agentv.user_code.processes.supervised import is_cut_off, resume_line
 from agentv.version import __version__
@@ -26,6 +26,7 @@ COMMANDS = {
     "compare": "agentv.cli.compare:command",
     "prompt": "agentv.cli.prompt:group",
     "targets": "agentv.cli.targets:command",
+    "plugins": "agentv.cli.plugins:command",
     "convert": "agentv.cli.convert:command",
     "init": "agentv.cli.init:command",
     "schema": "agentv.cli.schema:command",
@@ -74,7 +75,8 @@ def _guarded_run(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int:
     try:
-        status = cli.main(arguments, prog_name="agentv", standalone_mode=False)
+        with translated(_of_plugin):
+            status = cli.main(arguments, prog_name="agentv", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except click.ClickException as error:
@@ -92,6 +94,21 @@ def _run(arguments: list[str]) -> int:
     except (OSError, SystemExit) as error:  # click exits where whoever read our output has gone
         return _unwritable(error if isinstance(error, OSError) else BrokenPipeError())
     return int(status or 0)
+
+
+def _of_plugin(error: Exception) -> PluginError | None:
+    """The exception as one of the plugin that raised it; None where no plugin did, or where it is expected."""
+    if "agentv.user_code.plugins" not in sys.modules or isinstance(error, (AgentvError, click.ClickException)):
+        return None
+    from agentv.user_code.plugins import plugin_at_fault
+
+    found = plugin_at_fault(error)
+    if found is None:
+        return None
+    plugin, what = found
+    status = ExitStatus.WRONG if resume_line() is None else ExitStatus.ERRORED
+    hint = f"upgrade {plugin.package}, or remove it: pip uninstall {plugin.package}"
+    return PluginError(f"{plugin.title} raised {what}", hint, status)
 
 
 def _tell_how_to_go_on() -> None:

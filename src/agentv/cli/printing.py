@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from agentv.app.planning.excerpts import source_of
-from agentv.errors import AgentvError, Diagnostic, LoadError, UsageError
+from agentv.errors import AgentvError, Diagnostic, LoadError, PluginError, UsageError
 from agentv.reports.diagnostics.diagnostics import render_diagnostics
 from agentv.reports.text.escaping import one_line, safe
 
@@ -30,7 +30,7 @@ def print_error(error: AgentvError) -> None:
         print_diagnostics(error.diagnostics)
         return
     click.echo(f"error: {safe(without_secrets(str(error)))}", err=True)
-    if isinstance(error, UsageError) and error.hint:
+    if isinstance(error, UsageError | PluginError) and error.hint:
         click.echo(f"  {safe(without_secrets(error.hint))}", err=True)
 
 

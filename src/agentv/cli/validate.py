@@ -72,12 +72,13 @@ def _summary(checked: Sequence[Checked], found: Sequence[Diagnostic], *, wrong: 
     """`3 errors, 1 warning in 2 of 14 files`; last `valid` where nothing fails."""
     from agentv.reports.diagnostics.diagnostics import count_of
 
-    files = f"{len(checked)} file{'' if len(checked) == 1 else 's'}"
-    touched = sum(bool(one.diagnostics) for one in checked)
-    counted = f"{count_of(found)} in {touched} of {files}" if found else ""
+    named = [one for one in checked if one.path]  # what is wrong with plugins is in no file of theirs
+    files = f"{len(named)} file{'' if len(named) == 1 else 's'}"
+    touched = sum(bool(one.diagnostics) for one in named)
+    counted = (f"{count_of(found)} in {touched} of {files}" if touched else count_of(found)) if found else ""
     if wrong:
         return counted
-    return f"{counted}\nvalid" if counted else "valid" if len(checked) == 1 else f"{files}: valid"
+    return f"{counted}\nvalid" if counted else "valid" if len(named) == 1 else f"{files}: valid"
 
 
 def _fix(paths: tuple[str, ...]) -> None:

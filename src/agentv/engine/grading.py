@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from typing import Protocol
 
 from agentv.engine.calls.deadlines import in_time
+from agentv.engine.plugin_grades import grade_of_plugin
 from agentv.engine.transform import transformed
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
@@ -74,6 +75,8 @@ def judged(entry: AssertionEntry, grade: Grade) -> Grade:
 
 
 def _begun(entry: AssertionEntry, context: AssertionContext) -> Grade | Awaitable[Grade]:
+    if entry.plugin:
+        return grade_of_plugin(entry, context)
     given = attempt(entry.assertion.grade, context, "assertion-raised", entry.type)
     return Grade.errored(given.code, given.message) if isinstance(given, Failure) else given
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoints
+from agentv.registry.plugins import NO_PLUGINS, LoadedPlugin, Plugin, PluginSource, Problem
 
 T = TypeVar("T")
 
@@ -18,19 +17,19 @@ class Registry(Generic[T]):
     Args:
         what: what is registered, in the words of a message: "assertion type", "provider".
         table: name → `package.module:Class`.
-        make: turns the name and the loaded class into what `find` returns.
+        make: turns the name and the loaded class, and for a plugin its code, into what `find` returns.
         not_yet: names that are known and not built yet.
-        plugins: entry point group that is searched for names that the table lacks.
+        plugins: searched for names that the table lacks.
     """
 
     def __init__(
         self,
         what: str,
         table: Mapping[str, str],
-        make: Callable[[str, type], T],
+        make: Callable[..., T],
         *,
         not_yet: frozenset[str] = frozenset(),
-        plugins: str | None = None,
+        plugins: PluginSource = NO_PLUGINS,
     ) -> None:
         self.what = what
         self.not_yet = not_yet
@@ -38,37 +37,38 @@ class Registry(Generic[T]):
         self._make = make
         self._plugins = plugins
         self._found: dict[str, T | None] = {}
-        self._points: EntryPoints | None = None
 
     def __iter__(self) -> Iterator[str]:
         """The built-in names, in the order of the table."""
         return iter(self._table)
 
-    def find(self, name: str) -> T | None:
-        """What the name stands for, or None.
+    @property
+    def names(self) -> Iterator[str]:
+        """Every name that may be used: the built-in ones, then those of plugins."""
+        yield from self._table
+        yield from self._plugins.names
 
-        Raises:
-            TypeError: a plugin registers something that is not of the right kind; the text quotes it.
-        """
+    def plugin(self, name: str) -> Plugin | None:
+        """The plugin that would be used for a name, were nothing else in its way. Not loaded."""
+        return next((one for one in self._plugins.plugins if one.name == name and name not in self._table), None)
+
+    def find(self, name: str) -> T | None:
+        """What the name stands for; None where nothing has it, or where its plugin is broken (`problem`)."""
         if name not in self._found:
             self._found[name] = self._load(name)
         return self._found[name]
+
+    def problem(self, name: str) -> Problem | None:
+        """Why a plugin of this name cannot be used."""
+        if name in self._table or name in self.not_yet:
+            return None
+        found = self._plugins.find(name)
+        return found if isinstance(found, Problem) else None
 
     def _load(self, name: str) -> T | None:
         place = self._table.get(name)
         if place is not None:
             module, _, attribute = place.partition(":")
             return self._make(name, getattr(import_module(module), attribute))
-        return self._plugin(self._plugins, name) if self._plugins and name not in self.not_yet else None
-
-    def _plugin(self, group: str, name: str) -> T | None:
-        if self._points is None:
-            from importlib.metadata import entry_points  # 50 ms, and only a name that is not built in needs it
-
-            self._points = entry_points(group=group)
-        for point in self._points.select(name=name):
-            loaded = point.load()
-            if not isinstance(loaded, type):
-                raise TypeError(f"plugin {point.value!r} must name a class for {self.what} {name!r}, got {loaded!r}")
-            return self._make(name, loaded)
-        return None
+        found = self._plugins.find(name) if name not in self.not_yet else None
+        return self._make(name, found.value, found.code) if isinstance(found, LoadedPlugin) else None

@@ -10,6 +10,7 @@ from agentv.model.run.budget import UNKNOWN, Ceiling
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
 from agentv.model.values.values import Json
 from agentv.registry.fields import Declared, DeclaredAssertion, Issue
+from agentv.registry.plugins import PluginCode
 
 if TYPE_CHECKING:
     from agentv.model.suite.suite import TargetSpec, Variable
@@ -19,15 +20,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AssertionType:
-    """A built-in assertion type: its canonical name and the dataclass that declares its options and grades."""
+    """An assertion type: its canonical name, and the dataclass that declares its options and grades.
+
+    Attributes:
+        plugin: whose code it is; None: it is built in.
+    """
 
     name: str
     options: type[DeclaredAssertion]
+    plugin: PluginCode | None = None
 
     @property
     def summary(self) -> str:
         """The first line of the docstring of its options."""
-        return (self.options.__doc__ or "").strip().split("\n", 1)[0]
+        return summary_of(self.options)
 
 
 class OpenAssertionType(Protocol):
@@ -114,10 +120,20 @@ class ProviderSettings(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider of targets: its canonical name and the dataclass that declares its settings and connects."""
+    """A provider of targets: its canonical name, and the dataclass that declares its settings and connects.
+
+    Attributes:
+        plugin: whose code it is; None: it is built in.
+    """
 
     name: str
     settings: type[ProviderSettings]
+    plugin: PluginCode | None = None
+
+    @property
+    def summary(self) -> str:
+        """The first line of the docstring of its settings."""
+        return summary_of(self.settings)
 
     @property
     def bare(self) -> bool:
@@ -128,6 +144,43 @@ class Provider:
             one.default is not MISSING or one.default_factory is not MISSING
             for one in fields(self.settings)  # type: ignore[arg-type]  # every ProviderSettings is a dataclass
         )
+
+
+def summary_of(declared: object) -> str:
+    """The first line of a docstring; nothing where a dataclass has the one that Python made."""
+    text = (getattr(declared, "__doc__", None) or "").strip().split("\n", 1)[0]
+    return "" if text.startswith(f"{getattr(declared, '__name__', '')}(") else text
+
+
+@dataclass(frozen=True, slots=True)
+class RunData:
+    """A run as a report of a plugin gets it. The keys are those of `docs/reference/results.md`; secrets are redacted.
+
+    Attributes:
+        run_id: of the run.
+        record: `run.json`: what was run.
+        summary: `summary.json`: the totals of the whole run.
+        rows: the rows of `index.jsonl` that were chosen, in the order in which trials ended. To be read once.
+    """
+
+    run_id: str
+    record: Mapping[str, Json]
+    summary: Mapping[str, Json]
+    rows: Iterable[Mapping[str, Json]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFormat:
+    """A format that a plugin writes runs in: what turns a run into the text of a file, whole or in pieces."""
+
+    name: str
+    render: Callable[[RunData], str | Iterable[str]]
+    plugin: PluginCode
+
+    @property
+    def summary(self) -> str:
+        """The first line of its docstring."""
+        return summary_of(self.render)
 
 
 CustomTypes = Callable[[str, str], "Discovered"]

@@ -1,9 +1,10 @@
-"""The providers of targets by name, those to come, and where plugins add their own."""
+"""The providers of targets by name, and those to come."""
 
 from __future__ import annotations
 
 from dataclasses import is_dataclass
 
+from agentv.registry.plugins import NO_PLUGINS, PluginCode, PluginSource
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider, ProviderSettings
 
@@ -50,17 +51,14 @@ CODING_AGENTS = frozenset(
 
 NOT_YET = CODING_AGENTS
 
-PLUGINS = "agentv.targets"
-"""The entry point group in which a package names a settings class for each of its providers."""
+
+def registry(plugins: PluginSource = NO_PLUGINS) -> Registry[Provider]:
+    """The built-in providers, and those of plugins."""
+    return Registry("provider", PROVIDERS, _provider, not_yet=NOT_YET, plugins=plugins)
 
 
-def registry() -> Registry[Provider]:
-    """The built-in providers and those of installed plugins."""
-    return Registry("provider", PROVIDERS, _provider, not_yet=NOT_YET, plugins=PLUGINS)
-
-
-def _provider(name: str, settings: type) -> Provider:
+def _provider(name: str, settings: type, plugin: PluginCode | None = None) -> Provider:
     sound = issubclass(settings, ProviderSettings) and is_dataclass(settings)
     if not sound:
         raise TypeError(f"provider {name!r} must be a frozen dataclass derived from ProviderSettings, got {settings!r}")
-    return Provider(name, settings)
+    return Provider(name, settings, plugin)

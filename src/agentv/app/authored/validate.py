@@ -59,6 +59,8 @@ class Validation:
             fresh = [one for one in checked.diagnostics if (one.code, one.span, one.message) not in told]
             told.update((one.code, one.span, one.message) for one in fresh)
             yield Checked(path, tuple(fresh))
+        if known.warnings:
+            yield Checked("", known.warnings)
         if not failed:  # a file that is wrong may not have come to its includes
             for one in unused_in(self._request.paths, read):
                 yield Checked(one.span.file if one.span else "", (one,))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agentv.authoring.assertions.includes import Templates
+from agentv.authoring.assertions.plugins import made_by_plugin, warn_of_loser
 from agentv.authoring.fields.decode import INVALID, OptionsSchema, report_fault, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredSettings
@@ -18,6 +19,7 @@ from agentv.authoring.source.masking import secrets_in
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
 from agentv.authoring.source.spellings import ASSERTION_TYPES, type_name
+from agentv.authoring.targets.target import PLUGINS_COMMAND
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
@@ -138,7 +140,9 @@ class AssertionReader:
         return True
 
     def _is_type(self, written: str) -> bool:
-        return self._find(written)[0] is not None or type_name(written)[0] in self.registry.not_yet
+        name = type_name(written)[0]
+        broken = self.registry.problem(name) is not None
+        return broken or self._find(written)[0] is not None or name in self.registry.not_yet
 
     def _doubt(self, item: Scalar, text: str, reading: Reading) -> None:
         """A sentence that begins as an entry does goes to the judge, which is seldom meant."""
@@ -173,7 +177,7 @@ class AssertionReader:
     def _short(self, item: MapNode, reading: Reading) -> AssertionEntry | None:
         """The one-key form: the key is a type, its value fills the option that the type says."""
         candidates = [key for key in item.items if key not in _OWN and not key.startswith("x-")]
-        known = [key for key in candidates if self._find(key)[0] or type_name(key)[0] in self.registry.not_yet]
+        known = [key for key in candidates if self._is_type(key)]
         if len(known) == 1 and len(candidates) == 1:
             return self._one_key(known[0], item, reading)
         if len(known) > 1:
@@ -293,15 +297,20 @@ class AssertionReader:
             options = pairs if shape is None else _options(pairs, shape)
         if inverted and settings is not None:
             settings = _INVERTED if settings is DEFAULTS else replace(settings, negate=not settings.negate)
+        plugin = ""
         if shape is None:
+            warn_of_loser(self.registry.plugin(kind.name), getattr(kind, "path", None), reading)
             assertion = self._open(kind, pairs, item, reading)  # type: ignore[arg-type]
+        elif isinstance(kind, AssertionType) and kind.plugin is not None:
+            assertion = made_by_plugin(shape, kind.plugin, options, item, reading, others)
+            plugin = kind.plugin.identity
         else:
             assertion = shape.decode(options, item, reading, f"'{kind.name}'", others=others)
         if assertion is INVALID or assertion is None or settings is None:
             return None
-        if shape is not None and getattr(assertion, "runs_code", False):
+        if shape is not None and (plugin or getattr(assertion, "runs_code", False)):
             reading.secrets.update(_secrets_of(assertion))
-        return AssertionEntry(kind.name, assertion, settings, span_of(item.at))
+        return AssertionEntry(kind.name, assertion, settings, span_of(item.at), plugin)
 
     def _suggest(self, written: str, kind: AnyType, at: Node, reading: Reading) -> None:
         name = written.strip().replace("_", "-")
@@ -372,7 +381,7 @@ class AssertionReader:
         return built_in, inverted, shape_of(built_in.options)
 
     def _known(self) -> list[str]:
-        return [*self.registry, *self.custom.types, *ASSERTION_TYPES, *sorted(self.registry.not_yet)]
+        return [*self.registry.names, *self.custom.types, *ASSERTION_TYPES, *sorted(self.registry.not_yet)]
 
     def _unknown(self, written: str, at: Node, reading: Reading) -> None:
         if reading.report.errors > HINTED:  # one mistake of the program that wrote them, and hints take their time
@@ -381,6 +390,10 @@ class AssertionReader:
         name, inverted = type_name(written)
         if name in self.registry.not_yet:
             reading.report.error("not-yet", at, f"the assertion type '{name}' is known and not supported yet")
+            return
+        problem = self.registry.problem(name) or self.registry.problem(written)
+        if problem is not None:
+            reading.report.error(problem.code, at, problem.message, hint=problem.hint, notes=(PLUGINS_COMMAND,))
             return
         for file, fault in self.custom.faults:
             if fault.code == "ambiguous-assertion" and Path(file).stem.replace("_", "-") == name:

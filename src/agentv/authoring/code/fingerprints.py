@@ -62,6 +62,7 @@ def fingerprint(entry: AssertionEntry, seen: GraderFiles | None = None, search: 
             if one.name != "assert_"
         }
         facts = (entry.type, options, settings, [fingerprint(child, seen, search) for child in entry.inner])  # type: ignore[assignment]
+    facts = (*facts, entry.plugin) if entry.plugin else facts  # type: ignore[assignment]  # of a plugin's type
     return facts if settings.transform is None else (*facts, _digests_of(settings, entry, seen, search))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from agentv.authoring.source.nodes import MapNode
+from agentv.errors import Diagnostic
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
@@ -15,12 +16,17 @@ from agentv.registry.types import AssertionType, Checkouts, CustomTypes, Provide
 
 @dataclass(frozen=True, slots=True)
 class Registries:
-    """What names mean: assertion types, providers, the custom types of a directory, and files on git hosts."""
+    """What names mean: assertion types, providers, the custom types of a directory, and files on git hosts.
+
+    Attributes:
+        warnings: of plugins that claim names which they cannot have.
+    """
 
     assertions: Registry[AssertionType]
     providers: Registry[Provider]
     custom: CustomTypes
     checkouts: Checkouts
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

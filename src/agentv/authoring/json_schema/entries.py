@@ -18,19 +18,20 @@ _SETTINGS: Schema = {"$ref": "#/$defs/settings"}
 def assertion_defs(types: Registry[AssertionType], replaceable: Collection[str]) -> dict[str, Schema]:
     """The definitions that every `assert:` list refers to.
 
-    A name that is not built in may be a custom type, so it is let through with any keys.
+    A name that is not known may be a custom type, or of a plugin that is broken or not installed here, so it is let
+    through with any keys.
 
     Args:
-        types: the built-in types.
+        types: the built-in types, and those of plugins.
         replaceable: those that a project's own file may replace, and that take any keys therefore.
     """
-    kinds = [_loaded(types, name) for name in types]
+    kinds = [one for name in types.names if (one := types.find(name)) is not None]
     strict = [kind for kind in kinds if kind.name not in replaceable]
     settings = properties_of(AuthoredSettings)
     return {
         "assertions": {"type": "array", "items": {"$ref": "#/$defs/assertion"}},
         "assertion": _BY_FORM,
-        "sentence": {**_SENTENCE, "not": {"pattern": _spelled([*types, *ASSERTION_TYPES, *types.not_yet])}},
+        "sentence": {**_SENTENCE, "not": {"pattern": _spelled([*types.names, *ASSERTION_TYPES, *types.not_yet])}},
         "include": _INCLUDE,
         "settings": {"properties": settings},
         "typed": _typed(strict, types),
@@ -58,18 +59,11 @@ _INCLUDE: Schema = {
 }
 
 
-def _loaded(types: Registry[AssertionType], name: str) -> AssertionType:
-    kind = types.find(name)
-    if kind is None:
-        raise TypeError(f"the assertion type '{name}' is listed and cannot be loaded")
-    return kind
-
-
 def _typed(kinds: Iterable[AssertionType], types: Registry[AssertionType]) -> Schema:
     """Entries with `type:`."""
     names: Schema = {
         "anyOf": [
-            {"enum": list(types)},
+            {"enum": list(types.names)},
             {"enum": list(ASSERTION_TYPES), "deprecated": True},
             {"type": "string", "not": {"pattern": _spelled(types.not_yet)}},
         ]

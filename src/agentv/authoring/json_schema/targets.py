@@ -20,8 +20,11 @@ BY_ID: Schema = {"$ref": "#/$defs/target-by-id"}
 
 
 def target_defs(providers: Registry[Provider]) -> dict[str, Schema]:
-    """The definitions that every place of a target refers to. An unknown provider may be a plugin's: any keys do."""
-    found = [_loaded(providers, name) for name in providers]
+    """The definitions that every place of a target refers to.
+
+    An unknown provider may be that of a plugin which is not installed here, or is broken: any keys do.
+    """
+    found = [one for name in providers.names if (one := providers.find(name)) is not None]
     common = spelled_mapping(properties_of(AuthoredTarget), KEYS, "#/$defs/target-keys", _flat())
     rules, by_id = ([rule for provider in found for rule in _rules(provider, key)] for key in ("provider", "id"))
     open_keys = {key: value for key, value in common.items() if key != "additionalProperties"}
@@ -48,13 +51,6 @@ def _flat() -> dict[str, Schema]:
     """Keys of `retry` that may stand beside the others."""
     told = {"description": "older place of a key of 'retry'", "deprecated": True}
     return {key: {**schema, **told} for key, schema in properties_of(AuthoredRetry).items() if key in FLAT}
-
-
-def _loaded(providers: Registry[Provider], name: str) -> Provider:
-    provider = providers.find(name)
-    if provider is None:
-        raise TypeError(f"the provider '{name}' is listed and cannot be loaded")
-    return provider
 
 
 def _names(providers: Iterable[Provider], not_yet: Iterable[str]) -> Schema:
@@ -110,6 +106,5 @@ def _settings(provider: Provider, common: Iterable[str]) -> Schema:
     }
     config = {"config": {"description": "settings, nested as newer AgentV writes them", "$ref": place}}
     properties = {**own["properties"], **older, **dict.fromkeys(common, True), **config}
-    summary = (provider.settings.__doc__ or "").strip().split("\n", 1)[0]
     kept = {key: value for key, value in own.items() if key not in {"required", "allOf"}}
-    return {"description": summary, **kept, "properties": properties}
+    return {"description": provider.summary, **kept, "properties": properties}

@@ -52,6 +52,8 @@ def load(request: LoadRequest, registries: Registries) -> Loaded:
     report = Report()
     suites: list[Suite] = []
     read: set[str] = set()
+    for warning in registries.warnings:
+        report.add(warning)
     for path in dict.fromkeys(eval_files(request.paths)):
         own = Report(hints=not request.for_run)  # of its own, so that one wrong file does not look like another's fault
         reader = SuiteReader(path, request, registries, own)

@@ -25,7 +25,7 @@ from agentv.authoring.source.nodes import (
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import TARGET
 from agentv.authoring.source.yaml import read_shared
-from agentv.authoring.targets.target import flattened, provider_name, read_target
+from agentv.authoring.targets.target import PLUGINS_COMMAND, flattened, provider_name, read_target
 from agentv.model.suite.suite import DEFAULT_RETRY, Retry, TargetSpec
 from agentv.model.values.span import Span
 from agentv.registry.table import Registry
@@ -95,7 +95,7 @@ class TargetBook:
         """The `provider:model` string that a lone id of a model stands for; nothing that is nearly a name is one."""
         if written == DEFAULT or provider_name(written) in self.providers.not_yet:
             return written
-        known = (*self._entries, *self.providers)
+        known = (*self._entries, *self.providers.names)
         return written if nearest(provider_name(written), known) else f"anthropic:{written}"
 
     def inline(self, node: Node, reading: Reading) -> TargetSpec | None:
@@ -170,7 +170,11 @@ class TargetBook:
         if reading.report.errors > HINTED:  # one mistake of the program that wrote them, and hints take their time
             reading.report.error("unknown-target", at, f"no target '{written}'", notes=notes)
             return
-        hint = did_you_mean(written.partition(":")[0].strip(), [*self._entries, *self.providers])
+        problem = self.providers.problem(provider_name(written))
+        if problem is not None:
+            reading.report.error(problem.code, at, problem.message, hint=problem.hint, notes=(PLUGINS_COMMAND,))
+            return
+        hint = did_you_mean(written.partition(":")[0].strip(), [*self._entries, *self.providers.names])
         if bare is not None:
             hint = f"as a provider it needs a setting: write '{bare.name}:…'" if bare.settings.short else None
         elif hint is None and self._entries:

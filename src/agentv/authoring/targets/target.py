@@ -29,11 +29,15 @@ from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
 from agentv.registry.fields import FileGlobs
 from agentv.registry.table import Registry
-from agentv.registry.types import Provider
+from agentv.registry.types import Provider, ProviderSettings
 from agentv.templating import RenderError, Scope, has_placeholder, render_text
+from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 _FROM_ENVIRONMENT = lazy_pattern(r"\$\{\{|\{[{%].*\benv\b", re.DOTALL)
 _OTHERS = ExtraKeys(listed=tuple(sorted(TARGET.canonical)), hinted=tuple(TARGET.known))
+
+PLUGINS_COMMAND = "'agentv plugins' lists what is installed"
+"""Below what is said of a broken plugin."""
 
 
 def read_target(
@@ -82,7 +86,7 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     env = {} if authored is INVALID else authored.env
     variables, drawn = from_environment(shape, own, {**reading.scope.env, **env})
     others = replace(_OTHERS, given=drawn) if drawn else _OTHERS
-    settings = shape.decode(own, at, reading, f"a target of {provider.name}", others=others)
+    settings = _decoded(provider, own, at, reading, others)
     if settings is INVALID or authored is INVALID or reading.report.errors > errors:
         return None
     check_settings({**own, **{key: one for key, one in items.items() if key == "env"}}, reading.report)
@@ -114,14 +118,21 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
         timeout_s=authored.timeout_s,
         allow_empty=authored.allow_empty,
         secrets=frozenset(secrets),
-        public={"provider": provider.name, **mask(shown), **dict.fromkeys(hidden, MASK)},
-        fingerprint=_fingerprint(provider.name, without_keys(shown), settings, files, reading),
+        public={**_said_of(provider), **mask(shown), **dict.fromkeys(hidden, MASK)},
+        fingerprint=_fingerprint(provider, without_keys(shown), settings, files, reading),
         span=_place_of(at),
         variables=(*still_missing(variables, settings), *settings.reads({**reading.scope.env, **env})),
         files=files,
         unfollowed=authored.fingerprint is None and is_unfollowed(settings, search),
         search=search,
+        plugin=provider.plugin.owner if provider.plugin is not None else "",
     )
+
+
+def _said_of(provider: Provider) -> dict[str, Any]:
+    """The provider, and the package of a plugin, as a run's record shows them."""
+    named = {"provider": provider.name}
+    return named if provider.plugin is None else {**named, "plugin": provider.plugin.owner}
 
 
 def _drawn(headers: Node | None, values: Any) -> dict[str, Any]:
@@ -214,7 +225,7 @@ def flattened(node: MapNode, providers: Registry[Provider]) -> MapNode:
     if "provider" in node.items or not isinstance(identity, Scalar) or not isinstance(identity.value, str):
         return node
     head = provider_name(identity.value)
-    if head not in providers and head not in providers.not_yet:
+    if head not in providers.names and head not in providers.not_yet:
         return node
     pairs = {"provider" if key == "id" else key: one for key, one in node.items.items()}
     keys = {"provider" if key == "id" else key: at for key, at in node.keys.items()}
@@ -233,9 +244,11 @@ def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) ->
         if said is None and misspelt is not None:
             reading.unknown_key(misspelt, node, ("provider",), "a target")
         elif said is None:
-            reading.report.error("missing-key", node, f"a target needs 'provider': one of {', '.join(providers)}")
+            reading.report.error("missing-key", node, f"a target needs 'provider': one of {', '.join(providers.names)}")
         elif isinstance(said, Scalar) and is_empty(said):
-            reading.report.error("bad-value", said, f"'provider' must be one of {', '.join(providers)}, found nothing")
+            reading.report.error(
+                "bad-value", said, f"'provider' must be one of {', '.join(providers.names)}, found nothing"
+            )
         elif isinstance(said, Scalar):
             reading.report.error("unknown-provider", said, f"no provider '{said.text}'")
         return None
@@ -244,11 +257,42 @@ def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) ->
         reading.report.error("not-yet", said, f"the provider '{name}' is known and not supported yet")
         return None
     provider = providers.find(name)
-    if provider is None:
-        hint = did_you_mean(name, providers)
-        notes = () if hint else (f"there are {', '.join(providers)}",)
+    problem = providers.problem(name) if provider is None else None
+    if problem is not None:
+        reading.report.error(problem.code, said, problem.message, hint=problem.hint, notes=(PLUGINS_COMMAND,))
+    elif provider is None:
+        hint = did_you_mean(name, providers.names)
+        notes = () if hint else (f"there are {', '.join(providers.names)}",)
         reading.report.error("unknown-provider", said, f"no provider '{name}'", hint=hint, notes=notes)
     return provider
+
+
+def _decoded(provider: Provider, own: Mapping[str, Node], at: MapNode, reading: Reading, others: ExtraKeys) -> Any:
+    """The settings of a target. What the code of a plugin raises over them is said of the plugin."""
+    shape = shape_of(provider.settings)
+    if provider.plugin is None:
+        return shape.decode(own, at, reading, f"a target of {provider.name}", others=others)
+    try:
+        with foreign_code("bad-plugin", provider.plugin.title):
+            made = shape.decode(own, at, reading, f"a target of {provider.name}", others=others)
+            wrong = _wrong_facts(made) if made is not INVALID else None
+    except ForeignError as error:
+        wrong, made = error.failure.message, INVALID
+    if wrong is not None:
+        reading.report.error("bad-plugin", at.items["provider"], wrong, notes=(PLUGINS_COMMAND,))
+        return INVALID
+    return made
+
+
+def _wrong_facts(settings: ProviderSettings) -> str | None:
+    """What a plugin says of its settings in a wrong type; asked once here, before the engine asks in every call."""
+    endpoint: object = settings.endpoint()
+    free: object = settings.free
+    if endpoint is not None and not isinstance(endpoint, str):
+        return f"{type(settings).__qualname__}.endpoint() must return text or None, returned {type(endpoint).__name__}"
+    if not isinstance(free, bool):
+        return f"{type(settings).__qualname__}.free must be True or False, found {free!r}"
+    return None
 
 
 def _files(settings: object, more: FileGlobs | None, search: SearchPaths) -> dict[str, str]:
@@ -259,9 +303,11 @@ def _files(settings: object, more: FileGlobs | None, search: SearchPaths) -> dic
 
 
 def _fingerprint(
-    provider: str, shown: Mapping[str, Any], settings: object, files: Mapping[str, str], reading: Reading
+    provider: Provider, shown: Mapping[str, Any], settings: object, files: Mapping[str, str], reading: Reading
 ) -> str:
-    digest = hashlib.sha256(json.dumps([provider, shown], sort_keys=True, default=str).encode())
+    digest = hashlib.sha256(json.dumps([provider.name, shown], sort_keys=True, default=str).encode())
+    if provider.plugin is not None:
+        digest.update(provider.plugin.identity.encode())  # another version, or edited code, may answer otherwise
     for found in files.values():
         digest.update(found.encode())
     for path in files_of_settings(settings):

@@ -47,12 +47,17 @@ DEFAULTS = AssertionSettings()
 
 @dataclass(frozen=True, slots=True)
 class AssertionEntry:
-    """One assertion of one case: its canonical type, its frozen options, and the settings common to all types."""
+    """One assertion of one case: its canonical type, its frozen options, and the settings common to all types.
+
+    Attributes:
+        plugin: the identity of the plugin that grades, with a hash of its files; empty for other types.
+    """
 
     type: str
     assertion: Assertion
     settings: AssertionSettings
     span: Span | None = None
+    plugin: str = ""
 
     @property
     def inner(self) -> tuple[AssertionEntry, ...]:

@@ -90,6 +90,7 @@ class TargetSpec:
         files: its own files and their sha256 when it was loaded.
         unfollowed: it starts programs of which no file is known, so that a change of theirs is not seen.
         search: where what it starts is looked for; None: as this process has it.
+        plugin: package and version of the plugin that its provider is of; empty: the provider is built in.
     """
 
     name: str
@@ -111,6 +112,7 @@ class TargetSpec:
     files: Mapping[str, str] = field(default_factory=dict)
     unfollowed: bool = False
     search: SearchPaths | None = field(default=None, compare=False)
+    plugin: str = ""
 
     @property
     def missing(self) -> tuple[Variable, ...]:

@@ -102,6 +102,18 @@ def attempt(function: Callable[[A], T], argument: A, code: str, what: str) -> T 
         return Failure(code, f"{what} {describe(error)}")
 
 
+@contextmanager
+def translated(translate: Callable[[Exception], Exception | None]) -> Iterator[None]:
+    """Have an exception of the body come out as another one; where `translate` gives None, as it is."""
+    try:
+        yield
+    except Exception as error:
+        other = translate(error)
+        if other is None:
+            raise
+        raise other from error
+
+
 def describe(error: BaseException) -> str:
     """What was raised and in which line of the user's file: `raised ValueError: no (grade.py:12, in score)`."""
     said = str(error)

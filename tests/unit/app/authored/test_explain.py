@@ -37,6 +37,7 @@ WITHOUT_EXAMPLE = {
         ],
         "it is about a prompt of the library, and no eval file",
     ),
+    **dict.fromkeys(["bad-plugin", "shadowed-plugin"], "it needs an installed package"),
     "more-bad-lines": "it takes more than a hundred lines",
     "not-utf-8": "what is no text cannot stand in one",
     "ambiguous-ref": "it needs a repository on a git host",

@@ -1,0 +1,33 @@
+"""`agentv plugins`: every plugin that is installed, loaded and checked, with what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from agentv.app.plugins.sources import source
+from agentv.model.suite.plugins import ListedPlugin, PluginStatus
+from agentv.registry.plugins import ASSERTIONS, REPORTS, TARGETS, LoadedPlugin, Plugin, Problem
+from agentv.registry.types import summary_of
+
+KINDS: Mapping[str, str] = {ASSERTIONS: "assertion", TARGETS: "target", REPORTS: "report"}
+
+
+def list_plugins() -> tuple[ListedPlugin, ...]:
+    """All installed plugins, by kind and name. Each is imported; what goes wrong then is told of it alone."""
+    return tuple(one for group in KINDS for one in _of_group(group))
+
+
+def _of_group(group: str) -> Iterator[ListedPlugin]:
+    found = source(group)
+    for plugin in sorted(found.plugins, key=lambda one: (one.name, one.package)):
+        problem = found.problems.get(plugin)
+        yield _listed(plugin, problem or found.find(plugin.name))
+
+
+def _listed(plugin: Plugin, found: LoadedPlugin | Problem | None) -> ListedPlugin:
+    facts = (KINDS[plugin.group], plugin.name, plugin.package, plugin.version)
+    place = (plugin.value, plugin.file, plugin.line)
+    if isinstance(found, Problem):
+        status: PluginStatus = "shadowed" if found.code == "shadowed-plugin" else "broken"
+        return ListedPlugin(*facts, status, "", *place, found.code, found.message, found.hint)
+    return ListedPlugin(*facts, "ok", summary_of(found.value) if found is not None else "", *place)

@@ -1,0 +1,87 @@
+"""The installed plugins of each group, with the rules for their names, for the registries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+
+from agentv.assertions.catalogue import NOT_YET as TYPES_TO_COME
+from agentv.assertions.catalogue import TYPES
+from agentv.authoring.source.spellings import ASSERTION_TYPES, type_name
+from agentv.authoring.targets.target import provider_name
+from agentv.errors import Diagnostic
+from agentv.model.values.span import Span
+from agentv.registry.plugins import (
+    ASSERTIONS,
+    REPORTS,
+    TARGETS,
+    LoadedPlugin,
+    NameRules,
+    Plugin,
+    PluginSource,
+    Problem,
+)
+from agentv.targets.catalogue import NOT_YET as PROVIDERS_TO_COME
+from agentv.targets.catalogue import PROVIDERS
+from agentv.user_code.functions.guard import ForeignError, foreign_code
+from agentv.user_code.plugins import code_of_plugin, import_plugin, installed_plugins, problem_with
+
+BUILT_IN_REPORTS = frozenset(
+    {"csv", "github", "html", "json", "jsonl", "junit", "markdown", "md", "sarif", "text", "xml"}
+)
+"""Names of formats that a run can be written in without a plugin, or that commands print."""
+
+_KEYS = ("assert", "config", "include", "min_score", "name", "negate", "required", "timeout_s", "transform", "type")
+
+
+def source(group: str, plugins: Collection[Plugin] | None = None) -> PluginSource:
+    """The installed plugins of one group; None of them is imported before a name needs it."""
+    found = installed_plugins() if plugins is None else plugins
+    return PluginSource((one for one in found if one.group == group), _rules()[group], load_plugin)
+
+
+@cache
+def _rules() -> Mapping[str, NameRules]:
+    key = "it is a key of every entry of an 'assert' list"
+    reserved = {name: key for one in (*_KEYS, "metric", "weight") for name in (one, one.replace("_", "-"))}
+    return {
+        ASSERTIONS: NameRules(frozenset({*TYPES, *TYPES_TO_COME, *ASSERTION_TYPES}), reserved, type_name),
+        TARGETS: NameRules(
+            frozenset({*PROVIDERS, *PROVIDERS_TO_COME}),
+            {"default": "it means the default target of a project"},
+            lambda name: (provider_name(name), False),
+        ),
+        REPORTS: NameRules(BUILT_IN_REPORTS, reads=lambda name: (name.lower().removeprefix("."), False)),
+    }
+
+
+def load_plugin(plugin: Plugin) -> LoadedPlugin | Problem:
+    """What a plugin names, imported and checked; why it cannot be used, without the secrets of the environment."""
+    from agentv.app.plugins.checks import check  # only who has plugins pays for these
+
+    value = import_plugin(plugin)
+    if not isinstance(value, Problem):
+        try:
+            with foreign_code("bad-plugin", plugin.title):
+                check(plugin.group, value)
+                return LoadedPlugin(value, code_of_plugin(plugin))
+        except ForeignError as error:
+            value = problem_with(plugin, error.__cause__ or error)
+    return Problem(value.code, _without_secrets(value.message), value.hint)
+
+
+def _without_secrets(message: str) -> str:
+    import os
+
+    from agentv.authoring.source.masking import environment_secrets
+    from agentv.model.secrets.redaction import Redactor
+
+    return Redactor(environment_secrets(os.environ)).redact(message)
+
+
+def warnings_of(*sources: PluginSource) -> Iterator[Diagnostic]:
+    """What is wrong with the names of installed plugins, used or not, at the lines that claim them."""
+    for one in sources:
+        for plugin, problem in one.problems.items():
+            span = Span(plugin.file, plugin.line, 1, plugin.line, len(plugin.name) + 1)
+            yield Diagnostic(problem.code, problem.message, span, "warning", problem.hint)

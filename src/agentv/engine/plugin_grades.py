@@ -1,0 +1,45 @@
+"""Grades of plugins: their code is not ours, so it holds up nobody, and what it returns is looked at."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable
+from functools import partial
+from typing import Any
+
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.user_code.functions.guard import ForeignError, foreign_code
+
+RAISED = "assertion-raised"
+
+
+async def grade_of_plugin(entry: AssertionEntry, context: AssertionContext) -> Grade:
+    """The grade that a plugin's `grade` gives; errored where it raises, or returns anything else.
+
+    A plain function runs on a thread. A coroutine runs here, where it reaches the judge, and must not block.
+    """
+    try:
+        if inspect.iscoroutinefunction(entry.assertion.grade):
+            with foreign_code(RAISED, entry.type):
+                given: object = await entry.assertion.grade(context)
+        else:
+            given = await context.services.executor.call(partial(_graded, entry, context))
+            if inspect.isawaitable(given):
+                given = await _awaited(entry, given)
+    except ForeignError as error:
+        return Grade.errored(error.failure.code, error.failure.message)
+    if isinstance(given, Grade):
+        return given
+    return Grade.errored("bad-result", f"{entry.type} must return a Grade, and returned {type(given).__name__}")
+
+
+def _graded(entry: AssertionEntry, context: AssertionContext) -> object:
+    with foreign_code(RAISED, entry.type):
+        return entry.assertion.grade(context)
+
+
+async def _awaited(entry: AssertionEntry, given: Awaitable[Any]) -> object:
+    with foreign_code(RAISED, entry.type):
+        return await given

@@ -1,0 +1,35 @@
+"""Installed plugins, as `agentv plugins` lists them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+PluginStatus = Literal["ok", "shadowed", "broken"]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPlugin:
+    """One plugin.
+
+    Attributes:
+        kind: `assertion`, `target` or `report`.
+        status: `shadowed`: something built in has its name and wins; `broken`: it cannot be used.
+        summary: what it says of itself, one line.
+        value: what its entry point names: `package.module:Class`.
+        file, line: where its `entry_points.txt` says so.
+        code, problem, hint: why it is not used; None: it is.
+    """
+
+    kind: str
+    name: str
+    package: str
+    version: str
+    status: PluginStatus
+    summary: str
+    value: str
+    file: str
+    line: int
+    code: str | None = None
+    problem: str | None = None
+    hint: str | None = None

@@ -1,0 +1,74 @@
+"""Names that authors of plugins import: one module, whatever moves inside agentv."""
+
+from __future__ import annotations
+
+from agentv.model.run.budget import Ceiling
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Check, Grade
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.message import Block, DocumentBlock, FileBlock, ImageBlock, Message, TextBlock, ToolCall
+from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse, TokenUsage
+from agentv.ports import Embedder, Executor, Target, TargetRequest
+from agentv.registry.fields import (
+    Alias,
+    AsWritten,
+    Between,
+    CallTimeTemplate,
+    Count,
+    DeclaredAssertion,
+    Doc,
+    FilePath,
+    Fraction,
+    FromEnvironment,
+    Issue,
+    Nonempty,
+    Seconds,
+    Secret,
+    Text,
+    Texts,
+    Verbatim,
+)
+from agentv.registry.types import ProviderSettings, RunData
+
+__all__ = [
+    "Alias",
+    "AsWritten",
+    "AssertionContext",
+    "Between",
+    "Block",
+    "CallFailure",
+    "CallTimeTemplate",
+    "Ceiling",
+    "Check",
+    "Count",
+    "DeclaredAssertion",
+    "Doc",
+    "DocumentBlock",
+    "Embedder",
+    "Embeddings",
+    "Executor",
+    "Failure",
+    "FileBlock",
+    "FilePath",
+    "Fraction",
+    "FromEnvironment",
+    "Grade",
+    "ImageBlock",
+    "Issue",
+    "Message",
+    "Nonempty",
+    "ProviderSettings",
+    "RunData",
+    "Seconds",
+    "Secret",
+    "Target",
+    "TargetRequest",
+    "TargetResponse",
+    "TargetSpec",
+    "Text",
+    "TextBlock",
+    "Texts",
+    "TokenUsage",
+    "ToolCall",
+    "Verbatim",
+]

@@ -1,0 +1,177 @@
+"""Plugins: entry points of installed packages, the names that they claim, and why one is not used."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+ASSERTIONS = "agentv.assertions"
+TARGETS = "agentv.targets"
+REPORTS = "agentv.reports"
+
+KINDS: Mapping[str, str] = {ASSERTIONS: "assertion type", TARGETS: "provider", REPORTS: "report format"}
+"""Entry point group → what its entries are, in the words of a message."""
+
+NAME = re.compile(r"[a-z][a-z0-9]*(?:[.-][a-z0-9]+)*")
+"""A name as it can be written everywhere. ASCII alone: no letter of another script passes for one of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """One entry point of an installed package: `name = value` in a group.
+
+    Attributes:
+        group: a key of `KINDS`.
+        value: `package.module:Class`.
+        package, version: of the distribution; no version: its metadata has none.
+        file, line: where its `entry_points.txt` says so; the line counts from 1.
+    """
+
+    group: str
+    name: str
+    value: str
+    package: str
+    version: str
+    file: str
+    line: int
+
+    @property
+    def owner(self) -> str:
+        """The package and its version: `acme-evals 1.2`."""
+        return f"{self.package} {self.version}".rstrip()
+
+    @property
+    def title(self) -> str:
+        """The plugin as a message names it: `assertion type 'tone' of acme-evals 1.2`."""
+        shown = f"'{self.name}'" if self.name.isascii() else ascii(self.name)
+        return f"{KINDS[self.group]} {shown} of {self.owner}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a plugin is not used.
+
+    Attributes:
+        code: `shadowed-plugin`: a built-in has its name. `bad-plugin`: it is broken.
+        message: what is wrong, with the package and, where known, the file and line of the fault.
+        hint: what to do about it.
+    """
+
+    code: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class PluginCode:
+    """The code of a plugin that was loaded; keys of answers and grades know it.
+
+    Attributes:
+        title, owner: as those of the `Plugin`.
+        identity: its package, version and the sha256 of its files: another text where the plugin changed.
+    """
+
+    title: str
+    owner: str
+    identity: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPlugin:
+    """What an entry point names, checked, and whose code it is."""
+
+    value: object
+    code: PluginCode
+
+
+@dataclass(frozen=True, slots=True)
+class NameRules:
+    """Which names the plugins of one group may have.
+
+    Attributes:
+        built_in: names that mean something already: the built-in wins.
+        reserved: name → why no plugin may have it.
+        reads: a name as written → the canonical name, and whether `not-` in front inverts it.
+    """
+
+    built_in: Collection[str]
+    reserved: Mapping[str, str] = field(default_factory=dict)
+    reads: Callable[[str], tuple[str, bool]] = lambda name: (name, False)
+
+
+def problems_of(plugins: Sequence[Plugin], rules: NameRules) -> dict[Plugin, Problem]:
+    """The plugins that cannot be used because of their names. Runs none of their code."""
+    claimed = Counter(one.name for one in plugins)
+    found: dict[Plugin, Problem] = {}
+    for one in plugins:
+        means, _ = rules.reads(one.name)
+        why = _why_unusable(one, rules)
+        if means in rules.built_in and not one.name.startswith("not-"):
+            reads = "is built in" if means == one.name else f"reads as the built-in '{means}'"
+            lost = f"{one.title} is not used: '{one.name}' {reads}, and what is built in wins"
+            found[one] = Problem("shadowed-plugin", lost, _rename(one))
+        elif why is not None:
+            found[one] = Problem("bad-plugin", why, _rename(one))
+        elif claimed[one.name] > 1:
+            owners = " and ".join(other.owner for other in plugins if other.name == one.name)
+            message = f"{KINDS[one.group]} '{one.name}' is registered by {owners}, so neither is used"
+            found[one] = Problem("bad-plugin", message, f"remove one of them: pip uninstall {one.package}")
+    return found
+
+
+def _why_unusable(plugin: Plugin, rules: NameRules) -> str | None:
+    _, inverted = rules.reads(plugin.name)
+    if not plugin.value:
+        return f"{plugin.title} names nothing: its line must read NAME = module:Class"
+    if inverted or plugin.name.startswith("not-"):
+        return f"{plugin.title} has a reserved name: 'not-' in front of a name inverts the type"
+    if plugin.name in rules.reserved:
+        return f"{plugin.title} has a reserved name: {rules.reserved[plugin.name]}"
+    if not NAME.fullmatch(plugin.name):
+        return f"the name of {plugin.title} must be lower-case letters and digits, with '-' or '.' between them"
+    return None
+
+
+def _rename(plugin: Plugin) -> str:
+    return f"ask its author to rename it, or remove it: pip uninstall {plugin.package}"
+
+
+class PluginSource:
+    """The plugins of one group, for a registry.
+
+    Args:
+        plugins: those that are installed.
+        rules: which names they may have.
+        load: imports what a plugin names and checks it.
+    """
+
+    def __init__(
+        self, plugins: Iterable[Plugin], rules: NameRules, load: Callable[[Plugin], LoadedPlugin | Problem]
+    ) -> None:
+        self.plugins = tuple(plugins)
+        self.problems: Mapping[Plugin, Problem] = problems_of(self.plugins, rules)
+        self._load = load
+        self._found: dict[str, LoadedPlugin | Problem | None] = {}
+
+    @property
+    def names(self) -> Iterator[str]:
+        """The names that may be used, sorted. Runs no code of a plugin."""
+        return iter(sorted(one.name for one in self.plugins if one not in self.problems))
+
+    def find(self, name: str) -> LoadedPlugin | Problem | None:
+        """What a name stands for, loaded when it is first looked up; why it cannot be used; None: nothing has it."""
+        if name not in self._found:
+            self._found[name] = self._looked_up(name)
+        return self._found[name]
+
+    def _looked_up(self, name: str) -> LoadedPlugin | Problem | None:
+        plugin = next((one for one in self.plugins if one.name == name), None)
+        if plugin is None:
+            return None
+        return self.problems.get(plugin) or self._load(plugin)
+
+
+NO_PLUGINS = PluginSource((), NameRules(()), lambda plugin: Problem("bad-plugin", plugin.title, ""))
+"""For a registry of built-in names alone."""

@@ -1,0 +1,55 @@
+"""`agentv plugins`, as a table for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from agentv.model.suite.plugins import ListedPlugin
+from agentv.reports.text.escaping import one_line
+from agentv.reports.text.paths import shown_from
+
+NONE = "no plugins are installed"
+_HEADINGS = ("KIND", "NAME", "PACKAGE", "VERSION", "STATUS", "DESCRIPTION")
+
+
+def render_plugins(found: Sequence[ListedPlugin], *, here: str) -> str:
+    """One line a plugin, then what is wrong with those that are not used.
+
+    Args:
+        found: what is installed.
+        here: absolute path of the directory that paths are shown from.
+    """
+    if not found:
+        return NONE
+    rows = [_HEADINGS, *map(_row, found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS) - 1)]
+    lines = [_laid_out(row, widths) for row in rows]
+    return "\n".join([*lines, *(line for one in found for line in _problem(one, here))])
+
+
+def _row(one: ListedPlugin) -> tuple[str, ...]:
+    texts = (one.kind, one.name, one.package, one.version or "-", one.status, one.summary)
+    return tuple(map(one_line, texts))
+
+
+def _laid_out(row: Sequence[str], widths: Sequence[int]) -> str:
+    *columns, last = row
+    cells = [text.ljust(width) for text, width in zip(columns, widths, strict=True)]
+    return "  ".join([*cells, last]).rstrip()
+
+
+def _problem(one: ListedPlugin, here: str) -> Iterator[str]:
+    if one.problem is None:
+        return
+    severity = "warning" if one.status == "shadowed" else "error"
+    yield ""
+    yield f"{severity}[{one.code}]: {one_line(one.problem)}"
+    yield f"  registered in {one_line(shown_from(one.file, here))}:{one.line}"
+    yield f"  {one_line(one.hint or '')}"
+
+
+def plugins_json(found: Sequence[ListedPlugin]) -> str:
+    """The same as a JSON array of objects; keys whose value is null say that nothing is wrong."""
+    return json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=2)

@@ -1,0 +1,72 @@
+"""What every assertion type must do, as tests that a subclass inherits."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from agentv.model.run.context import AssertionContext
+from agentv.model.run.grade import Grade
+from agentv.model.values.message import Message
+from agentv.registry.fields import DeclaredAssertion
+from agentv.testing.contract.declarations import check_declaration
+
+ODD_TEXTS = ("", " ", "\n\n", "\x00", "é\u0301\u202e", "{{ x }}", "a" * 100_000, '{"a": [1, 2]}', "-" * 1000)
+"""Answers that a model may give and nobody expects."""
+
+
+class AssertionContract:
+    """Tests of one assertion type that looks at the answer's text. Override `examples`."""
+
+    def examples(self) -> Sequence[tuple[DeclaredAssertion, str, bool]]:
+        """Options, an answer, and whether it passes: at least one that does and one that does not."""
+        raise NotImplementedError("override examples(): (options, answer, whether it passes)")
+
+    def context(self, output: str | None) -> AssertionContext:
+        """What `grade` gets to see beside the answer."""
+        return AssertionContext((Message("user", "question"),), output)
+
+    def test_options_are_declared_well(self) -> None:
+        """They are a frozen dataclass, documented, and can be pickled."""
+        for options, _, _ in self.examples():
+            check_declaration(options)
+            assert isinstance(options.label(), str), "label() must return text"
+
+    def test_it_passes_and_fails_as_the_examples_say(self) -> None:
+        """Each example's answer gets the verdict that the example names."""
+        found = self.examples()
+        assert {passes for _, _, passes in found} == {True, False}, "give an example that passes and one that fails"
+        for options, output, passes in found:
+            grade = self._graded(options, output)
+            assert grade.error is None, f"{output!r} errored: {grade.error}"
+            assert grade.passed is passes, f"{output!r} with {options} gave {grade}"
+
+    def test_no_answer_is_an_error_and_no_verdict(self) -> None:
+        """What cannot be judged neither passes nor fails: `Grade.errored`."""
+        for options, _, _ in self.examples():
+            assert self._graded(options, None).error is not None, "without an answer it must return Grade.errored(…)"
+
+    def test_no_answer_makes_it_raise(self) -> None:
+        """Whatever text a model gives, the result is a grade between 0 and 1."""
+        for options, _, _ in self.examples():
+            for text in ODD_TEXTS:
+                grade = self._graded(options, text)
+                assert 0 <= grade.score <= 1, f"the score is {grade.score}"
+
+    def test_it_is_stateless(self) -> None:
+        """The same answer gets the same grade again."""
+        for options, output, _ in self.examples():
+            assert self._graded(options, output) == self._graded(options, output), "a second grade differs"
+
+    def _graded(self, options: DeclaredAssertion, output: str | None) -> Grade:
+        grade: Any = getattr(options, "grade")(self.context(output))  # noqa: B009  # a subclass declares it
+        if inspect.isawaitable(grade):
+            grade = asyncio.run(_awaited(grade))
+        assert isinstance(grade, Grade), f"grade() must return a Grade, and returned {grade!r}"
+        return grade
+
+
+async def _awaited(grade: Any) -> Any:
+    return await grade

@@ -1,0 +1,29 @@
+"""What the options of every assertion type, and the settings of every provider, must be."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import fields
+
+from agentv.registry.fields import Declared, Doc
+
+
+def check_declaration(declared: Declared) -> None:
+    """Check the class of options, and that instances can be compared and sent to another machine.
+
+    Raises:
+        AssertionError: something is wrong; says what.
+    """
+    cls = type(declared)
+    parameters = getattr(cls, "__dataclass_params__", None)
+    assert parameters is not None, f"{cls.__name__} must be a dataclass"
+    assert parameters.frozen, f"{cls.__name__} must be frozen: @dataclass(frozen=True, slots=True)"
+    text = (cls.__doc__ or "").strip()
+    assert text, f"{cls.__name__} must have a docstring: its first line is the description"
+    assert not text.startswith(f"{cls.__name__}("), f"{cls.__name__} must have a docstring of its own"
+    for one in fields(cls):  # type: ignore[arg-type]  # it is a dataclass
+        assert Doc.__name__ in str(one.type), (
+            f"{cls.__name__}.{one.name} must say what it means: Annotated[…, Doc('…')]"
+        )
+    assert list(declared.faults()) == [], "these options must be right"
+    assert pickle.loads(pickle.dumps(declared)) == declared, "options must survive pickle"  # noqa: S301  # our own bytes

@@ -1,0 +1,69 @@
+"""What every report must do, as tests that a subclass inherits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from agentv.model.values.values import Json
+from agentv.registry.types import RunData
+
+ROW: Mapping[str, Json] = {
+    "test_id": "greeting",
+    "suite": "greetings",
+    "eval_path": "evals/greetings.eval.yaml",
+    "target": "echo",
+    "prompt_id": None,
+    "sample": 1,
+    "status": "passed",
+    "score": 1.0,
+    "threshold": 0.8,
+    "output": "hello <b>&\n",
+    "scores": [],
+    "error": None,
+    "duration_ms": 12.5,
+    "cost_usd": None,
+    "attempts": [],
+    "metadata": {},
+    "schema_version": 1,
+}
+"""A row of a passed trial."""
+
+ROWS: tuple[Mapping[str, Json], ...] = (
+    ROW,
+    {**ROW, "test_id": "farewell | ünï", "status": "failed", "score": 0.0},
+    {
+        **ROW,
+        "test_id": "broken",
+        "status": "errored",
+        "score": None,
+        "output": None,
+        "error": {"code": "timeout", "message": "no answer after 300 s", "retryable": True},
+    },
+)
+"""One row of each outcome."""
+
+
+class ReportContract:
+    """Tests of one report. Override `render`."""
+
+    def render(self, run: RunData) -> str | Iterable[str]:
+        """The report under test."""
+        raise NotImplementedError("override render(): return your_report(run)")
+
+    def test_it_writes_a_run(self) -> None:
+        """Passed, failed and errored trials give some text."""
+        assert self._text(ROWS).strip(), "the report is empty"
+
+    def test_it_writes_a_run_without_trials(self) -> None:
+        """A run that ended before its first trial is a run, too."""
+        self._text(())
+
+    def test_it_is_pure(self) -> None:
+        """The same run gives the same text."""
+        assert self._text(ROWS) == self._text(ROWS), "a second report of the same run differs"
+
+    def _text(self, rows: Iterable[Mapping[str, Json]]) -> str:
+        given = self.render(RunData("20261121T140322Z-7f3a", {"suites": []}, {"schema_version": 1}, iter(rows)))
+        pieces = [given] if isinstance(given, str) else list(given)
+        assert all(isinstance(one, str) for one in pieces), "a report gives text, in one piece or several"
+        return "".join(pieces)

@@ -1,0 +1,282 @@
+"""Entry points of installed packages: found by reading metadata alone, imported when one is used.
+
+`importlib.metadata` takes 30 to 150 ms to answer the same question, which every run would pay. This takes 2 ms: it
+opens `entry_points.txt` in each `*.dist-info` and `*.egg-info` directory on `sys.path`, and parses those that name a
+group of ours. As there, of two distributions with one name the first on the path counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import Any
+
+from agentv.registry.plugins import KINDS, Plugin, PluginCode, Problem
+from agentv.user_code.functions.guard import ForeignError, apart_from_output, foreign_code
+from agentv.user_code.processes.interrupts import SignalError
+from agentv.version import __version__
+
+IMPORT_S = 60.0
+"""Seconds that the import of a plugin may take."""
+
+MOST_FILES = 5_000
+"""Files of a plugin whose contents its identity covers."""
+
+_OURS = re.compile(rb"^[ \t]*\[agentv\.", re.MULTILINE)
+_VALUE = re.compile(r"(?P<module>\w+(?:\.\w+)*)(?:\s*:\s*(?P<attribute>\w+(?:\.\w+)*))?\s*(?:\[.*\])?")
+
+
+class BadPluginError(Exception):
+    """A plugin names what is not there, or what cannot be registered. `file` and `line` say where."""
+
+    def __init__(self, message: str, file: str | None = None, line: int | None = None) -> None:
+        super().__init__(message)
+        self.file = file
+        self.line = line
+
+
+class _SlowImportError(SignalError):
+    """A plugin takes too long to import; passes the guard, as signals do."""
+
+
+def installed_plugins() -> tuple[Plugin, ...]:
+    """The entry points of our groups that installed packages have, in the order of `sys.path`. Imports nothing."""
+    return _found_on(tuple((path or os.curdir, _changed(path or os.curdir)) for path in sys.path))
+
+
+def _changed(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns  # noqa: PTH116  # text, as sys.path has it
+    except (OSError, ValueError):
+        return 0
+
+
+@lru_cache(maxsize=8)
+def _found_on(path: tuple[tuple[str, int], ...]) -> tuple[Plugin, ...]:
+    seen: set[str] = set()
+    return tuple(plugin for directory, _ in path for plugin in _found_in(directory, seen))
+
+
+def _found_in(directory: str, seen: set[str]) -> Iterator[Plugin]:
+    try:
+        names = sorted(one.name for one in os.scandir(directory) if one.name.endswith((".dist-info", ".egg-info")))
+    except (OSError, ValueError):  # a zip file, or nothing
+        return
+    for name in names:
+        distribution = re.sub(r"[-_.]+", "-", name.rpartition(".")[0].partition("-")[0]).lower()
+        if distribution not in seen:
+            seen.add(distribution)
+            yield from _of_distribution(os.path.join(directory, name))  # noqa: PTH118  # hot: once a package
+
+
+def _of_distribution(metadata: str) -> Iterator[Plugin]:
+    file = os.path.join(metadata, "entry_points.txt")  # noqa: PTH118  # hot: once a package
+    try:
+        with open(file, "rb") as opened:  # noqa: PTH123  # as above
+            text = opened.read()
+    except OSError:
+        return
+    if not _OURS.search(text):
+        return
+    package, version = _package_of(Path(metadata))
+    for group, name, value, line in _entries(text.decode("utf-8", "replace")):
+        yield Plugin(group, name, value, package, version, os.path.abspath(file), line)  # noqa: PTH100  # as it lies
+
+
+def _entries(text: str) -> Iterator[tuple[str, str, str, int]]:
+    """The (group, name, value, line) of our groups."""
+    group = ""
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip()
+        if line.startswith("[") and line.endswith("]"):
+            group = line[1:-1]
+        elif line and not line.startswith("#") and group in KINDS:
+            name, _, value = line.partition("=")
+            yield group, name.strip(), value.strip(), number
+
+
+def _package_of(metadata: Path) -> tuple[str, str]:
+    """The name and version of a distribution: from its metadata, else from the name of the directory."""
+    name, _, version = metadata.stem.partition("-")
+    found = {"name": name.replace("_", "-"), "version": version.partition("-")[0]}
+    for file in ("METADATA", "PKG-INFO"):
+        try:
+            lines = (metadata / file).read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            key, colon, value = line.partition(":")
+            if not line.strip():
+                break  # the description follows
+            if colon and key.strip().lower() in found and value.strip():
+                found[key.strip().lower()] = value.strip()
+    return found["name"], found["version"]
+
+
+def import_plugin(plugin: Plugin) -> object | Problem:
+    """What a plugin's entry point names, or why it cannot be imported. What it prints goes to stderr."""
+    try:
+        with _limited_time(), apart_from_output(), foreign_code("bad-plugin", plugin.title):
+            return _named(plugin)
+    except ForeignError as error:
+        return problem_with(plugin, error.__cause__ or error)
+    except _SlowImportError:
+        why = f"{plugin.title} cannot be loaded: its import takes more than {IMPORT_S:g} s"
+        return Problem("bad-plugin", why, _reinstall(plugin))
+
+
+def problem_with(plugin: Plugin, error: BaseException) -> Problem:
+    """What went wrong with a plugin, where its own code went wrong, and what to do."""
+    file, line = _place_of(error) or (plugin.file, plugin.line)
+    what = str(error) if isinstance(error, BadPluginError) else _said(error)
+    message = f"{plugin.title} cannot be loaded: {what} ({_shown(file)}:{line})"
+    hint = _layout_hint(error)
+    if hint is None and isinstance(error, ImportError) and (error.name or "").startswith("agentv"):
+        hint = f"{plugin.owner} does not fit agentv {__version__}: upgrade it: pip install --upgrade {plugin.package}"
+    return Problem("bad-plugin", message, hint or _reinstall(plugin))
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"it called sys.exit({error.code!r})"
+    text = (error.msg if isinstance(error, SyntaxError) else str(error)) or ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _reinstall(plugin: Plugin) -> str:
+    return f"upgrade {plugin.package}, or remove it: pip uninstall {plugin.package}"
+
+
+def _named(plugin: Plugin) -> object:
+    found = _VALUE.fullmatch(plugin.value)
+    if found is None:
+        raise BadPluginError(
+            f"an entry must read NAME = module:Class, found '{plugin.value}'", plugin.file, plugin.line
+        )
+    module = import_module(found["module"])
+    value: Any = module
+    for part in (found["attribute"] or "").split("."):
+        if part and not hasattr(value, part):
+            raise _missing(value, part, module)
+        value = getattr(value, part) if part else value
+    return value
+
+
+def _missing(holder: object, name: str, module: ModuleType) -> BadPluginError:
+    import difflib  # only for the hint of a mistake
+
+    near = difflib.get_close_matches(name, dir(holder), 1)
+    meant = f"; did you mean '{near[0]}'?" if near else ""
+    hidden = _hidden_file(module)
+    beside = f"; {_shown(hidden)} is hidden by the package of the same name" if hidden else ""
+    where = getattr(holder, "__name__", type(holder).__name__)
+    return BadPluginError(f"{where} has no '{name}'{meant}{beside}", getattr(module, "__file__", None), 1)
+
+
+def _hidden_file(module: ModuleType) -> str | None:
+    """`acme.py` beside `acme/__init__.py`: Python imports the package."""
+    file = Path(module.__file__ or "")
+    beside = file.parent.with_suffix(".py")
+    return str(beside) if file.name == "__init__.py" and beside.is_file() else None
+
+
+def _layout_hint(error: BaseException) -> str | None:
+    """`acme.py` beside a directory `acme` without `__init__.py`: Python imports the file."""
+    if not isinstance(error, ModuleNotFoundError) or "is not a package" not in str(error):
+        return None
+    parent = sys.modules.get((error.name or "").rpartition(".")[0])
+    file = getattr(parent, "__file__", None)
+    if not isinstance(file, str) or not Path(file).with_suffix("").is_dir():
+        return None
+    folder = _shown(str(Path(file).with_suffix("")))
+    return f"{_shown(file)} hides the directory {folder}, which lacks an __init__.py: rename one of them"
+
+
+def _place_of(error: BaseException) -> tuple[str, int] | None:
+    """The file and line that an error is of: of a SyntaxError the line that is wrong, else where it was raised."""
+    if isinstance(error, BadPluginError):
+        return (error.file, error.line or 1) if error.file else None
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return error.filename, error.lineno
+    ours = str(Path(__file__).parents[1]) + os.sep
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [one for one in frames if not one.filename.startswith(("<", ours))]
+    theirs = [one for one in theirs if os.sep + "importlib" + os.sep not in one.filename]
+    return (theirs[-1].filename, theirs[-1].lineno or 1) if theirs else None
+
+
+def _shown(path: str) -> str:
+    """A path from the working directory where it lies below it."""
+    here = os.path.join(os.getcwd(), "")  # noqa: PTH109, PTH118  # it ends with a slash
+    return path.removeprefix(here)
+
+
+@contextmanager
+def _limited_time() -> Iterator[None]:
+    """Give up on a body that takes too long. Without a limit where this is not the main thread."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise _SlowImportError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, IMPORT_S, 1.0)  # again each second: whoever swallows one gets the next
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
+
+
+_loaded: dict[str, Plugin] = {}
+"""File of a plugin that was imported → the plugin: to say whose fault an exception is."""
+
+
+def plugin_at_fault(error: BaseException) -> tuple[Plugin, str] | None:
+    """The plugin in whose code an exception was raised, and where: `ValueError: no (acme.py:12)`; None: in no plugin's.
+
+    For what comes out of methods that are called in too many places to guard each, such as `refuses`.
+    """
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        plugin = _loaded.get(frame.filename)
+        if plugin is not None:
+            return plugin, f"{_said(error)} ({_shown(frame.filename)}:{frame.lineno}, in {frame.name})"
+    return None
+
+
+def code_of_plugin(plugin: Plugin) -> PluginCode:
+    """Whose code a plugin is that was imported: with the sha256 of its files, as an edit changes no version."""
+    digest = hashlib.sha256()
+    for path, shown in _files_of(plugin.value.partition(":")[0].strip()):
+        _loaded.setdefault(str(path), plugin)
+        digest.update(f"{shown}\0".encode("utf-8", "surrogateescape"))
+        digest.update(hashlib.sha256(path.read_bytes() if path.is_file() else b"").digest())
+    return PluginCode(plugin.title, plugin.owner, f"{plugin.owner} {digest.hexdigest()}")
+
+
+def _files_of(module: str) -> list[tuple[Path, str]]:
+    """The files of the outermost package, or the one file, that a module is of, with their paths inside it."""
+    parts = module.split(".")
+    names = (".".join(parts[: number + 1]) for number in range(len(parts)))
+    found = (getattr(sys.modules.get(name), "__file__", None) for name in names)
+    file = next((Path(one) for one in found if isinstance(one, str)), None)
+    if file is None:
+        return []  # a namespace without code
+    if file.stem != "__init__":
+        return [(file, file.name)]
+    inside = (Path(folder, name) for folder, _, names in os.walk(file.parent) for name in names)
+    kept = sorted(one for one in inside if one.parent.name != "__pycache__")[:MOST_FILES]
+    return [(one, str(one.relative_to(file.parent))) for one in kept]

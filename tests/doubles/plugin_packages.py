@@ -1,0 +1,115 @@
+"""Installed packages with plugins: their metadata and modules, as pip leaves them in a directory of `sys.path`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import dedent
+
+ASSERTION = '''
+from dataclasses import dataclass
+from typing import Annotated
+
+from agentv.plugins import AssertionContext, DeclaredAssertion, Doc, Grade, Nonempty, Text
+
+
+@dataclass(frozen=True, slots=True)
+class Twice(DeclaredAssertion):
+    """The answer contains a text at least twice."""
+
+    value: Annotated[Text, Nonempty(), Doc("the text")]
+
+    def label(self):
+        return repr(self.value)
+
+    def grade(self, context: AssertionContext):
+        if context.output is None:
+            return Grade.errored("no-output", "there is no answer to grade")
+        count = context.output.count(self.value)
+        return Grade.of(count >= 2, f"contains {self.value!r} twice", f"found {count} times")
+'''
+
+TARGET = '''
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from agentv.plugins import Doc, ProviderSettings, Secret, TargetResponse, Text
+
+
+@dataclass(frozen=True, slots=True)
+class Shout(ProviderSettings):
+    """Answers with the prompt in capitals."""
+
+    short: ClassVar[str | None] = "mark"
+    free: ClassVar[bool] = True
+
+    mark: Annotated[Text, Doc("what the answer ends with")] = ""
+    api_key: Annotated[Text, Secret(), Doc("a key")] = ""
+
+    def connect(self, spec, executor):
+        return Shouting(self.mark)
+
+
+class Shouting:
+    def __init__(self, mark):
+        self.mark = mark
+
+    async def answer(self, request):
+        return TargetResponse(request.prompt.upper() + self.mark)
+
+    async def close(self):
+        pass
+'''
+
+REPORT = '''
+def tap(run):
+    """Test Anything Protocol."""
+    for number, row in enumerate(run.rows, 1):
+        yield f"{'ok' if row['status'] == 'passed' else 'not ok'} {number} {row['test_id']}\\n"
+'''
+
+
+def install(
+    site: Path,
+    groups: Mapping[str, Mapping[str, str]],
+    modules: Mapping[str, str],
+    *,
+    package: str = "acme-evals",
+    version: str | None = "1.2",
+) -> Path:
+    """Install a package into a directory, which is to be put on `sys.path`.
+
+    Args:
+        site: the directory.
+        groups: `assertions`, `targets`, `reports` → name → `module:Class`.
+        modules: path → text of its files.
+        package: its name.
+        version: None: the metadata says none.
+    """
+    metadata = site / f"{package.replace('-', '_')}{f'-{version}' if version else ''}.dist-info"
+    metadata.mkdir(parents=True, exist_ok=True)
+    said = f"Version: {version}\n" if version else ""
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\n{said}\nVersion: of the text below\n")
+    lines = [line for group, names in groups.items() for line in _section(group, names)]
+    (metadata / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    for path, text in modules.items():
+        file = site / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(dedent(text))
+    return metadata / "entry_points.txt"
+
+
+def _section(group: str, names: Mapping[str, str]) -> list[str]:
+    return [f"[agentv.{group}]", *(f"{name} = {value}" for name, value in names.items()), ""]
+
+
+def install_acme(site: Path, *, package: str = "acme-evals", version: str = "1.2") -> Path:
+    """A package with an assertion `twice`, a target `shout` and a report `tap`, all of which work."""
+    groups = {
+        "assertions": {"twice": "acme_evals.checks:Twice"},
+        "targets": {"shout": "acme_evals.targets:Shout"},
+        "reports": {"tap": "acme_evals.reports:tap"},
+    }
+    files = {"__init__": "", "checks": ASSERTION, "targets": TARGET, "reports": REPORT}
+    modules = {f"acme_evals/{name}.py": text for name, text in files.items()}
+    return install(site, groups, modules, package=package, version=version)

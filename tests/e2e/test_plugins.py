@@ -1,0 +1,238 @@
+"""Plugins of installed packages, good and broken, with the installed command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from doubles.plugin_packages import ASSERTION, REPORT, TARGET, install, install_acme
+from e2e.command import Ended, Project
+
+SUITE = """
+target: shout:!
+tests:
+  - id: greeting
+    input: hello hello
+    assert:
+      - type: twice
+        value: HELLO
+      - not-twice: "!"
+"""
+
+
+def run(project: Project, *words: str, **env: str) -> Ended:
+    return project.run(*words, env={"PYTHONPATH": str(project.path / "site"), **env})
+
+
+@pytest.fixture
+def acme(project: Project) -> Project:
+    install_acme(project.path / "site")
+    project.write("suite.eval.yaml", SUITE)
+    return project
+
+
+def test_a_plugin_of_each_kind_is_used(acme):
+    ended = run(acme, "eval", "suite.eval.yaml", "-o", "run.tap")
+    assert ended.status == 0, ended.stderr
+    (row,) = acme.rows()
+    assert row["output"] == "HELLO HELLO!"
+    assert [score["name"] for score in row["scores"]] == ["twice: 'HELLO'", "not-twice: '!'"]
+    assert (acme.path / "run.tap").read_text() == "ok 1 greeting\n"
+    assert run(acme, "results", "export", "last", "-o", "again.tap").status == 0
+    assert (acme.path / "again.tap").read_text() == "ok 1 greeting\n"
+    record = json.loads(next(acme.path.glob(".agentv/results/*/run.json")).read_text())
+    assert record["suites"][0]["targets"][0]["plugin"] == "acme-evals 1.2"
+
+
+def test_they_are_listed(acme):
+    ended = run(acme, "plugins")
+    assert (ended.status, ended.stderr) == (0, "")
+    lines = [line.split(maxsplit=5) for line in ended.stdout.splitlines()]
+    assert lines == [
+        ["KIND", "NAME", "PACKAGE", "VERSION", "STATUS", "DESCRIPTION"],
+        ["assertion", "twice", "acme-evals", "1.2", "ok", "The answer contains a text at least twice."],
+        ["target", "shout", "acme-evals", "1.2", "ok", "Answers with the prompt in capitals."],
+        ["report", "tap", "acme-evals", "1.2", "ok", "Test Anything Protocol."],
+    ]
+
+
+def test_without_any_the_list_is_empty(project):
+    assert project.run("plugins").stdout == "no plugins are installed\n"
+    assert json.loads(project.run("plugins", "--json").stdout) == []
+
+
+def test_what_is_wrong_in_a_file_is_said_at_its_place(acme):
+    acme.write(
+        "wrong.eval.yaml",
+        "target: {provider: shout, mrak: '!'}\ntests:\n- {id: a, input: a, assert: [{type: twise, value: a}]}\n",
+    )
+    ended = run(acme, "validate", "wrong.eval.yaml")
+    assert ended.status == 2
+    assert "wrong.eval.yaml:1:27: error[unknown-key]" in ended.stderr
+    assert "did you mean 'mark'?" in ended.stderr
+    assert "wrong.eval.yaml:3:37: error[unknown-assertion]: no assertion type 'twise'" in ended.stderr
+    assert "did you mean 'twice'?" in ended.stderr
+    assert "did you mean 'shout'?" in run(acme, "eval", "suite.eval.yaml", "-t", "shuot:a").stderr
+    assert "did you mean '.tap'?" in run(acme, "eval", "suite.eval.yaml", "-o", "a.tpa").stderr
+
+
+def test_a_broken_one_that_nothing_uses_stops_nothing_and_is_listed(acme):
+    install(
+        acme.path / "site", {"targets": {"bad": "bad_one:X"}}, {"bad_one.py": "raise ValueError('no')\n"}, package="bad"
+    )
+    ended = run(acme, "eval", "suite.eval.yaml", "--strict")
+    assert ended.status == 0, ended.stderr
+    ended = run(acme, "plugins", "--json")
+    assert ended.status == 2
+    (wrong,) = [one for one in json.loads(ended.stdout) if one["status"] != "ok"]
+    assert (wrong["name"], wrong["package"], wrong["code"]) == ("bad", "bad", "bad-plugin")
+    assert "ValueError: no" in wrong["problem"]
+    assert "bad_one.py:1" in wrong["problem"]
+
+
+def test_a_broken_one_that_is_used_is_exit_2_and_nothing_runs(acme):
+    (acme.path / "site" / "acme_evals" / "checks.py").write_text("import os\n\nos._exit(0)\n")
+    ended = run(acme, "eval", "suite.eval.yaml")
+    assert ended.status == 2
+    assert "suite.eval.yaml:7:15: error[bad-plugin]: assertion type 'twice' of acme-evals 1.2" in ended.stderr
+    assert "site/acme_evals/checks.py:3" in ended.stderr
+    assert not acme.ran
+
+
+def test_one_that_has_the_name_of_a_built_in_never_replaces_it(project):
+    text = ASSERTION.replace("count >= 2", "True")  # if it won, this would pass
+    install(project.path / "site", {"assertions": {"contains": "acme:Twice"}}, {"acme.py": text})
+    project.write("suite.eval.yaml", "target: echo\ntests:\n- {id: a, input: a, assert: [{contains: nowhere}]}\n")
+    ended = run(project, "eval", "suite.eval.yaml")
+    assert ended.status == 1
+    assert "entry_points.txt:2:1: warning[shadowed-plugin]" in ended.stderr
+    assert run(project, "eval", "suite.eval.yaml", "--strict").status == 2
+    valid = run(project, "validate", "suite.eval.yaml")
+    assert (valid.status, valid.stderr.splitlines()[-2:]) == (0, ["1 warning", "valid"])
+    assert run(project, "plugins").status == 0
+
+
+def test_what_a_plugin_prints_does_not_reach_the_output_of_programs(project):
+    text = "import os, sys\nprint('printed')\nsys.stdout.write('written')\n" + TARGET
+    install(project.path / "site", {"targets": {"shout": "noisy:Shout"}}, {"noisy.py": text})
+    project.write("suite.eval.yaml", SUITE.replace("- type: twice", "- contains: HELLO").partition("        value")[0])
+    ended = run(project, "eval", "suite.eval.yaml", "--json")
+    assert ended.status == 0, ended.stderr
+    assert json.loads(ended.stdout)
+    assert "printed" in ended.stderr
+    assert json.loads(run(project, "plugins", "--json").stdout)[0]["status"] == "ok"
+
+
+def test_a_file_of_the_project_wins_over_a_plugin_and_says_so(acme):
+    acme.write(".agentv/assertions/twice.py", "def assertion(ctx, *, value=''):\n    return False\n")
+    ended = run(acme, "eval", "suite.eval.yaml")
+    assert ended.status == 1
+    assert (
+        "warning[shadowed-plugin]: assertion type 'twice' of acme-evals 1.2 is not used: .agentv/assertions/twice.py"
+        in ended.stderr
+    )
+
+
+def test_another_version_or_edited_code_gives_no_stale_answers(acme):
+    def answered() -> tuple[str, bool]:
+        assert run(acme, "eval", "suite.eval.yaml", "--cache").status in (0, 1)
+        (row,) = acme.rows()
+        return row["output"], bool(row.get("reused"))
+
+    assert answered() == ("HELLO HELLO!", False)
+    assert answered() == ("HELLO HELLO!", True)
+    code = acme.path / "site" / "acme_evals" / "targets.py"
+    code.write_text(code.read_text().replace(".upper() +", ".title() +"))
+    assert answered() == ("Hello Hello!", False)
+    assert answered() == ("Hello Hello!", True)
+    (acme.path / "site" / "acme_evals-1.2.dist-info" / "METADATA").write_text("Name: acme-evals\nVersion: 1.3\n")
+    assert answered() == ("Hello Hello!", False)
+
+
+def test_an_edited_assertion_grades_again_when_a_run_is_resumed(acme):
+    assert run(acme, "eval", "suite.eval.yaml").status == 0
+    code = acme.path / "site" / "acme_evals" / "checks.py"
+    code.write_text(code.read_text().replace("count >= 2", "count >= 3"))
+    assert run(acme, "eval", "suite.eval.yaml", "--resume").status == 1
+
+
+def test_a_target_that_cannot_connect_errs_its_trials(acme):
+    code = acme.path / "site" / "acme_evals" / "targets.py"
+    code.write_text(code.read_text().replace("return Shouting(self.mark)", "raise ValueError('no')"))
+    assert run(acme, "eval", "suite.eval.yaml").status == 3
+    (row,) = acme.rows()
+    assert row["status"] == "errored"
+    assert "target 'shout:!' of acme-evals 1.2 raised ValueError: no (targets.py:" in row["error"]["message"]
+
+
+def test_a_blocking_answer_holds_up_nobody(acme):
+    code = acme.path / "site" / "acme_evals" / "targets.py"
+    code.write_text(
+        code.read_text()
+        .replace("async def answer", "def answer")
+        .replace("        return Tar", "        import time\n        time.sleep(60)\n        return Tar")
+    )
+    ended = run(acme, "eval", "suite.eval.yaml", "--timeout", "0.2")
+    assert ended.status == 3
+    assert acme.rows()[0]["error"]["code"] == "timeout"
+
+
+def test_a_grade_that_blocks_is_errored_and_never_a_pass(acme):
+    file = acme.path / "site" / "acme_evals" / "checks.py"
+    file.write_text(
+        file.read_text().replace("return Grade.of(", "import time; time.sleep(60)\n        return Grade.of(")
+    )
+    text = SUITE.replace("value: HELLO", "value: HELLO\n        timeout_s: 0.5").partition("      - not")[0]
+    acme.write("suite.eval.yaml", text)
+    assert run(acme, "eval", "suite.eval.yaml").status == 3
+    (row,) = acme.rows()
+    assert [score["error"]["code"] for score in row["scores"]] == ["timeout"]
+
+
+def test_a_method_that_no_trial_can_answer_for_names_the_plugin(acme):
+    code = acme.path / "site" / "acme_evals" / "targets.py"
+    code.write_text(
+        code.read_text().replace(
+            "    def connect", "    def refuses(self, block):\n        raise ValueError('no')\n\n    def connect"
+        )
+    )
+    acme.write("a.txt", "text")
+    acme.write(
+        "suite.eval.yaml",
+        SUITE.replace("input: hello hello", "input: [{role: user, content: [{type: file, value: a.txt}]}]"),
+    )
+    ended = run(acme, "eval", "suite.eval.yaml")
+    assert ended.status == 2
+    assert (
+        "error: provider 'shout' of acme-evals 1.2 raised ValueError: no (site/acme_evals/targets.py:" in ended.stderr
+    )
+
+
+def test_a_report_that_fails_loses_neither_the_run_nor_other_exports(acme):
+    code = acme.path / "site" / "acme_evals" / "reports.py"
+    code.write_text(REPORT.replace("yield f", "raise SystemExit(0)\n        yield f"))
+    ended = run(acme, "eval", "suite.eval.yaml", "-o", "run.tap", "-o", "rows.csv")
+    assert ended.status == 3
+    assert "report format 'tap' of acme-evals 1.2 called sys.exit: SystemExit: 0 (reports.py:" in ended.stderr
+    assert len(acme.rows()) == 1
+    assert (acme.path / "rows.csv").exists()
+    assert not (acme.path / "run.tap").exists()
+
+
+def test_a_broken_report_is_refused_before_anything_runs(acme):
+    (acme.path / "site" / "acme_evals" / "reports.py").write_text("def tap(): return ''\n")
+    ended = run(acme, "eval", "suite.eval.yaml", "-o", "run.tap")
+    assert ended.status == 2
+    assert "acme_evals.reports:tap must be a function that can be called with one argument" in ended.stderr
+    assert not acme.ran
+
+
+def test_a_secret_setting_is_written_nowhere(acme):
+    acme.write(
+        "suite.eval.yaml", SUITE.replace("shout:!", "{name: s, provider: shout, mark: '!', api_key: '${{ TEAM_KEY }}'}")
+    )
+    assert run(acme, "eval", "suite.eval.yaml", TEAM_KEY="sk-1234567890abcdef").status == 0
+    written = [path for path in Path(acme.path, ".agentv").rglob("*") if path.is_file()]
+    assert [path for path in written if b"sk-1234567890abcdef" in path.read_bytes()] == []

@@ -1,0 +1,168 @@
+"""Targets of plugins that break the rules."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from agentv.app.plugins.guarded_target import GuardedEmbedder, UnconnectedTarget, connected
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.response import Embeddings, Failure, TargetResponse
+from agentv.ports import Embedder
+from agentv.user_code.functions.threads import DaemonThreads
+from doubles.asking import asked, request
+
+
+@dataclass(frozen=True)
+class Settings:
+    target: Any
+
+    def connect(self, spec, executor):
+        return self.target() if isinstance(self.target, type) else self.target
+
+
+class Good:
+    def __init__(self, answer=TargetResponse("yes")) -> None:  # noqa: B008  # it is frozen
+        self.given = answer
+        self.closed = 0
+
+    async def answer(self, one):
+        if isinstance(self.given, BaseException):
+            raise self.given
+        return self.given
+
+    async def close(self):
+        self.closed += 1
+
+
+class Plain(Good):
+    def answer(self, one):
+        return self.given
+
+
+class Later(Good):
+    def answer(self, one):
+        return super().answer(one)
+
+
+class Raising:
+    def __init__(self):
+        raise ValueError("no")
+
+
+class Exiting:
+    def __init__(self):
+        raise SystemExit(0)
+
+
+class Unclosable(Good):
+    async def close(self):
+        raise ValueError("no")
+
+
+class Embedding(Good):
+    async def embed(self, texts, timeout_s):
+        if isinstance(self.given, BaseException):
+            raise self.given
+        return self.given
+
+
+def of(target, **others) -> TargetSpec:
+    return TargetSpec("t", "shout", Settings(target), plugin="acme-evals 1.2", **others)
+
+
+def answer_of(target):
+    async def ask():
+        executor = DaemonThreads()
+        made = connected(of(target), executor)
+        found = await asked(made, request())
+        await made.close()
+        executor.close()
+        return found
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize("kind", [Good, Plain, Later])
+def test_every_way_to_answer_is_taken(kind):
+    assert answer_of(kind()) == TargetResponse("yes")
+    assert answer_of(kind(Failure("a", "b"))) == Failure("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "why"),
+    [
+        (Raising, "target-raised", "target 't' of acme-evals 1.2 raised ValueError: no (test_guarded_target.py:"),
+        (Exiting, "target-raised", "called sys.exit"),
+        (None, "target-raised", "connect() must return what has answer() and close(), and returned NoneType"),
+        (3, "target-raised", "and returned int"),
+        (Good("text"), "bad-answer", "answer() must return a TargetResponse or a Failure, and returned str"),
+        (Plain("text"), "bad-answer", "and returned str"),
+        (Good(None), "bad-answer", "and returned NoneType"),
+        (Good(ValueError("no")), "target-raised", "raised ValueError: no"),
+        (Good(SystemExit(0)), "target-raised", "called sys.exit"),
+        (Later(KeyboardInterrupt()), "target-raised", "KeyboardInterrupt"),
+    ],
+)
+def test_what_breaks_the_rules_is_a_failure_that_names_the_plugin(target, code, why):
+    found = answer_of(target)
+    assert isinstance(found, Failure)
+    assert found.code == code
+    assert "target 't' of acme-evals 1.2" in found.message
+    assert why in found.message
+
+
+def test_a_plain_answer_that_blocks_holds_up_nobody():
+    class Blocking(Good):
+        def answer(self, one):
+            time.sleep(0.3)
+            return self.given
+
+    async def ask():
+        executor = DaemonThreads()
+        made = connected(of(Blocking()), executor)
+        slow = asyncio.ensure_future(asked(made, request()))
+        await asyncio.sleep(0)
+        quick = await asyncio.wait_for(asyncio.sleep(0, "quick"), 0.2)
+        slow.cancel()
+        await asyncio.wait([slow])
+        executor.close()
+        return quick, slow.cancelled()
+
+    assert asyncio.run(ask()) == ("quick", True)
+
+
+def test_what_closing_raises_changes_no_answer():
+    assert answer_of(Unclosable()) == TargetResponse("yes")
+
+
+def test_one_that_is_built_in_is_not_wrapped():
+    target = Good()
+    assert connected(TargetSpec("t", "echo", Settings(target)), DaemonThreads()) is target
+
+
+def test_one_that_could_not_be_connected_can_be_closed():
+    made = connected(of(Raising), DaemonThreads())
+    assert isinstance(made, UnconnectedTarget)
+    asyncio.run(made.close())
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (Embeddings(((1.0,),)), Embeddings(((1.0,),))),
+        (Failure("a", "b"), Failure("a", "b")),
+        ([1.0], "embed() must return Embeddings or a Failure, and returned list"),
+        (ValueError("no"), "raised ValueError: no"),
+    ],
+)
+def test_vectors_are_guarded_likewise(given, expected):
+    made = connected(of(Embedding(given)), DaemonThreads())
+    assert isinstance(made, GuardedEmbedder)
+    assert isinstance(made, Embedder)
+    found = asyncio.run(made.embed(["a"], 1.0))
+    assert expected in found.message if isinstance(expected, str) else found == expected

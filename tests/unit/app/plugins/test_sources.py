@@ -1,0 +1,328 @@
+"""Installed plugins as the loader sees them: names, imports, what they must be, and what is said of broken ones."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentv.app.authored.schema import schema_text
+from agentv.app.plugins.listing import list_plugins
+from agentv.app.registries import registries
+from agentv.user_code import plugins as installed
+from doubles.loading import found_in, outcome, repository
+from doubles.plugin_packages import ASSERTION, REPORT, TARGET, install, install_acme
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    """A directory of packages on `sys.path`; what is imported from it is forgotten."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    before = set(sys.modules)
+    yield folder
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(folder)):
+            del sys.modules[name]
+
+
+def entry(name: str) -> str:
+    return json.dumps(
+        {"target": "echo", "tests": [{"id": "a", "input": "a", "assert": [{"type": name, "value": "a"}]}]}
+    )
+
+
+def said(tmp_path: Path, text: str):
+    path = repository(tmp_path / "project", {"suite.eval.yaml": text}) / "suite.eval.yaml"
+    return outcome(path)[1]
+
+
+BROKEN = {
+    "missing module": ("acme_evals.nope:Twice", "", "No module named 'acme_evals.nope'", "entry_points.txt:2"),
+    "missing name": ("acme_evals.bad:Twise", ASSERTION, "has no 'Twise'; did you mean 'Twice'?", "bad.py:1"),
+    "syntax": ("acme_evals.bad:Twice", "a = 1\nb = (\n", "SyntaxError: '(' was never closed", "bad.py:2"),
+    "raises": ("acme_evals.bad:Twice", "\nraise ValueError('no')", "ValueError: no", "bad.py:2"),
+    "exits": ("acme_evals.bad:Twice", "import sys\nsys.exit(0)", "it called sys.exit(0)", "bad.py:2"),
+    "interrupts": ("acme_evals.bad:Twice", "raise KeyboardInterrupt", "KeyboardInterrupt", "bad.py:1"),
+    "ends": ("acme_evals.bad:Twice", "class E(BaseException): pass\nraise E('x')", "E: x", "bad.py:2"),
+    "older agentv": (
+        "acme_evals.bad:Twice",
+        "from agentv.plugins import Gone",
+        "cannot import name 'Gone'",
+        "bad.py:1",
+    ),
+    "no value": ("", ASSERTION, "names nothing: its line must read NAME = module:Class", ""),
+    "no name": ("acme evals : Twice!", ASSERTION, "must read NAME = module:Class", "entry_points.txt:2"),
+    "wrong type": ("acme_evals.bad:Twice", "Twice = 3", "the int that it names must be a class", "entry_points.txt:2"),
+    "wrong class": ("acme_evals.bad:Twice", "\nclass Twice: pass", "must derive from agentv.plugins.Dec", "bad.py:2"),
+    "a module": ("acme_evals.bad", ASSERTION, "the module that it names must be a class", "bad.py:1"),
+    "no grade": ("acme_evals.bad:Twice", ASSERTION.replace("def grade", "def grades"), "a method 'grade'", "bad.py:8"),
+    "thawed": ("acme_evals.bad:Twice", ASSERTION.replace("frozen=True, ", ""), "a frozen dataclass", "bad.py:8"),
+    "a set": ("acme_evals.bad:Twice", ASSERTION.replace("[Text, Non", "[set, Non"), "cannot be declared", "bad.py:8"),
+    "no short": ("acme_evals.bad:Twice", ASSERTION.replace("value", "needle"), "no option 'value'", "bad.py:8"),
+    "taken": (
+        "acme_evals.bad:Twice",
+        ASSERTION.replace("    def label", "    weight: Annotated[float, Doc('w')] = 1.0\n\n    def label"),
+        "has an option 'weight', which every assertion takes already",
+        "bad.py:8",
+    ),
+    "faults": (
+        "acme_evals.bad:Twice",
+        ASSERTION + "\n    def faults(self):\n        raise OSError('disk')\n",
+        "raised OSError: disk (bad.py:24, in faults)",
+        "",
+    ),
+    "label": ("acme_evals.bad:Twice", ASSERTION.replace("repr(self.value)", "3"), "must return text, returned int", ""),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_broken_assertion_is_an_error_where_it_is_used(site, tmp_path, how):
+    value, text, why, place = BROKEN[how]
+    files = {"acme_evals/__init__.py": "", "acme_evals/bad.py": text}
+    install(site, {"assertions": {"bad": value}}, files)
+    (found,) = (one for one in said(tmp_path, entry("bad")) if one.severity == "error")
+    assert found.code == "bad-plugin"
+    assert found.span is not None
+    assert found.span.file.endswith("suite.eval.yaml")
+    assert "assertion type 'bad' of acme-evals 1.2" in found.message
+    assert why in found.message
+    assert place in found.message
+    assert "'agentv plugins' lists what is installed" in found.notes
+
+
+TARGETS = {
+    "no connect": (TARGET.replace("def connect", "def connects"), "must have a method 'connect'"),
+    "taken": (TARGET.replace("mark", "judge"), "has a setting 'judge', which every target takes already"),
+    "not derived": (TARGET.replace("Shout(ProviderSettings)", "Shout"), "must derive from agentv.plugins.Provider"),
+    "endpoint": (TARGET + "\nShout.endpoint = lambda self: 3", "endpoint() must return text or None, returned int"),
+    "endpoint raises": (TARGET + "\nShout.endpoint = lambda self: 1 / 0", "ZeroDivisionError"),
+    "free": (TARGET.replace("bool] = True", "bool] = 1"), "free must be True or False, found 1"),
+}
+
+
+@pytest.mark.parametrize("how", TARGETS)
+@pytest.mark.parametrize("text", ["target: shout:a", "target: {provider: shout, mark: a}"])
+def test_a_broken_target_is_an_error_where_it_is_named(site, tmp_path, how, text):
+    code, why = TARGETS[how]
+    install(site, {"targets": {"shout": "acme:Shout"}}, {"acme.py": code})
+    (found,) = said(tmp_path, f"{text}\ntests:\n- {{id: a, input: a, assert: [{{contains: a}}]}}\n")
+    assert (found.code, found.severity, found.span and found.span.line) == ("bad-plugin", "error", 1)
+    assert why in found.message
+
+
+SHADOWS = {
+    "contains": "'contains' is built in",
+    "llm-judge": "'llm-judge' reads as the built-in 'llm-rubric'",
+    "is_json": "'is_json' reads as the built-in 'is-json'",
+    "meteor": "'meteor' is built in",
+    "word-count": "'word-count' is built in",
+}
+
+
+@pytest.mark.parametrize("name", SHADOWS)
+def test_a_name_that_is_built_in_loses_and_is_never_imported(site, tmp_path, name):
+    install(site, {"assertions": {name: "acme:Twice"}}, {"acme.py": "raise ValueError('imported')\n"})
+    found = [one for one in said(tmp_path, entry("contains")) if one.code == "shadowed-plugin"]
+    (warning,) = found
+    assert warning.severity == "warning"
+    assert warning.span is not None
+    assert warning.span.file.endswith("entry_points.txt")
+    assert warning.span[1:] == (2, 1, 2, len(name) + 1)
+    assert warning.message.endswith(f"of acme-evals 1.2 is not used: {SHADOWS[name]}, and what is built in wins")
+    assert [(one.status, one.code) for one in list_plugins()] == [("shadowed", "shadowed-plugin")]
+
+
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [("targets", "echo"), ("targets", "Open_AI"), ("targets", "codex"), ("reports", "html"), ("reports", "junit")],
+)
+def test_targets_and_reports_lose_likewise(site, group, name):
+    install(site, {group: {name.replace("Open_AI", "OPENAI"): "acme:X"}}, {})
+    assert [one.code for one in registries().warnings] == ["shadowed-plugin"]
+
+
+RESERVED = [
+    "not-nice",
+    "not-contains",
+    "Nice",
+    "ni ce",
+    "weight",
+    "min_score",
+    "type",
+    "п",
+    "c\u043entains",
+    "nice\u200b",
+    "-nice",
+    "a--b",
+    "a:b",
+    "1a",
+]
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_a_name_that_no_plugin_may_have_is_refused(site, tmp_path, name):
+    install(site, {"assertions": {name: "acme:Twice"}}, {"acme.py": ASSERTION})
+    found = said(tmp_path, entry(name if name != "not-contains" else "not-nice"))
+    assert ("bad-plugin", "warning") in [(one.code, one.severity) for one in found]
+    assert any(one.severity == "error" for one in found)
+    assert [one.status for one in list_plugins()] == ["broken"]
+
+
+def test_a_letter_of_another_script_is_shown_as_what_it_is(site):
+    install(site, {"assertions": {"c\u043entains": "acme:Twice"}}, {})
+    (warning,) = registries().warnings
+    assert r"'c\u043entains'" in warning.message
+
+
+def test_of_two_packages_with_one_name_neither_is_used(site, tmp_path):
+    install_acme(site)
+    install(site, {"assertions": {"twice": "other:Twice"}}, {"other.py": ASSERTION}, package="other", version="3")
+    found = said(tmp_path, entry("twice"))
+    assert sorted((one.code, one.severity) for one in found) == [
+        ("bad-plugin", "error"),
+        *[("bad-plugin", "warning")] * 2,
+    ]
+    assert {"is registered by acme-evals 1.2 and other 3, so neither is used" in one.message for one in found} == {True}
+
+
+def test_of_one_package_that_is_found_twice_the_first_counts(site, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path / "first"))
+    install_acme(site)
+    install_acme(tmp_path / "first", version="2.0")
+    assert [(one.name, one.version) for one in list_plugins()] == [("twice", "2.0"), ("shout", "2.0"), ("tap", "2.0")]
+    assert registries().warnings == ()
+
+
+def test_metadata_without_a_version_is_no_reason_to_fail(site):
+    install(site, {"assertions": {"twice": "acme:Twice"}}, {"acme.py": ASSERTION}, version=None)
+    (one,) = list_plugins()
+    assert (one.package, one.version, one.status) == ("acme-evals", "", "ok")
+
+
+def test_a_file_and_a_package_of_one_name_are_told_apart(site, tmp_path):
+    install(site, {"assertions": {"nice": "nice:Twice"}}, {"nice.py": ASSERTION, "nice/__init__.py": ""})
+    (found,) = said(tmp_path, entry("nice"))
+    assert "nice has no 'Twice'" in found.message
+    assert "nice.py is hidden by the package of the same name" in found.message
+
+
+def test_a_file_that_hides_a_directory_is_named(site, tmp_path):
+    install(site, {"assertions": {"nice": "nice.deep:Twice"}}, {"nice.py": "", "nice/deep.py": ASSERTION})
+    (found,) = said(tmp_path, entry("nice"))
+    assert "'nice' is not a package" in found.message
+    assert found.hint is not None
+    assert "hides the directory" in found.hint
+    assert "rename one of them" in found.hint
+
+
+def test_an_import_that_takes_too_long_is_given_up(site, tmp_path, monkeypatch):
+    monkeypatch.setattr(installed, "IMPORT_S", 0.2)
+    text = "import time\nwhile True:\n    try:\n        time.sleep(60)\n    except Exception:\n        pass\n"
+    install(site, {"assertions": {"slow": "acme:Twice"}}, {"acme.py": text})
+    (found,) = said(tmp_path, entry("slow"))
+    assert "its import takes more than 0.2 s" in found.message
+
+
+def test_nothing_is_imported_that_no_name_needs(site, tmp_path):
+    files = {"a.py": "raise ValueError", "acme.py": ASSERTION}
+    install(
+        site,
+        {"assertions": {"a": "a:X", "twice": "acme:Twice"}, "targets": {"b": "a:X"}, "reports": {"c": "a:X"}},
+        files,
+    )
+    assert said(tmp_path, entry("twice")) == ()
+    assert "acme" in sys.modules
+    assert "a" not in sys.modules
+
+
+def test_an_older_plugin_is_told_to_be_upgraded(site, tmp_path):
+    install(site, {"assertions": {"old": "acme:X"}}, {"acme.py": "from agentv.plugins import Gone\n"})
+    (found,) = said(tmp_path, entry("old"))
+    assert found.hint is not None
+    assert "acme-evals 1.2 does not fit agentv" in found.hint
+    assert "pip install --upgrade acme-evals" in found.hint
+
+
+def test_a_secret_of_the_environment_is_not_in_the_message(site, tmp_path, monkeypatch):
+    monkeypatch.setenv("TEAM_API_KEY", "sk-1234567890abcdef")
+    install(
+        site,
+        {"assertions": {"leak": "acme:X"}},
+        {"acme.py": "import os\nraise ValueError(os.environ['TEAM_API_KEY'])\n"},
+    )
+    (found,) = said(tmp_path, entry("leak"))
+    assert "ValueError" in found.message
+    assert "sk-1234567890abcdef" not in found.message
+
+
+def test_every_form_of_an_entry_knows_a_plugin(site, tmp_path):
+    install_acme(site)
+    text = (
+        "target: shout\ntests:\n- id: a\n  input: a\n  assert:\n  - twice: a\n  - {type: twice, value: b}\n"
+        "  - not-twice: c\n  - not_twice: d\n  - {type: assert-set, assert: [{twice: e}]}\n  - {include: t}\n"
+    )
+    template = "assert:\n- twice: f\n"
+    path = (
+        repository(tmp_path / "p", {"suite.eval.yaml": text, ".agentv/templates/t.yaml": template}) / "suite.eval.yaml"
+    )
+    suites, found = outcome(path)
+    assert found == ()
+    (case,) = suites[0].cases
+    assert [one.shown_type for one in case.assertions] == [
+        "twice",
+        "twice",
+        "not-twice",
+        "not-twice",
+        "assert-set",
+        "twice",
+    ]
+    assert found_in(tmp_path / "q", text.replace("  - {include: t}\n", "  - twice\n")) == [("bare-type", 11)]
+    assert found_in(
+        tmp_path / "r", text.replace("{twice: e}", "{twice: e, vlaue: e}").replace("  - {include: t}\n", "")
+    ) == [("unknown-key", 10)]
+
+
+def test_the_schema_knows_the_names_and_the_options(site):
+    install_acme(site)
+    install(site, {"assertions": {"bad": "nowhere:X"}}, {}, package="bad")
+    schema = json.loads(schema_text("eval"))
+    assert "value" in schema["$defs"]["type.twice"]["properties"]
+    assert "mark" in schema["$defs"]["provider.shout"]["properties"]
+    assert schema["$defs"]["type.twice"]["description"] == "The answer contains a text at least twice."
+    assert "type.bad" not in schema["$defs"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("tap = 3", "must be a function that takes an agentv.plugins.RunData"),
+        ("class tap: pass", "must be a function that takes an agentv.plugins.RunData"),
+        ("def tap(a, b): pass", "can be called with one argument"),
+        ("async def tap(run): pass", "must be a plain function, not async"),
+    ],
+)
+def test_a_report_must_be_a_function(site, text, why):
+    install(site, {"reports": {"tap": "acme:tap"}}, {"acme.py": text})
+    (one,) = list_plugins()
+    assert one.status == "broken"
+    assert why in (one.problem or "")
+
+
+def test_lines_that_are_no_entries_are_passed_over(site):
+    file = install(site, {"assertions": {"twice": "acme:Twice"}}, {"acme.py": ASSERTION + REPORT})
+    file.write_text(f"# [agentv.targets]\n[console_scripts]\nx = y:z\n\n{file.read_text()}; comment\n")
+    assert [(one.name, one.status, one.line) for one in list_plugins()] == [
+        ("; comment", "broken", 8),
+        ("twice", "ok", 6),
+    ]
+
+
+def test_a_directory_of_the_path_that_cannot_be_read_is_passed_over(site, monkeypatch):
+    (site / "file.zip").write_bytes(b"PK")
+    for path in (str(site / "file.zip"), str(site / "nowhere"), "a\0b"):
+        monkeypatch.syspath_prepend(path)
+    assert list_plugins() == ()
