@@ -27,6 +27,24 @@ def test_what_moved_in_too_few_cases_cannot_claim_anything(moved, margin, may):
     assert scores(*[0.5] * moved, *[0.0] * 20).may_claim(Question(margin=margin)) is may
 
 
+def test_equivalence_is_as_sure_as_the_border_that_is_nearer():
+    one = scores(*[0.2, 0.0] * 30)
+    far, near = (one.differences.test.p(border) for border in (-0.15, 0.15))
+    found = alone(one, Question(margin=0.15))
+    assert found.verdict == "equivalent"
+    assert far < near == pytest.approx(found.p_of_claim)
+
+
+@pytest.mark.parametrize(("sign", "margin"), [(1, 0.0), (-1, 0.0), (1, 0.02), (-1, 0.02)])
+def test_a_difference_is_held_against_the_border_on_its_side(sign, margin):
+    one = scores(*[0.2 * sign, 0.0] * 30)
+    found = alone(one, Question(margin=margin))
+    assert found.verdict == ("better" if sign > 0 else "worse")
+    assert found.p_of_claim == pytest.approx(one.differences.test.p(sign * margin))
+    assert found.p == pytest.approx(one.differences.test.p())
+    assert found.level == pytest.approx(0.95)
+
+
 def test_clusters_that_moved_alike_have_an_interval_all_the_same():
     found = alone(scores(*[0.4, 0.0] * 30, size=2), Question(margin=0.45))  # of two targets, one was mended
     assert found.interval[0] < 0.2 < found.interval[1] < 0.45

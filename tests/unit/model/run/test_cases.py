@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.model.run.cases import Gate, Sample, case_verdict
+from agentv.model.run.cases import Gate, Sample, case_verdict, sample_of
+from doubles.trials import finished, graded, scored
 
 AGGREGATES = ("mean", "pass_any", "pass_all", "majority")
 
@@ -96,6 +97,11 @@ def test_a_missing_sample_is_never_a_pass(samples, aggregate, repeat):
 @pytest.mark.parametrize("repeat", [0, 1, 3])
 def test_no_sample_at_all_is_skipped(repeat):
     assert verdict([], repeat=repeat) == "skipped"
+
+
+def test_a_sample_is_the_status_the_score_and_the_gates_of_its_trial():
+    scores = [scored(), scored(required=True), graded(0.6, False, required=0.5)]
+    assert sample_of(finished(scores=scores, score=0.8)) == Sample("passed", 0.8, (Gate(1.0, 1.0), Gate(0.5, 0.6)))
 
 
 @pytest.mark.parametrize(
