@@ -46,10 +46,12 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType
+from typing import TextIO
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
@@ -364,11 +366,11 @@ class Session:
         return True
 
 
-def collect(tests: list[str], session: Session, *more: str) -> None:
+def collect(tests: list[str], session: Session) -> None:
     import pytest
 
     options = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=short"]
-    pytest.main([*options, "-W", "ignore::pytest.PytestAssertRewriteWarning", *more, *tests], plugins=[session])
+    pytest.main([*options, "-W", "ignore::pytest.PytestAssertRewriteWarning", *tests], plugins=[session])
 
 
 @dataclass
@@ -465,6 +467,7 @@ class Tally:
     timeouts: int = 0
     unused: int = 0
     survivors: list[Mutant] = field(default_factory=list)
+    told: TextIO = sys.stdout
 
     def count(self, mutant: Mutant, found: dict) -> None:
         file = str(mutant.file.relative_to(SOURCE))
@@ -472,7 +475,9 @@ class Tally:
         self.unused += not found["imported"]
         if found["passed"]:
             self.survivors.append(mutant)
-            print(f"survived  {mutant}{'' if found['imported'] else '  (no test imports it)'}", flush=True)
+            print(
+                f"survived  {mutant}", "" if found["imported"] else "(no test imports it)", file=self.told, flush=True
+            )
         else:
             self.killed[file] += 1
             self.timeouts += found["timeout"]
@@ -509,8 +514,10 @@ class Group:
         limit_s = 15 + 5 * base["seconds"]
         # before the tests are collected here, so that forks import the module
         self._try(outside, lambda one: with_module(one, self.tests, self._first()), begun + 20 * self.minutes, limit_s)
-        session = Session(None, lambda items: self._try_functions(items, begun + 60 * self.minutes, limit_s))
-        collect(self.tests, session, "-p", "no:terminal")  # which would print what the forks find
+        with quiet() as told:  # pytest prints what the forks find
+            self.tally.told = told
+            session = Session(None, lambda items: self._try_functions(items, begun + 60 * self.minutes, limit_s))
+            collect(self.tests, session)
         report(self.name, self.mutants, self.tally)
 
     def _try_functions(self, items: list, until: float, limit_s: float) -> None:
@@ -534,6 +541,18 @@ class Group:
 
     def _first(self) -> list[str]:
         return [name for name, _ in self.killers.most_common(60)]
+
+
+@contextmanager
+def quiet() -> Iterator[TextIO]:
+    """Let nothing be printed, except into the stream that is given."""
+    sys.stdout.flush()
+    with os.fdopen(os.dup(1), "w") as told, Path(os.devnull).open("w") as nothing:
+        os.dup2(nothing.fileno(), 1)
+        yield told
+        sys.stdout.flush()
+        told.flush()
+        os.dup2(told.fileno(), 1)
 
 
 def plain_run(tests: list[str]) -> dict:
