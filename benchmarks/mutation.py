@@ -72,7 +72,7 @@ LOAD_FIRST = (
 GROUPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "verdict": (
         ("model/run/verdict.py", "model/run/grade.py", "model/run/cases.py"),
-        ("model/run", "assertions/test_laws.py", "engine/test_grading.py", "store/rows/test_outcomes.py"),
+        ("model/run", "engine/test_grading.py", "store/rows/test_outcomes.py"),
     ),
     "gates": (
         ("prompts/gates.py", "prompts/evidence.py", "prompts/status.py"),

@@ -189,6 +189,7 @@ def _become(command: dict, descriptors: list[int]) -> None:
     time.tzset()
     sys.argv = [AGENTV, *command["words"]]
     sys.path[0] = str(Path(AGENTV).parent)
+    sys.modules["__main__"].__file__ = AGENTV  # which processes that multiprocessing starts import
     from agentv.__main__ import main
     from agentv.user_code.processes import orphans
 
