@@ -17,9 +17,9 @@ Mutants: comparisons, `and` and `or`, arithmetic, conditions negated, constants,
 values returned, and `return`, `raise`, `break`, `continue` and calls left out.
 
 What it does not do: it runs only the tests listed beside a group, so that another test may kill a survivor, such as one
-under tests/e2e or tests/cases. Code that runs in other processes is the unchanged one. Text of messages,
-annotations, docstrings, decorators and defaults of dataclasses' `field()` are not mutated. A mutant that hangs or that
-cannot be imported counts as killed.
+under tests/e2e or tests/cases. Code that runs in other processes is the unchanged one, and so is what modules of tests
+call when they are imported, as in a table of cases. Texts of messages, annotations, docstrings, decorators and defaults
+of dataclasses' `field()` are not mutated. A mutant that hangs or that cannot be imported counts as killed.
 
 Why no mutmut and no cosmic-ray: mutmut 3 leaves out functions with a decorator, except static and class methods, so all
 properties, and whatever is no function, so all tables. cosmic-ray 8 writes each mutant into the source file and starts

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agentv.model.run.grade import Check, Grade, reaches, weighted_mean
-from agentv.model.values.response import TokenUsage
+from agentv.model.values.response import Failure, TokenUsage
 
 ALL = Grade(
     0.3,
@@ -19,7 +19,7 @@ ALL = Grade(
     by_mark=1,
 )
 UNDECIDED = Grade(0.3, False, undecided=True, by_mark=1)
-ERRORED = Grade.errored("timeout", "too late", details={"after_s": 3})
+ERRORED = Grade.errored("timeout", "too late")
 
 
 @pytest.mark.parametrize("passed", [True, False])
@@ -28,8 +28,8 @@ def test_yes_and_no_are_1_and_0(passed):
 
 
 def test_an_error_says_why_and_is_no_pass():
-    assert (ERRORED.score, ERRORED.passed, ERRORED.reason, ERRORED.details) == (0.0, False, "too late", {"after_s": 3})
-    assert (ERRORED.error.code, ERRORED.error.message) == ("timeout", "too late")
+    grade = Grade.errored("timeout", "too late", details={"after_s": 3})
+    assert grade == Grade(0.0, False, (), "too late", {"after_s": 3}, Failure("timeout", "too late"))
 
 
 def test_the_complement_inverts_score_verdict_and_checks_and_keeps_the_rest():
