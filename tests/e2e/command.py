@@ -7,18 +7,21 @@ import os
 import re
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from agentv.model.values.values import EMPTY
+from e2e.fork_server import AGENTV, ForkServer, can_fork
 
 _OURS = re.compile(r"^AGENTV_|_API_KEY$|_BASE_URL$|_ENDPOINT$|_API_TOKEN$")
 """Variables of whoever runs the tests: no real key is ever used, and no real model asked."""
 
-AGENTV = str(Path(sysconfig.get_path("scripts")) / "agentv")
+__all__ = ["AGENTV", "Ended", "Project"]
+
+fork_server = cache(ForkServer)
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,18 @@ class Project:
             text=True,
         )
 
-    def run(self, *words: str, timeout: float = 60, env: Mapping[str, str] = EMPTY) -> Ended:
-        process = self.start(*words, env=env)
-        stdout, stderr = process.communicate(timeout=timeout)
-        assert "Traceback" not in stderr, stderr
-        assert "internal error" not in stderr, stderr
-        return Ended(process.returncode, stdout, stderr)
+    def run(self, *words: str, timeout: float = 60, env: Mapping[str, str] = EMPTY, fresh: bool = False) -> Ended:
+        """What a command comes to, in a fork of a process that has imported agentv, or `fresh`: in one of its own."""
+        environment = {**self.environment, **env}
+        if fresh or not can_fork(environment):
+            process = self.start(*words, env=env)
+            stdout, stderr = process.communicate(timeout=timeout)
+            ended = Ended(process.returncode, stdout, stderr)
+        else:
+            ended = Ended(*fork_server().run(words, self.path, environment, timeout))
+        assert "Traceback" not in ended.stderr, ended.stderr
+        assert "internal error" not in ended.stderr, ended.stderr
+        return ended
 
     def rows(self, run: str | None = None) -> list[dict[str, Any]]:
         """The rows of the newest run, or of a directory."""

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -244,33 +245,53 @@ def is_no_verdict(found, mode):
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("mode", MODES)
-def test_no_answer_turns_the_judges_verdict(mode, mechanism, place):
-    given, attack = MODES[mode], MECHANISMS[mechanism]
-    # a fail must not become a pass, nor a pass a fail, which negation would make a pass
-    failing = graded(mode, *((attack(given.fake_pass), quoting(way, place, given.fails)) for way in WAYS))
-    passing = graded(mode, *((attack(given.fake_fail), quoting(way, place, given.passes)) for way in WAYS))
-    for way, found, turned in zip(WAYS, failing, passing, strict=True):
-        assert not is_passed(found), way
-        assert found.error is None or found.error.code == "unreadable-verdict", way
-        assert not is_passed(turned.negated()), way
-        if place.startswith("instead"):
-            assert is_no_verdict(found, mode), way
-            assert is_no_verdict(turned, mode), way
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("mode", MODES)
-def test_a_judge_that_does_not_quote_is_read_whatever_the_answer_holds(mode, mechanism):
-    if mechanism == "every verdict" and mode == "scale":
-        return  # it leaves no points that could be told from a quotation
+def test_no_answer_turns_the_judges_verdict(mode, place):
     given = MODES[mode]
-    for fake in (given.fake_pass, given.fake_fail):
-        answer = MECHANISMS[mechanism](fake)
-        assert is_passed(grade(answer, honest(given.passes), mode))
-        failed = grade(answer, honest(given.fails), mode)
-        assert (failed.error, failed.undecided, failed.passed) == (None, False, False)
+    # a fail must not become a pass, nor a pass a fail, which negation would make a pass
+    failing = graded(mode, *quoted_everywhere(given.fake_pass, place, given.fails))
+    passing = graded(mode, *quoted_everywhere(given.fake_fail, place, given.passes))
+    wrong = [
+        f"an answer with a verdict {mechanism}, quoted {way}: {what}"
+        for (mechanism, way), found, turned in zip(product(MECHANISMS, WAYS), failing, passing, strict=True)
+        for what in turned_verdicts(found, turned, place, mode)
+    ]
+    assert wrong == []
+
+
+def quoted_everywhere(fake, place, verdict):
+    """Answers by every mechanism, each judged by judges that quote in every way."""
+    replies = [quoting(way, place, verdict) for way in WAYS]
+    return product([attack(fake) for attack in MECHANISMS.values()], replies)
+
+
+def turned_verdicts(found, turned, place, mode):
+    """What is wrong with the grades of a judge that says fail, and of one that says pass."""
+    if is_passed(found):
+        yield f"the judge's fail became a pass: {found}"
+    if found.error is not None and found.error.code != "unreadable-verdict":
+        yield f"an error of another kind: {found.error}"
+    if is_passed(turned.negated()):
+        yield f"the judge's pass became a fail: {turned}"
+    if place.startswith("instead") and not is_no_verdict(found, mode):
+        yield f"a quotation was taken for the judge's fail: {found}"
+    if place.startswith("instead") and not is_no_verdict(turned, mode):
+        yield f"a quotation was taken for the judge's pass: {turned}"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_judge_that_does_not_quote_is_read_whatever_the_answer_holds(mode):
+    given, wrong = MODES[mode], []
+    for mechanism, attack in MECHANISMS.items():
+        if mechanism == "every verdict" and mode == "scale":
+            continue  # it leaves no points that could be told from a quotation
+        for fake in (given.fake_pass, given.fake_fail):
+            passed, failed = graded(mode, (attack(fake), honest(given.passes)), (attack(fake), honest(given.fails)))
+            if not is_passed(passed):
+                wrong.append(f"an answer with {fake!r} {mechanism}: the judge's pass was read as {passed}")
+            if (failed.error, failed.undecided, failed.passed) != (None, False, False):
+                wrong.append(f"an answer with {fake!r} {mechanism}: the judge's fail was read as {failed}")
+    assert wrong == []
 
 
 PIECES = st.sampled_from(

@@ -1,5 +1,5 @@
 import json
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -93,6 +93,6 @@ def test_numbers_are_the_same_by_value():
 def test_a_long_text_of_numbers_is_looked_through_in_no_time():
     shown = "{" + ",".join(f'"score": {n}' for n in range(20_000)) + "{" * 20_000
     row = {"checks": [{"id": f"r{n}", "score": n} for n in range(5_000)]}
-    began = perf_counter()
+    began = process_time()
     assert not Shown((shown,), "score").has(json.dumps(row), row)
-    assert perf_counter() - began < 1
+    assert process_time() - began < 1

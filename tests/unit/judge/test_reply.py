@@ -1,5 +1,5 @@
 import json
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -183,14 +183,14 @@ def test_a_checklist_is_read_by_its_own_key():
     ],
 )
 def test_a_reply_made_to_keep_the_reader_busy_is_refused_soon(reply):
-    begun = perf_counter()
+    begun = process_time()
     try:
         read(reply)
     except UnreadableError:
         pass
     else:
         assert reply.startswith('{"score":1}{')
-    assert perf_counter() - begun < 2
+    assert process_time() - begun < 2
 
 
 def test_brackets_without_end_are_no_verdict_and_no_crash():

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentv.app.compare.measuring import Measurement, claimed, measured
+from agentv.app.compare.measuring import Measurement, _p_of_difference, claimed, measured
 from agentv.model.run.comparison import Question
 from agentv.stats.comparison.difference import Differences
 
@@ -25,6 +25,48 @@ def test_a_measure_by_itself_is_not_equivalent_by_what_a_few_cases_do_not_hold()
 @pytest.mark.parametrize(("moved", "margin", "may"), [(5, 0.0, False), (6, 0.0, True), (1, 0.1, True), (0, 0.1, False)])
 def test_what_moved_in_too_few_cases_cannot_claim_anything(moved, margin, may):
     assert scores(*[0.5] * moved, *[0.0] * 20).may_claim(Question(margin=margin)) is may
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_equivalence_is_as_sure_as_the_border_that_is_nearer(sign):
+    one = scores(*[0.2 * sign, 0.0] * 30)
+    far, near = (one.differences.test.p(border * sign) for border in (-0.15, 0.15))
+    found = alone(one, Question(margin=0.15))
+    assert found.verdict == "equivalent"
+    assert far < near == pytest.approx(found.p_of_claim)
+
+
+def test_non_inferiority_is_held_against_the_border_below():
+    one = scores(*[0.2, 0.0] * 30)
+    found = alone(one, Question(margin=0.11))
+    assert found.verdict == "non-inferior"
+    assert found.p_of_claim == pytest.approx(one.differences.test.p(-0.11))
+    assert found.p_of_claim < 0.01 < one.differences.test.p(0.11)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.01])
+def test_no_claim_has_the_p_value_of_any_difference_and_with_a_margin_none(margin):
+    found = alone(scores(*[0.5, -0.4] * 10), Question(margin=margin))
+    assert found.verdict == "cannot tell"
+    assert found.p_of_claim == (1.0 if margin else found.p)
+    assert 0.05 < found.p < 1.0
+
+
+@pytest.mark.parametrize(("sign", "margin", "border"), [(1, 0.0, 0.0), (1, 0.02, 0.02), (-1, 0.02, -0.02)])
+def test_what_is_corrected_for_is_the_difference_beyond_the_margin(sign, margin, border):
+    one = scores(*[0.2 * sign, 0.0] * 30)
+    assert _p_of_difference(one, margin) == one.differences.test.p(border)
+    assert _p_of_difference(one, 0.15) == 1.0
+
+
+@pytest.mark.parametrize(("sign", "margin"), [(1, 0.0), (-1, 0.0), (1, 0.02), (-1, 0.02)])
+def test_a_difference_is_held_against_the_border_on_its_side(sign, margin):
+    one = scores(*[0.2 * sign, 0.0] * 30)
+    found = alone(one, Question(margin=margin))
+    assert found.verdict == ("better" if sign > 0 else "worse")
+    assert found.p_of_claim == pytest.approx(one.differences.test.p(sign * margin))
+    assert found.p == pytest.approx(one.differences.test.p())
+    assert found.level == pytest.approx(0.95)
 
 
 def test_clusters_that_moved_alike_have_an_interval_all_the_same():

@@ -56,19 +56,19 @@ def test_declared_entities_are_refused_and_nothing_is_read(text):
 
 
 def test_a_long_default_of_an_attribute_is_not_copied_for_every_element():
-    started = time.perf_counter()
+    started = time.process_time()
     text = f'<!DOCTYPE a [<!ATTLIST b c CDATA "{"x" * 1_000_000}">]><a>{"<b/>" * 100_000}</a>'
     assert graded(IsXml(), text).passed
-    assert time.perf_counter() - started < 8
+    assert time.process_time() - started < 8
 
 
 def test_very_deeply_nested_elements_end_in_time():
-    started = time.perf_counter()
+    started = time.process_time()
     deep = "<a>" * 100_000
     assert not graded(IsXml("a.a.a"), deep).passed
     assert graded(IsXml("a.a.a"), deep + "</a>" * 100_000).passed
     assert graded(ContainsXml(), "text " + deep + "</a>" * 100_000).passed
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize(
@@ -277,10 +277,10 @@ HOSTILE = [
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_text_is_read_in_linear_time(piece):
     text = piece * (100_000 // len(piece))
-    started = time.perf_counter()
+    started = time.process_time()
     for kind in (IsHtml, ContainsHtml, ContainsXml, IsXml):
         graded(kind(), text)
-    assert time.perf_counter() - started < 8
+    assert time.process_time() - started < 8
 
 
 def test_random_tags_raise_nothing():

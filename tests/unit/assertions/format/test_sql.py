@@ -176,9 +176,9 @@ def test_aliases_do_not_hide_a_table():
     ids=["many columns", "many tables", "many sums"],
 )
 def test_long_statements_are_looked_through_in_time(text):
-    started = time.perf_counter()
+    started = time.process_time()
     assert not sql(text, allowed_tables=("x",), allowed_columns=("x",)).passed
-    assert time.perf_counter() - started < 8
+    assert time.process_time() - started < 8
 
 
 def test_endless_sums_are_no_verdict_where_columns_are_looked_at():

@@ -81,6 +81,8 @@ def test_a_limit_that_there_is_not_reserves_nothing():
         (Failure("timeout", "late"), Amount(0.2, 500)),
         (CallFailure("refused", "filtered"), Amount(0.2, 500)),
         (CallFailure("bad-answer", "half of it"), Amount(0.2, 500)),
+        (CallFailure("http-status", "HTTP 302", status=302), Amount(0.2, 500)),
+        (CallFailure("http-status", "HTTP 400", status=400), Amount()),
         (CallFailure("http-status", "HTTP 429", status=429), Amount()),
         (CallFailure("http-status", "HTTP 500", status=500), Amount()),
         (CallFailure("connection", "no reply"), Amount()),

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.model.run.cases import Gate, Sample, case_verdict
+from agentv.model.run.cases import Gate, Sample, case_verdict, sample_of
+from doubles.trials import finished, graded, scored
 
 AGGREGATES = ("mean", "pass_any", "pass_all", "majority")
 
@@ -74,6 +75,11 @@ def test_gates_look_at_the_mean(gates, expected, aggregate):
     assert verdict(samples, aggregate) == expected
 
 
+@pytest.mark.parametrize(("values", "expected"), [((0.9, 0.9), "passed"), ((0.9, 0.8), "failed")])
+def test_of_two_marks_of_a_gate_the_higher_counts(values, expected):
+    assert verdict([passed(1.0, Gate(mark, value)) for mark, value in zip((0.5, 0.9), values, strict=True)]) == expected
+
+
 def test_a_gate_that_one_sample_lacks_counts_nothing_there():
     assert verdict([passed(1.0, Gate(0.6, 1.0)), passed(1.0)]) == "failed"
 
@@ -96,6 +102,11 @@ def test_a_missing_sample_is_never_a_pass(samples, aggregate, repeat):
 @pytest.mark.parametrize("repeat", [0, 1, 3])
 def test_no_sample_at_all_is_skipped(repeat):
     assert verdict([], repeat=repeat) == "skipped"
+
+
+def test_a_sample_is_the_status_the_score_and_the_gates_of_its_trial():
+    scores = [scored(), scored(required=True), graded(0.6, False, required=0.5)]
+    assert sample_of(finished(scores=scores, score=0.8)) == Sample("passed", 0.8, (Gate(1.0, 1.0), Gate(0.5, 0.6)))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
-from agentv.model.run.verdict import combined, counts, passes_gate
+from agentv.model.run.verdict import combined, counts, excludes_nothing, passes_gate
 from agentv.model.values.response import Failure
 from doubles.nested_grading import Given, entry
 
@@ -21,7 +21,8 @@ def test_the_score_is_the_weighted_mean():
 
 
 def test_a_type_with_its_own_mark_counts_as_it_passed():
-    assert combined([score(0.9, False, own_mark=True), score(0.1, True, own_mark=True)], 0.5).score == 0.5
+    grades = [score(0.9, False, own_mark=True, weight=3.0), score(0.1, True, own_mark=True)]
+    assert combined(grades, 0.5).score == 0.25
 
 
 @pytest.mark.parametrize(("threshold", "passed"), [(0.5, True), (0.5 + 1e-12, True), (0.5 + 1e-6, False)])
@@ -83,6 +84,25 @@ def test_nothing_that_counts_is_no_pass(scores):
     whole = combined(scores, 0.0)
     assert not whole.passed
     assert whole.error.code == "nothing-counts"
+
+
+def test_what_has_no_judgement_scores_nothing():
+    assert combined([], 0.0).score == 0.0
+    assert combined([score(1.0, error="timeout")], 0.0).score == 0.0
+
+
+@pytest.mark.parametrize("required", [True, 0.5, 0.0])
+def test_an_error_passes_no_gate_not_even_one_of_0(required):
+    assert not passes_gate(score(0.0, error="timeout", required=required))
+
+
+@pytest.mark.parametrize(
+    ("threshold", "required", "excludes"),
+    [(None, [], False), (0.0, [], True), (0.1, [], False), (0.0, [False, 0.0], True), (0.0, [False, 0.1], False)],
+)
+def test_a_threshold_of_0_without_a_gate_excludes_nothing(threshold, required, excludes):
+    entries = [score(1.0, required=one).entry for one in required]
+    assert excludes_nothing(threshold, entries) is excludes
 
 
 @pytest.mark.parametrize(("value", "passed"), [(1.0, True), (0.5, False)])

@@ -56,6 +56,19 @@ def wait_for(condition):
     raise AssertionError("waited 2 s for nothing")
 
 
+def test_an_answer_of_an_earlier_process_is_written_again_only_where_it_is_not_held(directory):
+    fill(directory, "k")
+    path = directory.path / "journal.jsonl"
+    with Journal(directory, ROOT) as journal:
+        journal.recall()
+        before = path.read_bytes()
+        journal.keep(call("k"), TargetResponse("yes", earlier=True))
+        assert path.read_bytes() == before
+        for key, answer in (("other", TargetResponse("yes", earlier=True)), ("k", TargetResponse("no"))):
+            journal.keep(call(key), answer)
+            assert json.loads(path.read_text().splitlines()[-1])["key"] == key
+
+
 def test_the_journal_says_what_it_is(directory, journal):
     journal.keep(call("k"), TargetResponse("yes"))
     header, line = (directory.path / "journal.jsonl").read_text().splitlines()

@@ -121,14 +121,20 @@ def test_a_file_is_loaded_once_however_many_ask(tmp_path):
 
 
 def test_a_file_that_hangs_holds_up_no_other(tmp_path):
-    (tmp_path / "hangs.py").write_text("import time\ntime.sleep(0.4)\n")
+    (tmp_path / "hangs.py").write_text(
+        "import time\nfrom pathlib import Path\nhere = Path(__file__).parent\n(here / 'begun').touch()\n"
+        "for _ in range(1000):\n    if (here / 'loaded').exists():\n        break\n    time.sleep(0.01)\n"
+        "else:\n    (here / 'alone').touch()\n"
+    )
     (tmp_path / "works.py").write_text("def answer():\n    return 1\n")
     thread = Thread(target=load_module, args=(str(tmp_path / "hangs.py"),))
     thread.start()
-    started = time.monotonic()
+    while not (tmp_path / "begun").exists():
+        time.sleep(0.001)
     assert load_function("answer", path=str(tmp_path / "works.py"))() == 1
-    assert time.monotonic() - started < 0.3
+    (tmp_path / "loaded").touch()
     thread.join()
+    assert not (tmp_path / "alone").exists()
 
 
 def test_its_directory_is_importable_and_its_methods_can_be_named(tmp_path):

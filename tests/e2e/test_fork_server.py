@@ -1,0 +1,77 @@
+"""What the other tests of commands rely on: a fork is like a start of the installed command."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from agentv.user_code.processes.orphans import MARK
+from e2e.fork_server import can_fork
+
+AGENT = """
+import json, os, signal, sys, threading
+
+def answer(prompt):
+    return json.dumps({
+        "directory": os.getcwd(),
+        "environment": dict(os.environ),
+        "arguments": sys.argv,
+        "path": sys.path,
+        "main": sys.modules["__main__"].__file__,
+        "input": sys.stdin.read(),
+        "descriptors": len(os.listdir("/proc/self/fd")),
+        "threads": sorted(thread.name for thread in threading.enumerate()),
+        "handlers": {number: str(signal.getsignal(number)).split(" at ")[0] for number in signal.valid_signals()},
+        "blocked": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
+        "mine": sorted(name for name in sys.modules if name.startswith("e2e")),
+    })
+"""
+SUITE = "target: python:agent.py:answer\ntests:\n  - {id: a, input: hello, assert: [contains: '{']}\n"
+
+
+def found(project, **how):
+    """What code of users finds in the process that runs it."""
+    assert project.run("eval", "a.eval.yaml", "--out", "out", env={"OF_THE_TEST": "yes"}, **how).status == 0
+    (row,) = project.rows("out")
+    shutil.rmtree(project.path / "out")
+    return json.loads(row["output"])
+
+
+def test_code_finds_the_same_in_a_fork_as_in_a_start_but_its_mark(project):
+    project.write("agent.py", AGENT)
+    project.write("a.eval.yaml", SUITE)
+    fork, other, start = found(project), found(project), found(project, fresh=True)
+    marks = {one["environment"].pop(MARK) for one in (fork, other, start)}
+    assert fork == other == start
+    assert (fork["environment"]["OF_THE_TEST"], fork["mine"]) == ("yes", [])
+    assert len(marks) == 3  # by which the programs of a command are told from those of another
+
+
+def test_a_fork_prints_and_ends_as_a_start_does(project):
+    project.write("a.eval.yaml", SUITE.replace("input", "inputt"))
+    for words in (
+        ("eval", "a.eval.yaml"),
+        ("validate", "a.eval.yaml", "--json"),
+        ("--version",),
+        ("eval", "--nothing"),
+    ):
+        assert project.run(*words) == project.run(*words, fresh=True)
+
+
+def test_what_python_reads_when_it_starts_needs_a_start(project):
+    assert can_fork(project.environment)
+    assert not can_fork({**project.environment, "PYTHONUTF8": "0"})
+    assert not can_fork({**project.environment, "LC_ALL": "C"})
+
+
+def test_a_command_that_does_not_end_is_killed(project):
+    project.write("agent.py", "import time\ndef answer(prompt):\n    time.sleep(600)\n")
+    project.write("a.eval.yaml", SUITE)
+    before = time.monotonic()
+    with pytest.raises(subprocess.TimeoutExpired):
+        project.run("eval", "a.eval.yaml", timeout=3)
+    assert time.monotonic() - before < 300

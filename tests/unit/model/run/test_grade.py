@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agentv.model.run.grade import Check, Grade, reaches, weighted_mean
+from agentv.model.values.response import Failure, TokenUsage
+
+ALL = Grade(
+    0.3,
+    False,
+    (Check("says 42", False, "41"), Check("not: rude", True), Check("score of at least 0.5", False)),
+    "it is short",
+    {"votes": 3},
+    own_mark=True,
+    cost_usd=0.1,
+    token_usage=TokenUsage(total=7),
+    by_mark=1,
+)
+UNDECIDED = Grade(0.3, False, undecided=True, by_mark=1)
+ERRORED = Grade.errored("timeout", "too late")
+
+
+@pytest.mark.parametrize("passed", [True, False])
+def test_yes_and_no_are_1_and_0(passed):
+    assert Grade.of(passed, "contains 42", "41") == Grade(float(passed), passed, (Check("contains 42", passed, "41"),))
+
+
+def test_an_error_says_why_and_is_no_pass():
+    grade = Grade.errored("timeout", "too late", details={"after_s": 3})
+    assert grade == Grade(0.0, False, (), "too late", {"after_s": 3}, Failure("timeout", "too late"))
+
+
+def test_the_complement_inverts_score_verdict_and_checks_and_keeps_the_rest():
+    checks = (Check("not: says 42", True, "41"), Check("rude", False), Check("not: score of at least 0.5", True))
+    assert ALL.negated() == replace(ALL, score=0.7, passed=True, checks=checks)
+    assert ALL.negated().negated() == ALL
+
+
+@pytest.mark.parametrize("grade", [UNDECIDED, ERRORED])
+def test_what_was_not_judged_has_no_complement_and_no_other_mark(grade):
+    assert grade.negated() is grade
+    assert grade.passing_at(0.0) is grade
+
+
+@pytest.mark.parametrize(("mark", "passed"), [(0.3, True), (0.3 + 1e-12, True), (0.31, False)])
+def test_another_mark_changes_the_verdict_and_the_checks_that_say_it(mark, passed):
+    told = (*ALL.checks[:2], Check("score of at least 0.5", passed))
+    assert ALL.passing_at(mark) == replace(ALL, passed=passed, own_mark=False, checks=told)
+    assert replace(ALL, by_mark=0).passing_at(mark) == replace(ALL, by_mark=0, passed=passed, own_mark=False)
+
+
+@pytest.mark.parametrize(("own_mark", "passed", "counted"), [(True, True, 1.0), (True, False, 0.0), (False, True, 0.3)])
+def test_what_goes_into_a_mean(own_mark, passed, counted):
+    assert Grade(0.3, passed, own_mark=own_mark).counted == counted
+
+
+@pytest.mark.parametrize(("score", "reached"), [(0.5, True), (0.5 - 1e-9, True), (0.5 - 3e-9, False), (0.6, True)])
+def test_rounding_is_forgiven(score, reached):
+    assert reaches(score, 0.5) is reached
+
+
+@pytest.mark.parametrize(
+    ("pairs", "mean"),
+    [
+        ([], 1.0),
+        ([(0.0, 0.2)], 1.0),
+        ([(1.0, 0.2)], 0.2),
+        ([(3.0, 1.0), (1.0, 0.0)], 0.75),
+        ([(1.0, 1 / 3)], 0.333333333333),
+    ],
+)
+def test_the_weighted_mean(pairs, mean):
+    assert weighted_mean(pairs) == mean

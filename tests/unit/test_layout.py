@@ -1,0 +1,47 @@
+"""`tests/unit` mirrors `src/agentv`: a file of tests is named after the module or the package that it tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+UNIT = Path(__file__).parent
+SOURCE = UNIT.parents[1] / "src" / "agentv"
+
+OF_SEVERAL_MODULES = {
+    "app/prompts/test_prompt_library.py": "all use cases of the library, in one project",
+    "app/prompts/test_prompt_standing.py": "doctor, status and promotion of one prompt",
+    "app/test_convert_csv.py": "all suites of tests/cases, written as rows",
+    "app/test_loading.py": "what commands share when they load files",
+    "assertions/test_laws.py": "laws that all types hold",
+    "authoring/test_hostile_files.py": "files that are to exhaust the loader",
+    "authoring/test_judge_prompt_places.py": "every place where a judge's prompt may be named",
+    "authoring/test_mutations.py": "all suites of tests/cases, with one thing changed",
+    "authoring/test_older_words.py": "older spellings, from the text to the suite",
+    "authoring/test_places.py": "positions, from the text to the diagnostic",
+    "judge/test_adversaries.py": "answers that grade themselves, in each mode of rubrics",
+    "judge/test_typed_adversaries.py": "answers that grade themselves, in each judged type",
+    "stats/test_coverage.py": "what intervals cover, by simulation",
+    "targets/test_embedding.py": "vectors of all providers",
+    "targets/test_openai_replies.py": "replies of all servers that speak OpenAI's API",
+    "targets/test_redirects.py": "redirects, with each provider",
+    "test_layout.py": "this file",
+    "testing/test_anthropic.py": "the server, asked by Anthropic's library",
+    "testing/test_azure_and_ollama.py": "the server, asked as Azure and Ollama are",
+    "testing/test_by_hand.py": "the server, started from a command line",
+    "testing/test_faults.py": "faults of the server, in all protocols",
+    "testing/test_openai.py": "the server, asked by OpenAI's library",
+}
+"""Tests of more than one module → what they are about."""
+
+
+def has_a_module(test: Path) -> bool:
+    """Whether there is a module or a package of that name, or it is about the package whose folder it is in."""
+    name, folder = test.stem.removeprefix("test_"), SOURCE / test.parent
+    return (folder / f"{name}.py").is_file() or (folder / name).is_dir() or folder.name == name
+
+
+def test_a_file_of_tests_is_named_after_what_it_tests():
+    tests = [path.relative_to(UNIT) for path in UNIT.rglob("test_*.py")]
+    without = {test.as_posix() for test in tests if not has_a_module(test)}
+    assert without - OF_SEVERAL_MODULES.keys() == set(), "rename them like their module, or say what they are about"
+    assert OF_SEVERAL_MODULES.keys() - without == set(), "they are gone, or named after a module"
