@@ -17,7 +17,7 @@ from agentv.stats.intervals.proportion import interval_at
 from agentv.stats.series.series import Change, Context, Measure, Paired, Point, Trend, error_of_mean, error_of_rate
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
 from agentv.store.journal.run_inputs import Held, SuiteInputs, read_asked
-from agentv.store.journal.vouched import check_rows
+from agentv.store.journal.verification import check_rows
 
 
 def trend(suite: str | None, last: int, measure: Measure) -> Trend:

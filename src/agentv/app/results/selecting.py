@@ -13,7 +13,7 @@ from agentv.model.run.selection import Selection
 from agentv.model.run.summary import Counts
 from agentv.store.files.directory import is_being_written
 from agentv.store.index.search_index import RowIndex
-from agentv.store.journal.vouched import check_rows
+from agentv.store.journal.verification import check_rows
 
 _GUESSED_FROM = 10_000
 """Names that a slip of the pen is held against."""

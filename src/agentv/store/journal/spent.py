@@ -12,7 +12,7 @@ from msgspec import Struct
 from agentv.model.run.budget import UNKNOWN, Amount, Ceiling
 from agentv.model.values.response import TokenUsage
 from agentv.store.files.lines import read_lines
-from agentv.store.journal.answers import anew_in, seal_in, unsealed
+from agentv.store.journal.answers import discarded_in, row_checksum_in, verified
 
 
 class _Answer(Struct, gc=False):
@@ -50,8 +50,8 @@ def spent_in(journal: Path) -> Spent:
     total = Amount()
     largest: dict[str, Ceiling] = {}
     for _, line in read_lines(journal):
-        body = unsealed(line.rstrip(b"\n"))
-        if body is None or seal_in(line) is not None or anew_in(line) is not None:
+        body = verified(line.rstrip(b"\n"))
+        if body is None or row_checksum_in(line) is not None or discarded_in(line) is not None:
             continue
         answer = _answer.decode(body)
         if not answer.earlier:

@@ -20,7 +20,7 @@ def test_every_answer_counts_but_those_of_other_runs_and_damaged_lines(tmp_path)
         journal.keep(call("c", "c"), TargetResponse("yes", cost_usd=9.0, earlier=True))
         journal.keep(call("d", "d"), TargetResponse("yes"))
         journal.finish(finished(trial=trial("a", key="a")))
-        journal.begin_anew(lambda row: True)
+        journal.discard(lambda row: True)
         journal.keep(call("a", "a"), TargetResponse("again", cost_usd=0.5, token_usage=TokenUsage(total=10)))
     path = tmp_path / "run" / "journal.jsonl"
     assert spent_in(path) == Spent(Amount(1.25, 23), {"gpt": Ceiling(0.5, 10), "": Ceiling()})
