@@ -36,8 +36,9 @@ from agentv.model.run.events import (
     TrialKept,
 )
 from agentv.model.run.trial import TrialResult
+from agentv.model.values.formatting import plural
 from agentv.reports.run.plain import progress_line, render_plain
-from agentv.reports.run.totals import plural, totals
+from agentv.reports.run.totals import totals
 from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from

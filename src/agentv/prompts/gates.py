@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentv.model.suite.exam import STATUSES, PromptMeta, PromptStatus, Sitting
+from agentv.model.values.formatting import plural
 from agentv.prompts.evidence import changes, prompt_sha256
 
 NO_EVIDENCE = "no-evidence"
@@ -121,7 +122,7 @@ def _last(rows: Sequence[Sitting]) -> Sitting | None:
 
 def _unsound(evidence: Evidence) -> Iterable[Refusal]:
     if evidence.findings:
-        things = "1 thing" if evidence.findings == 1 else f"{evidence.findings} things"
+        things = plural(evidence.findings, "thing")
         yield Refusal(DOCTOR_FINDINGS, f"doctor finds {things} wrong with it", ("agentv prompt doctor shows them",))
 
 

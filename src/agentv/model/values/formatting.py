@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Literal
 
 ELLIPSIS = "…"
 
@@ -27,13 +28,25 @@ def money(usd: float) -> str:
     return f"${usd:.2f}" if usd >= 10 or usd == 0 else f"${usd:.4f}"
 
 
-def timestamp(moment: datetime) -> str:
-    """ISO 8601 in UTC, to the millisecond: `2026-11-22T08:35:00.125Z`.
+def duration(milliseconds: float) -> str:
+    """`0.4 s`, `2 min 05 s`, `1 h 02 min`."""
+    seconds = milliseconds / 1000
+    if round(seconds, 1) < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def timestamp(moment: datetime, precision: Literal["milliseconds", "seconds"] = "milliseconds") -> str:
+    """ISO 8601 in UTC: `2026-11-22T08:35:00.125Z`.
 
     Args:
         moment: with a time zone.
+        precision: what it ends with.
     """
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 def shorten(text: str, longest: int) -> str:

@@ -19,7 +19,7 @@ from agentv.model.run.comparison import (
     Verdict,
     Withheld,
 )
-from agentv.reports.run.totals import plural
+from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import cells, one_line, percent
 from agentv.stats.intervals.zero_variance import cases_for_share
 

@@ -10,11 +10,12 @@ from agentv.model.run.grade import Grade
 from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Counts
 from agentv.model.run.trial import Score, TrialResult
+from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.message import Message, ToolCall, reference_text
 from agentv.model.values.response import TokenUsage
 from agentv.reports.commands.columns import paint
 from agentv.reports.commands.runs import what_of
-from agentv.reports.run.totals import duration, money, outcomes, plural, totals
+from agentv.reports.run.totals import outcomes, totals
 from agentv.reports.text.escaping import TAB, apart, one_line, safe
 from agentv.reports.text.paths import shown_from
 from agentv.reports.text.text_diff import compared

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from agentv.errors import Diagnostic
+from agentv.model.values.formatting import ELLIPSIS, plural
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
-from agentv.reports.text.escaping import CUT, TAB, cells, one_line, safe
+from agentv.reports.text.escaping import TAB, cells, one_line, safe
 from agentv.reports.text.paths import shown_from
 
 Source: TypeAlias = Callable[[str], str | None]
@@ -81,7 +82,7 @@ def count_of(found: Iterable[Diagnostic]) -> str:
     """How many there are of each severity: `3 errors, 1 warning`; empty where there is none."""
     severities = [one.severity for one in found]
     numbers = [(severities.count(name), name) for name in ("error", "warning", "hint")]
-    return ", ".join(f"{number} {name}{'' if number == 1 else 's'}" for number, name in numbers if number)
+    return ", ".join(plural(number, name) for number, name in numbers if number)
 
 
 class _Page:
@@ -146,14 +147,14 @@ def _cut(before: str, marked: str, after: str) -> tuple[str, str, str]:
     if len(before) + len(marked) + len(after) <= WIDEST:
         return before, marked, after
     if len(marked) > WIDEST // 2:
-        marked, after = marked[: WIDEST // 2 - 1] + CUT, ""
+        marked, after = marked[: WIDEST // 2 - 1] + ELLIPSIS, ""
     left = WIDEST - len(marked)
     kept = max(left - len(after), left // 2)
     if len(before) > kept:
-        before = CUT + before[len(before) - kept + 1 :]
+        before = ELLIPSIS + before[len(before) - kept + 1 :]
     room = left - len(before)
     if len(after) > room:
-        after = after[: max(room - 1, 0)] + CUT
+        after = after[: max(room - 1, 0)] + ELLIPSIS
     return before, marked, after
 
 

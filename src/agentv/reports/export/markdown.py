@@ -12,9 +12,10 @@ from html import escape
 from itertools import islice
 
 from agentv.model.run.summary import Counts, Group, Summary
+from agentv.model.values.formatting import duration, money, plural
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
 from agentv.reports.run.rates import certainty, judged_words, mean_words, rule_words
-from agentv.reports.run.totals import duration, money, outcomes, plural
+from agentv.reports.run.totals import outcomes
 from agentv.reports.run.view import OUTPUT_KEPT, Finding, Kind, RunView, TrialView
 from agentv.reports.text.escaping import one_line, percent, safe
 

@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 from agentv.model.suite.exam import Sitting
 from agentv.model.suite.library import ExamReport, Gate
+from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
-from agentv.reports.run.totals import plural
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
 

@@ -14,7 +14,6 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from fnmatch import fnmatchcase
-from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import quote
@@ -24,8 +23,8 @@ import msgspec
 from agentv.errors import StoreError
 from agentv.model.run.selection import Selection
 from agentv.model.run.summary import Counts, Summary
+from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.store.files.directory import HISTORY, INDEX, RUN, SEARCHED
-from agentv.store.files.hashes import NumberedHashes
 from agentv.store.rows.reading import RowFacts, read_placed_rows
 from agentv.store.totals.tally import STATUSES
 
@@ -300,8 +299,7 @@ class _Filling:
 
     def _replace(self, place: int, key: str) -> None:
         """Take out the row in whose place this one stands."""
-        digest = blake2b(key.encode(), digest_size=8).digest()
-        number = self._numbers.number(int.from_bytes(digest, signed=True))
+        number = self._numbers.number(text_hash(key))
         if number == len(self._places):
             self._places.append(place)
             return

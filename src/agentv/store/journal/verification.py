@@ -9,8 +9,8 @@ from pathlib import Path
 from zlib import crc32
 
 from agentv.errors import StoreError
+from agentv.model.values.hashes import NumberedHashes
 from agentv.store.files.directory import INDEX, JOURNAL
-from agentv.store.files.hashes import NumberedHashes
 from agentv.store.files.lines import read_lines
 from agentv.store.journal.answers import is_row_checksum, row_checksum_in, verified
 from agentv.store.rows.reading import is_torn, key_of_row

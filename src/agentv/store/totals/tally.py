@@ -14,8 +14,8 @@ from agentv.model.run.sampling import Stopped
 from agentv.model.run.summary import Counts
 from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate
+from agentv.model.values.hashes import NumberedHashes
 from agentv.stats.samples.deciding import Rule, stopped_by, verdict_over
-from agentv.store.files.hashes import NumberedHashes
 from agentv.store.rows.reading import RowFacts
 
 STATUSES: tuple[Status, ...] = get_args(Status)

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 import pytest
 
 from agentv.app.planning.preparation import prepare
-from agentv.app.running.exam_attempt import append, recorded, sittings, texts_home, timestamp
+from agentv.app.running.exam_attempt import append, recorded, sittings, texts_home
 from agentv.app.settings import EvalSettings
 from agentv.errors import StoreError
+from agentv.model.values.formatting import timestamp
 from agentv.store.rows.reading import RowFacts
 from doubles.loading import repository
 
