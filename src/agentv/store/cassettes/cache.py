@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -210,11 +210,10 @@ def _opened(path: Path) -> sqlite3.Connection:
             beside.unlink()
     os.close(open_private(path, os.O_RDWR | os.O_CREAT))
     connection = sqlite3.connect(path, timeout=_PATIENCE_S)
-    try:
+    with ExitStack() as closing:
+        closing.callback(connection.close)
         _bring_up_to_date(connection, path)
-    except BaseException:
-        connection.close()
-        raise
+        closing.pop_all()
     return connection
 
 

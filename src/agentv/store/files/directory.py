@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -237,11 +237,10 @@ def _refusals(doing: str, path: Path, more: str = "") -> Iterator[None]:
 
 @contextmanager
 def _closing_on_error(descriptor: int) -> Iterator[int]:
-    try:
+    with ExitStack() as closing:
+        closing.callback(close_private, descriptor)
         yield descriptor
-    except BaseException:
-        close_private(descriptor)
-        raise
+        closing.pop_all()
 
 
 def _refuse_a_run(path: Path) -> None:

@@ -218,3 +218,12 @@ def test_patterns_match_as_in_a_shell(tmp_path_factory, names, pattern):
         assert chosen(run, index, cases=(pattern,)) == [
             name for name in names if name == pattern or fnmatchcase(name, pattern)
         ]
+
+
+def test_an_interrupt_leaves_nothing_of_an_index(run):
+    def summing(_rows):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        RowIndex.of(run, summing=summing)
+    assert [one.name for one in run.iterdir()] == ["index.jsonl"]
