@@ -48,7 +48,7 @@ from agentv.store.files.directory import INDEX, RUN, SUMMARY, RunDirectory, read
 from agentv.store.files.private_files import Mark, mark
 from agentv.store.journal.journal import Journal
 from agentv.store.rows.reading import RowFacts, read_rows
-from agentv.store.totals.summary import Planned, take_summary
+from agentv.store.totals.summary import PlannedCounts, take_summary
 from agentv.user_code.functions.own_loop import run_on_own_loop
 from agentv.user_code.processes.interrupts import acting_on_signals
 from agentv.user_code.processes.processes import kill_all
@@ -336,7 +336,7 @@ class _Evaluation:
         cases, trials = prepared.counts if self.asked is None else self.asked.counts
         summary = self._totals.counts.summary(
             run_id=directory.run_id,
-            planned=Planned(cases=cases, trials=trials),
+            planned=PlannedCounts(cases=cases, trials=trials),
             duration_ms=self._before.duration_ms + finished.duration_ms,
             processes=self._before.processes + 1,
         )

@@ -72,7 +72,7 @@ def _agreed(meant: Meant) -> bool:
     Raises:
         UsageError: nobody is there.
     """
-    from agentv.cli.prompt.looks import width_and_color
+    from agentv.cli.printing import width_and_color
     from agentv.model.values.formatting import plural
     from agentv.reports.commands.runs import render_runs
 

@@ -41,8 +41,8 @@ def render_diagnostics(
         color: paint with escape sequences, for a terminal.
         counted: say at the end how many there are.
     """
-    page = _Page(source, here or os.getcwd(), color=color)  # noqa: PTH109  # text, as all paths of spans are
-    blocks = ["\n".join(page.block(one)) for one in sorted(found, key=lambda one: one.order)]
+    renderer = _DiagnosticRenderer(source, here or os.getcwd(), color=color)  # noqa: PTH109  # text, as all paths of spans are
+    blocks = ["\n".join(renderer.block(one)) for one in sorted(found, key=lambda one: one.order)]
     return "\n\n".join([*blocks, *([count_of(found)] if counted else [])]) if blocks else ""
 
 
@@ -85,7 +85,7 @@ def count_of(found: Iterable[Diagnostic]) -> str:
     return ", ".join(plural(number, name) for number, name in numbers if number)
 
 
-class _Page:
+class _DiagnosticRenderer:
     """Renders one diagnostic after the other, and remembers the lines of the last file."""
 
     def __init__(self, source: Source, here: str, *, color: bool) -> None:

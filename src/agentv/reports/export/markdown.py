@@ -56,7 +56,7 @@ def render_markdown(view: RunView, summary: Summary, *, here: str, results: str)
         here: absolute path of the repository, from which paths are shown.
         results: where the rows are, as seen from there.
     """
-    page = _Page(LONGEST_COMMENT - _CLOSING)
+    page = _MarkdownPage(LONGEST_COMMENT - _CLOSING)
     page.add(f"### agentv: {plural(summary.cases.total, 'case')}: {outcomes(summary.cases)}\n\n{_said(summary)}\n")
     page.add("".join(_totals(summary)))
     trials = [trial for kind in _LISTED for trial in view.trials(kind)]
@@ -72,7 +72,7 @@ def render_markdown(view: RunView, summary: Summary, *, here: str, results: str)
     return f"{page.text}\nResults: {code(results, _WHY)}\n"
 
 
-class _Page:
+class _MarkdownPage:
     """Text that grows up to a limit."""
 
     def __init__(self, room: int) -> None:
@@ -100,7 +100,7 @@ class _Page:
         return added
 
 
-def _count_left(page: _Page, number: int, what: str) -> None:
+def _count_left(page: _MarkdownPage, number: int, what: str) -> None:
     if number:
         page.add(f"\nand {number:,} {what}, in the results\n")
 

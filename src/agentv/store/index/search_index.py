@@ -253,7 +253,7 @@ def _built(database: sqlite3.Connection, run: Path, stamp: str, summing: Summing
         on_error.callback(database.close)
         database.executescript(_SCHEMA)
         with database:
-            rows = _Filling(database).passed_through(run / INDEX)
+            rows = _IndexBuilder(database).passed_through(run / INDEX)
             totals = None if summing is None else msgspec.json.encode(summing(rows)).decode()
             for _ in rows:  # what the totals did not read, which is all where nobody wants them
                 pass
@@ -264,7 +264,7 @@ def _built(database: sqlite3.Connection, run: Path, stamp: str, summing: Summing
         return database
 
 
-class _Filling:
+class _IndexBuilder:
     """Takes in rows as they pass."""
 
     def __init__(self, database: sqlite3.Connection) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from agentv.model.run.summary import CaseRule, Counts, Group, Interval
 from agentv.model.run.trial import Status
 from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_mean_alone, estimated_rate
-from agentv.store.totals.tally import STATUSES, CaseOutcome, Profile, counts_of
+from agentv.store.totals.tally import STATUSES, Profile, TalliedCase, counts_of
 
 _DIGITS = 9
 """Trials end in any order, and the last bits of a sum of scores depend on it."""
@@ -68,7 +68,7 @@ class _Sums:
     passed_at_worst: int = 0
     passed_at_best: int = 0
 
-    def add(self, case: CaseOutcome) -> None:
+    def add(self, case: TalliedCase) -> None:
         trials = case.trials
         self.cases[case.status] += 1
         self.judged += trials.judged
@@ -107,7 +107,7 @@ class GroupTally:
         self._early = self._repeated = False
         self._keys: set[str] = set()
 
-    def add(self, case: CaseOutcome) -> None:
+    def add(self, case: TalliedCase) -> None:
         """Take in a case."""
         self._sums.add(case)
         if case.early is not None:
@@ -115,7 +115,7 @@ class GroupTally:
         if self._clusters is not None:
             self._add_to_cluster(case, self._clusters)
 
-    def _add_to_cluster(self, case: CaseOutcome, clusters: dict[int, _Cluster]) -> None:
+    def _add_to_cluster(self, case: TalliedCase, clusters: dict[int, _Cluster]) -> None:
         trials, status = case.trials, case.status
         decided = status in ("passed", "failed")
         rate = _rate_of(case) if decided else 0.0
@@ -194,7 +194,7 @@ class GroupTally:
         return estimated_mean(sums, self._sums.score_squares)
 
 
-def _rate_of(case: CaseOutcome) -> float:
+def _rate_of(case: TalliedCase) -> float:
     """The share of a case's samples that passed; where they could end early, an unbiased estimate of its rate."""
     if case.early is not None and case.early.stopped is not None and case.profile.alpha is not None:
         from agentv.stats.samples.stopped import unbiased_rate  # few runs end samples early
