@@ -15,7 +15,7 @@ from agentv.errors import StoreError
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.response import TargetResponse, TokenUsage
 from agentv.store.files.directory import RunDirectory
-from agentv.store.journal.answers import elapsed_in
+from agentv.store.journal.answers import discard_line, elapsed_in
 from agentv.store.journal.journal import Journal
 from agentv.store.journal.journal_files import BUFFERED_BYTES
 from doubles.stores import call
@@ -333,3 +333,16 @@ def test_checksums_report_the_time_since_the_run_began_whatever_the_date(directo
         journal.finish(finished(trial=trial("b", key="b")))
     lines = (directory.path / "journal.jsonl").read_bytes().splitlines()
     assert [elapsed_in(line) for line in lines if elapsed_in(line) is not None] == [60_000, 62_500]
+
+
+def test_the_line_that_discards_answers_is_that_of_older_journals(directory):
+    line = b'{"crc32":"89d1630c","anew":["a","b"]}\n'
+    assert discard_line(["a", "b"]) == line
+    with Journal(directory, str(directory.path)) as journal:
+        journal.keep(call("k", "a"), TargetResponse("old"))
+        journal.keep(call("l", "c"), TargetResponse("stays"))
+    with (directory.path / "journal.jsonl").open("ab") as file:
+        file.write(line)
+    with Journal(directory, str(directory.path)) as journal:
+        journal.load_answers()
+        assert (journal.kept(call("k", "a")), journal.kept(call("l", "c"))) == (None, TargetResponse("stays"))
