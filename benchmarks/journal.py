@@ -48,7 +48,7 @@ class Silent(lines.LineFile):
 
 journal.LineFile = Silent
 journal.answer_line = lambda *_, **__: b""
-journal.row_seal = lambda *_: b""
+journal.row_checksum_line = lambda *_: b""
 """
 START = "import sys\nfrom agentv.__main__ import main\nsys.argv[0] = 'agentv'\nmain()\n"
 VARIANTS = {"with": START, "without": UNWRITTEN + START}

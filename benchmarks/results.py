@@ -32,7 +32,7 @@ from agentv.model.values.span import Span
 from agentv.store.files.encoding import to_document, to_json
 from agentv.store.rows.reading import read_rows
 from agentv.store.rows.rows import RelativePaths, row_of
-from agentv.store.totals.summary import Planned, summarize
+from agentv.store.totals.summary import PlannedCounts, summarize
 
 AGENTV = str(Path(sysconfig.get_path("scripts")) / "agentv")
 RUN_ID = "20261121T140322Z-7f3a"
@@ -108,7 +108,7 @@ def make(root: Path, number: int) -> Path:
     record = {"schema_version": 1, "run_id": RUN_ID, "planned": planned, "suites": suites}
     (run / "run.json").write_bytes(to_document(record))  # type: ignore[arg-type]  # plain data
     rows = read_rows(run / "index.jsonl")
-    summary = summarize(rows, run_id=RUN_ID, planned=Planned(number, number), duration_ms=3_600_000.0)
+    summary = summarize(rows, run_id=RUN_ID, planned=PlannedCounts(number, number), duration_ms=3_600_000.0)
     (run / "summary.json").write_bytes(to_document(summary.as_json()))
     return run
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import EMPTY, Json
 from agentv.store.files.encoding import to_document, to_json
-from agentv.store.journal.answers import HEADER, row_seal
+from agentv.store.journal.answers import HEADER, row_checksum_line
 from agentv.store.rows.reading import key_of_row
 from agentv.store.rows.rows import RelativePaths, row_of
 from doubles.trials import ROOT, finished, trial
@@ -24,10 +24,10 @@ def write_run(path: Path, results: Iterable[TrialResult], record: Mapping[str, J
 
 
 def write_rows(path: Path, rows: Iterable[bytes]) -> None:
-    """The rows of a run, and a journal that vouches for them, in the place of those that it has."""
+    """The rows of a run, and a journal with their checksums, in the place of those that it has."""
     lines = list(rows)
     (path / "index.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
-    seals = (row_seal(key_of_row(line) or "", line) for line in lines)
+    seals = (row_checksum_line(key_of_row(line) or "", line) for line in lines)
     (path / "journal.jsonl").write_bytes(b"".join((HEADER, *seals)))
 
 

@@ -28,7 +28,7 @@ class MemoryStore:
     def kept(self, call: Call) -> TargetResponse | None:
         return self.recalled.get(call.key)
 
-    def recall(self) -> int:
+    def load_answers(self) -> int:
         self.recalled.update(self.answers)
         return len(self.recalled)
 

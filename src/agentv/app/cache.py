@@ -8,6 +8,7 @@ from pathlib import Path
 from agentv.app.results.place import CACHE, place_holding
 from agentv.app.wiring import SystemClock
 from agentv.model.secrets.redaction import Redactor
+from agentv.model.values.formatting import timestamp
 from agentv.store.cassettes.cache import AnswerCache, CacheStats, cache_file
 
 
@@ -35,7 +36,7 @@ def clear(older_than_days: float | None) -> int:
         return 0
     before = None
     if older_than_days is not None:
-        before = (SystemClock().utc() - timedelta(days=older_than_days)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        before = timestamp(SystemClock().utc() - timedelta(days=older_than_days), "seconds")
     with _opened(path) as cache:
         return cache.clear(before)
 

@@ -93,7 +93,7 @@ def _jsonl(exported: Exported) -> Iterator[str]:
 
 
 def _json(exported: Exported) -> Iterator[str]:
-    from agentv.reports.export.json_document import render_document
+    from agentv.reports.export.json_report import render_document
 
     return render_document(exported.run.record, exported.totals().as_json(), exported.rows())
 

@@ -17,7 +17,7 @@ from agentv.stats.intervals.proportion import interval_at
 from agentv.stats.series.series import Change, Context, Measure, Paired, Point, Trend, error_of_mean, error_of_rate
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document, results_directory
 from agentv.store.journal.run_inputs import Held, SuiteInputs, read_asked
-from agentv.store.journal.vouched import check_rows
+from agentv.store.journal.verification import check_rows
 
 
 def trend(suite: str | None, last: int, measure: Measure) -> Trend:
@@ -89,7 +89,7 @@ class _Runs:
     def points(self, suite: str, measure: Measure) -> Iterator[Point]:
         """What each run of a suite came to."""
         self._begin()
-        newer: _Run | None = None
+        newer: _TrendRun | None = None
         for path, summary in self._summaries():
             group = _groups(summary).get(suite)
             if group is None:
@@ -97,7 +97,7 @@ class _Runs:
             if summary.get("cut") is not None:  # the cases that ran are no random part of all
                 self.passed_over += 1
                 continue
-            run = _Run.of(path, suite, self._held)
+            run = _TrendRun.of(path, suite, self._held)
             if run.is_not_new:
                 self.not_new += 1
             elif run.asked.ends_early and measure == "mean score":
@@ -125,7 +125,7 @@ def _groups(summary: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _TrendRun:
     """What is asked of a suite in one run.
 
     Attributes:
@@ -139,7 +139,7 @@ class _Run:
     targets: tuple[object, ...]
 
     @classmethod
-    def of(cls, path: Path, suite: str, held: Held) -> _Run:
+    def of(cls, path: Path, suite: str, held: Held) -> _TrendRun:
         """Of a run's directory."""
         check_rows(path)
         record, asked = read_document(path / RUN), read_asked(path / INDEX, held).get(suite, SuiteInputs())
@@ -149,7 +149,7 @@ class _Run:
         targets = (_targets(record, suite), frozenset(asked.targets))
         return cls(path.name, asked, bool(copies), targets)
 
-    def change_from(self, before: _Run) -> Change:
+    def change_from(self, before: _TrendRun) -> Change:
         """What is not as it was; nothing where either has no rows."""
         then, now = before.asked.hashes, self.asked.hashes
         if not then or not now:
@@ -174,7 +174,7 @@ def _targets(record: Mapping[str, Any], suite: str) -> object:
     return [one.get("targets") for one in found if isinstance(one, Mapping) and one.get("name") == suite]
 
 
-def _point(run: _Run, group: Mapping[str, Any], measure: Measure) -> Point | None:
+def _point(run: _TrendRun, group: Mapping[str, Any], measure: Measure) -> Point | None:
     """None where nothing was judged."""
     try:
         cases = group["cases"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from agentv.errors import ExitStatus
-from agentv.reports.run.totals import plural
+from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
 

@@ -9,7 +9,7 @@ import click
 
 from agentv.app.settings import EXECUTORS, EvalSettings, outs_of
 from agentv.cli.formats import chosen_format, format_options
-from agentv.cli.progress import Looks, follow
+from agentv.cli.progress import ProgressOptions, follow
 from agentv.errors import UsageError
 from agentv.model.values.values import Json
 
@@ -148,7 +148,7 @@ def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = Fal
     """
     form = chosen_format(options.pop("format_name"), as_json=options.pop("as_json"))
     shown = {name: options.pop(name) for name in ("quiet", "verbose", "no_progress")}
-    looks = Looks(form, promotes=promotes, **shown)
+    shown_as = ProgressOptions(form, promotes=promotes, **shown)
     out, exports = outs_of(options.pop("outs"))
     variables = dict(_variable(text) for text in options.pop("variables", ()))
     lists = options.pop("lists")
@@ -158,8 +158,8 @@ def run(paths: tuple[str, ...], options: dict[str, Any], *, promotes: bool = Fal
 
         if form not in ("text", "json"):
             raise UsageError(f"--list prints text or json, not {form}")
-        return show_listing(settings, as_json=form == "json", quiet=looks.quiet)
-    return follow(settings, looks)
+        return show_listing(settings, as_json=form == "json", quiet=shown_as.quiet)
+    return follow(settings, shown_as)
 
 
 def _variable(text: str) -> tuple[str, Json]:

@@ -69,8 +69,9 @@ def print_run_as(form: Format, warnings: Sequence[Diagnostic], view: RunView, ou
 
     print_as([*warnings, *run_diagnostics(view)], form)
     if form == "github":
+        from agentv.model.values.formatting import plural
         from agentv.reports.export.github import summary_command
-        from agentv.reports.run.totals import outcomes, plural
+        from agentv.reports.run.totals import outcomes
         from agentv.reports.text.paths import shown_from
 
         cases, left = outcome.summary.cases, omitted(view)

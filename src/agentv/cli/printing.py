@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
 
 
+PIPED = 200
+"""Columns of output that is no terminal."""
+
+
 def print_diagnostics(found: Sequence[Diagnostic]) -> None:
     """Write diagnostics to stderr, in the form of SPEC section 14."""
     if found:
@@ -64,3 +68,12 @@ def print_sample(prepared: Prepared) -> None:
 def for_people() -> bool:
     """Whether stderr is a terminal in front of a person."""
     return sys.stderr.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
+
+
+def width_and_color() -> tuple[int, bool]:
+    """Columns of stdout, and whether it takes colours; wide and plain if it is no terminal."""
+    from shutil import get_terminal_size  # which loads three compressors
+
+    is_terminal = sys.stdout.isatty()
+    width = get_terminal_size().columns if is_terminal else PIPED
+    return width, is_terminal and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"

@@ -36,8 +36,9 @@ from agentv.model.run.events import (
     TrialKept,
 )
 from agentv.model.run.trial import TrialResult
+from agentv.model.values.formatting import plural
 from agentv.reports.run.plain import progress_line, render_plain
-from agentv.reports.run.totals import plural, totals
+from agentv.reports.run.totals import totals
 from agentv.reports.run.view import RunView
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
@@ -60,7 +61,7 @@ class Live(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class ProgressOptions:
     """How much of a run is shown.
 
     Attributes:
@@ -78,20 +79,20 @@ class Looks:
     promotes: bool = False
 
 
-def follow(settings: EvalSettings, looks: Looks) -> int:
+def follow(settings: EvalSettings, options: ProgressOptions) -> int:
     """Run what the settings say and show it; the exit status."""
-    form = looks.form
-    if looks.quiet and looks.verbose:
+    form = options.form
+    if options.quiet and options.verbose:
         raise UsageError("--quiet and --verbose conflict", "use one of them")
     if form != "text" and sys.stdout is None:
         raise UsageError(f"--format {form} cannot write to stdout: it is closed")
     prepared = _prepared(settings, form)
     with redacted(redactor_for(prepared.suites)):
-        return _followed(prepared, looks)
+        return _followed(prepared, options)
 
 
-def _followed(prepared: Prepared, looks: Looks) -> int:
-    form, quiet = looks.form, looks.quiet
+def _followed(prepared: Prepared, options: ProgressOptions) -> int:
+    form, quiet = options.form, options.quiet
     here = str(Path.cwd())  # users' code may change it
     warnings = [found for found in prepared.diagnostics if found.severity == "warning"]
     if form not in ANNOTATED:
@@ -100,13 +101,13 @@ def _followed(prepared: Prepared, looks: Looks) -> int:
         click.echo(f"note: {one_line(note)}", err=True)
     print_sample(prepared)
     view = RunView(prepared.counts[1])
-    progress = _progress(looks)
+    progress = _progress(options)
     with apart_from_output(), progress as live:
-        trials = _Trials(here) if looks.verbose else None
+        trials = _Trials(here) if options.verbose else None
         outcome = evaluate(prepared, _sink(view, live, trials, quiet=quiet), opened=_note_resume)
     if form in ANNOTATED:
         print_run_as(form, warnings, view, outcome)
-    exams = _exams(outcome, here, promotes=looks.promotes, quiet=quiet and form != "json")
+    exams = _exams(outcome, here, promotes=options.promotes, quiet=quiet and form != "json")
     _report(view, outcome, exams, here, as_json=form == "json", quiet=quiet or form in ANNOTATED)
     if exams is not None and form != "json":
         click.echo(exams.text(color=for_people() and "NO_COLOR" not in os.environ), err=True)
@@ -269,10 +270,10 @@ def _report(view: RunView, outcome: Outcome, exams: Exams | None, here: str, *, 
         click.echo(render_plain(view, outcome.summary, here=here, results=results), err=True)
 
 
-def _progress(looks: Looks) -> AbstractContextManager[Live]:
+def _progress(options: ProgressOptions) -> AbstractContextManager[Live]:
     """Progress display: a live view, or a line now and then; nothing if every trial is printed."""
-    silent = looks.quiet or looks.verbose or looks.no_progress
-    return _live() if for_people() and not silent else nullcontext(_Lines(silent=silent))
+    silent = options.quiet or options.verbose or options.no_progress
+    return _live() if for_people() and not silent else nullcontext(_ProgressLines(silent=silent))
 
 
 def _live() -> AbstractContextManager[Live]:
@@ -281,7 +282,7 @@ def _live() -> AbstractContextManager[Live]:
     return live_progress()
 
 
-class _Lines:
+class _ProgressLines:
     """Progress as a line now and then, for logs."""
 
     def __init__(self, *, silent: bool) -> None:

@@ -14,6 +14,7 @@ from agentv.app.planning.excerpts import source_of
 from agentv.cli.formats import chosen_format, format_options, print_as
 from agentv.cli.printing import paths_of_project
 from agentv.errors import Diagnostic, ExitStatus, LoadError
+from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import safe
 from agentv.reports.text.paths import shown_from
 
@@ -73,7 +74,7 @@ def _summary(checked: Sequence[Checked], found: Sequence[Diagnostic], *, wrong: 
     from agentv.reports.diagnostics.diagnostics import count_of
 
     named = [one for one in checked if one.path]  # what is wrong with plugins is in no file of theirs
-    files = f"{len(named)} file{'' if len(named) == 1 else 's'}"
+    files = plural(len(named), "file")
     touched = sum(bool(one.diagnostics) for one in named)
     counted = (f"{count_of(found)} in {touched} of {files}" if touched else count_of(found)) if found else ""
     if wrong:
@@ -90,11 +91,10 @@ def _fix(paths: tuple[str, ...]) -> None:
         click.echo("nothing was rewritten: fix the errors first", err=True)
         return
     for path, count in fixed.files.items():
-        plural = "" if count == 1 else "s"
-        click.echo(f"rewrote {count} older spelling{plural} in {safe(shown_from(path, str(Path.cwd())))}", err=True)
+        click.echo(f"rewrote {plural(count, 'older spelling')} in {safe(shown_from(path, str(Path.cwd())))}", err=True)
     if fixed.left:
         count = len(fixed.left)
         reason = "a rewrite would change its meaning, or it is not in a YAML block"
-        click.echo(f"left {count} older spelling{'' if count == 1 else 's'}: {reason}", err=True)
+        click.echo(f"left {plural(count, 'older spelling')}: {reason}", err=True)
     elif not fixed.files:
         click.echo("nothing to rewrite", err=True)

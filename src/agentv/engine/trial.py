@@ -11,15 +11,13 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.spending import spent_on
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
 from agentv.model.run.verdict import combined
+from agentv.model.values.formatting import timestamp
 from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.ports import TargetRequest
 from agentv.user_code.functions.guard import attempt
 
 EMPTY = Failure("empty-output", "the target answered with nothing; `allow_empty: true` would accept that")
-
-
-_STAMPED = len("2026-11-21T14:03:22.123")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +149,7 @@ def result_of(
         scores=scores,
         error=error,
         duration_ms=answer.duration_ms if answer and answer.duration_ms is not None else duration_ms,
-        timestamp=_stamp(world),
+        timestamp=timestamp(world.clock.utc()),
         messages=answer.messages if answer else (),
         token_usage=answer.token_usage if answer else None,
         cost_usd=answer.cost_usd if answer else None,
@@ -172,8 +170,3 @@ def attempts_of(outcome: TargetResponse | Failure | None) -> tuple[Attempt, ...]
 def not_run(trial: Trial, why: Failure, world: RunContext) -> TrialResult:
     """The result of a trial that will not run."""
     return replace(result_of(trial, world, 0.0, None, (), error=why), status="skipped", attempts=0)
-
-
-def _stamp(world: RunContext) -> str:
-    to_the_millisecond = world.clock.utc().isoformat(timespec="milliseconds")
-    return f"{to_the_millisecond[:_STAMPED]}Z"  # without the offset, which is none

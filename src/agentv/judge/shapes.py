@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from agentv.model.run.grade import Check, reaches, weighted_mean
 from agentv.model.run.rubric import RUBRIC_MARK, Rubric, RubricItem, RubricMode
+from agentv.model.values.formatting import shorten
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
 T = TypeVar("T")
@@ -210,5 +211,4 @@ def speakable(text: str) -> str:
 
 
 def _shown(value: Json) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 60 else shown[:57] + "..."
+    return shorten(repr(value), 60)

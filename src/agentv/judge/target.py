@@ -22,6 +22,7 @@ from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check
 from agentv.model.run.rubric import JudgeFailure, Rubric, Verdict
 from agentv.model.suite.suite import JUDGE_TIMEOUT_S
+from agentv.model.values.formatting import shorten
 from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import EMPTY, JsonObject
@@ -179,7 +180,7 @@ class TargetJudge:
             f"judge-{failure.code.removeprefix('judge-')}",
             f"judge '{self.name}' failed: {failure.message}",
             failure.retryable,
-            _cut(reply, REPLY_KEPT),
+            shorten(reply, REPLY_KEPT),
             spent.token_usage,
             spent.cost_usd,
         )
@@ -187,11 +188,11 @@ class TargetJudge:
     def _unreadable(self, reply: str, problem: str, spent: Spent) -> JudgeFailure:
         message = f"judge '{self.name}' gave no verdict that can be read: {problem}"
         if reply.strip():
-            message += f"; it replied {_cut(reply, 200)!r}"
+            message += f"; it replied {shorten(reply, 200)!r}"
         return JudgeFailure(
             "unreadable-verdict",
             message,
-            reply=_cut(reply, REPLY_KEPT),
+            reply=shorten(reply, REPLY_KEPT),
             token_usage=spent.token_usage,
             cost_usd=spent.cost_usd,
         )
@@ -269,8 +270,4 @@ def _place(rubric: Rubric) -> str:
 
 def _kept(reply: str, question: Question) -> str:
     """A reply as evidence, without what is new for each call: runs of the same replies have the same rows."""
-    return _cut(without(question.nonces, reply, "…"), REPLY_KEPT)
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
+    return shorten(without(question.nonces, reply, "…"), REPLY_KEPT)

@@ -7,7 +7,7 @@ import fcntl
 import os
 import re
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from agentv.user_code.processes.leftovers import sweep
@@ -112,7 +112,8 @@ def put(
     sweep(path.parent, rf"\.{re.escape(path.name)}\.(\d+)\.[0-9a-f]{{8}}")
     new = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
     descriptor = disk.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    try:
+    with ExitStack() as leftover:
+        leftover.callback(_remove, disk, new)
         try:
             fill(descriptor)
         finally:
@@ -122,11 +123,13 @@ def put(
             disk.replace(new, path)
         else:
             disk.unlink(new)
-    except BaseException:
-        with suppress(OSError):
-            disk.unlink(new)
-        raise
+        leftover.pop_all()
     return done
+
+
+def _remove(disk: Disk, path: Path) -> None:
+    with suppress(OSError):
+        disk.unlink(path)
 
 
 def sync_file(disk: Disk, descriptor: int) -> None:

@@ -16,7 +16,7 @@ ChangeKind = Literal["edited", "added", "removed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DigestChange:
     """One text that is not what it was."""
 
     path: str
@@ -37,16 +37,16 @@ def prompt_sha256(found: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(sorted(found.items()), separators=(",", ":")).encode()).hexdigest()
 
 
-def changes(recorded: Mapping[str, str], now: Mapping[str, str]) -> tuple[Change, ...]:
+def changes(recorded: Mapping[str, str], now: Mapping[str, str]) -> tuple[DigestChange, ...]:
     """What differs between the digests that a row holds and those of today, by path."""
     found = []
     for path in sorted(recorded.keys() | now.keys()):
         if path not in recorded:
-            found.append(Change(path, "added"))
+            found.append(DigestChange(path, "added"))
         elif path not in now:
-            found.append(Change(path, "removed"))
+            found.append(DigestChange(path, "removed"))
         elif recorded[path] != now[path]:
-            found.append(Change(path, "edited"))
+            found.append(DigestChange(path, "edited"))
     return tuple(found)
 
 

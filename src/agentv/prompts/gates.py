@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agentv.model.suite.exam import STATUSES, PromptMeta, PromptStatus, Sitting
+from agentv.model.values.formatting import plural
 from agentv.prompts.evidence import changes, prompt_sha256
 
 NO_EVIDENCE = "no-evidence"
@@ -15,7 +16,7 @@ DOCTOR_FINDINGS = "doctor-findings"
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class GateEvidence:
     """What the gates look at.
 
     Attributes:
@@ -30,7 +31,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class GateRefusal:
     """Why a gate stays shut.
 
     Attributes:
@@ -71,7 +72,7 @@ def previous_status(status: PromptStatus) -> PromptStatus | None:
     return STATUSES[place - 1] if place else None
 
 
-def refusals(status: PromptStatus, to: PromptStatus, evidence: Evidence) -> tuple[Refusal, ...]:
+def refusals(status: PromptStatus, to: PromptStatus, evidence: GateEvidence) -> tuple[GateRefusal, ...]:
     """Why a prompt may not be promoted; none: it may. A step back, or none, asks for no evidence.
 
     Args:
@@ -82,7 +83,10 @@ def refusals(status: PromptStatus, to: PromptStatus, evidence: Evidence) -> tupl
     if STATUSES.index(to) <= STATUSES.index(status):
         return ()
     if not evidence.now:
-        return (*_unsound(evidence), Refusal(NO_EVIDENCE, "its exam cannot be read, so that no evidence can be of it"))
+        return (
+            *_unsound(evidence),
+            GateRefusal(NO_EVIDENCE, "its exam cannot be read, so that no evidence can be of it"),
+        )
     found = list(_unsound(evidence)) + list(_not_sat(evidence))
     if to == "ready":
         told = {one.code for one in found}
@@ -119,13 +123,13 @@ def _last(rows: Sequence[Sitting]) -> Sitting | None:
     return rows[-1] if rows else None
 
 
-def _unsound(evidence: Evidence) -> Iterable[Refusal]:
+def _unsound(evidence: GateEvidence) -> Iterable[GateRefusal]:
     if evidence.findings:
-        things = "1 thing" if evidence.findings == 1 else f"{evidence.findings} things"
-        yield Refusal(DOCTOR_FINDINGS, f"doctor finds {things} wrong with it", ("agentv prompt doctor shows them",))
+        things = plural(evidence.findings, "thing")
+        yield GateRefusal(DOCTOR_FINDINGS, f"doctor finds {things} wrong with it", ("agentv prompt doctor shows them",))
 
 
-def _not_sat(evidence: Evidence) -> Iterable[Refusal]:
+def _not_sat(evidence: GateEvidence) -> Iterable[GateRefusal]:
     """What keeps a prompt from `tested`: a whole sitting of this very text must be on record, passed or not."""
     whole = [row for row in evidence.rows if is_whole(row)]
     now = prompt_sha256(evidence.now)
@@ -134,27 +138,27 @@ def _not_sat(evidence: Evidence) -> Iterable[Refusal]:
     if whole:
         yield _stale(whole[-1], evidence.now)
     elif evidence.rows:
-        yield Refusal(NO_EVIDENCE, "no whole exam of it is on record", (_why_not_whole(evidence.rows[-1]),))
+        yield GateRefusal(NO_EVIDENCE, "no whole exam of it is on record", (_why_not_whole(evidence.rows[-1]),))
     else:
-        yield Refusal(NO_EVIDENCE, "its exam has never run")
+        yield GateRefusal(NO_EVIDENCE, "its exam has never run")
 
 
-def _not_passed(evidence: Evidence) -> Iterable[Refusal]:
+def _not_passed(evidence: GateEvidence) -> Iterable[GateRefusal]:
     """What keeps a prompt from `ready`: its most recent sitting must be whole, of this very text, and passed."""
     if not evidence.rows:
         return
     last = evidence.rows[-1]
     if not is_whole(last):
-        yield Refusal(NO_EVIDENCE, f"its most recent exam ({last.ts}) does not count", (_why_not_whole(last),))
+        yield GateRefusal(NO_EVIDENCE, f"its most recent exam ({last.ts}) does not count", (_why_not_whole(last),))
     elif last.prompt_sha256 != prompt_sha256(evidence.now):
         yield _stale(last, evidence.now)
     if not last.all_passed:
-        yield Refusal(EXAM_NOT_PASSED, f"its most recent exam ({last.ts}) was not passed", tuple(_failures(last)))
+        yield GateRefusal(EXAM_NOT_PASSED, f"its most recent exam ({last.ts}) was not passed", tuple(_failures(last)))
 
 
-def _stale(row: Sitting, now: Mapping[str, str]) -> Refusal:
+def _stale(row: Sitting, now: Mapping[str, str]) -> GateRefusal:
     notes = tuple(str(change) for change in changes(row.files, now))
-    return Refusal(STALE_EVIDENCE, f"it was changed since its exam of {row.ts}", notes)
+    return GateRefusal(STALE_EVIDENCE, f"it was changed since its exam of {row.ts}", notes)
 
 
 def _why_not_whole(row: Sitting) -> str:

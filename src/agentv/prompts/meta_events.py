@@ -19,14 +19,14 @@ Event: TypeAlias = Any
 
 
 @dataclass(slots=True)
-class Pair:
+class MetaPair:
     """A key of the outermost mapping: its event, and those of its value."""
 
     key: Event
     value: list[Event]
 
 
-class Document:
+class MetaDocument:
     """A text as libyaml's events, and its outermost mapping.
 
     Attributes:
@@ -69,7 +69,7 @@ class Document:
         named = [one for one in self.events if is_scalar(one) and one.anchor == event.anchor]
         return named[-1].value if named else None
 
-    def _pairs(self) -> list[Pair]:
+    def _pairs(self) -> list[MetaPair]:
         inner = [one for one in self.events if not _is_frame(one)]
         if not inner or (is_scalar(inner[0]) and not inner[0].value and inner[0].implicit[0]):
             return []
@@ -79,7 +79,7 @@ class Document:
         return _pairs(inner[1:-1])
 
 
-def _pairs(inner: list[Event]) -> list[Pair]:
+def _pairs(inner: list[Event]) -> list[MetaPair]:
     """The keys of a mapping, with the events of their values, nested ones included."""
     found: list[list[Event]] = []
     depth = 0
@@ -88,7 +88,7 @@ def _pairs(inner: list[Event]) -> list[Pair]:
             found.append([])
         found[-1].append(event)
         depth += _STEPS.get(type(event).__name__, 0)
-    return [Pair(key[0], value) for key, value in zip(found[::2], found[1::2], strict=True)]
+    return [MetaPair(key[0], value) for key, value in zip(found[::2], found[1::2], strict=True)]
 
 
 _STEPS = {"MappingStartEvent": 1, "SequenceStartEvent": 1, "MappingEndEvent": -1, "SequenceEndEvent": -1}

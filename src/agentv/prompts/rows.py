@@ -10,11 +10,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from agentv.model.suite.exam import Sitting
+from agentv.model.values.formatting import shorten
 from agentv.model.values.values import Json
 from agentv.prompts.evidence import prompt_sha256
 from agentv.prompts.order import time_of
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_SHOWN = 40
+"""Characters of a value that a message quotes."""
+
 _MERGE_MARKS = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
 
 
@@ -70,7 +74,7 @@ def sitting_of(line: bytes, number: int) -> Sitting | Wrong:
     if isinstance(row, Wrong):
         return row
     if twice:
-        return Wrong(f"'{_cut(twice[0])}' appears twice", _column(line, twice[0], last=True))
+        return Wrong(f"'{shorten(twice[0], _SHOWN)}' appears twice", _column(line, twice[0], last=True))
     for key, (wanted, holds) in _KEYS.items():
         if key not in row and key in _NEEDED:
             return Wrong(f"a row needs '{key}'")
@@ -129,12 +133,8 @@ def _column(line: bytes, key: str, *, last: bool = False) -> int:
     return (text.rfind if last else text.find)(json.dumps(key)) + 1 or 1
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= 40 else f"{text[:39]}…"
-
-
 def _shown(value: object) -> str:
-    return _cut(json.dumps(value, ensure_ascii=False))
+    return shorten(json.dumps(value, ensure_ascii=False), _SHOWN)
 
 
 def _is_text(value: object) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agentv.model.suite.exam import PromptStatus
-from agentv.prompts.meta_events import STATUS, Document, Event, RewriteError, is_alias, is_scalar
+from agentv.prompts.meta_events import STATUS, Event, MetaDocument, RewriteError, is_alias, is_scalar
 
 __all__ = ["RewriteError", "with_status"]
 
@@ -28,14 +28,14 @@ def with_status(data: bytes, to: PromptStatus) -> bytes:
         RewriteError: it is no YAML mapping, or changing the status alone is impossible.
     """
     text = _decoded(data)
-    before = Document(text)
+    before = MetaDocument(text)
     if before.status is not None and before.says == to:
         return data
     if before.status is not None and before.is_shared(before.status):
         raise RewriteError(f"other values are its status's by the alias *{before.status.anchor}: write '{to}' yourself")
     for edited in _edits(before, to):
         try:
-            after = Document(edited)
+            after = MetaDocument(edited)
         except RewriteError:
             continue
         if _differ_in_status_alone(before, after, to):
@@ -53,7 +53,7 @@ def _decoded(data: bytes) -> str:
     return text
 
 
-def _differ_in_status_alone(before: Document, after: Document, to: PromptStatus) -> bool:
+def _differ_in_status_alone(before: MetaDocument, after: MetaDocument, to: PromptStatus) -> bool:
     """Whether two documents mean the same, but for the status, which is that of the second."""
     if after.status is None or not is_scalar(after.status):
         return False
@@ -62,7 +62,7 @@ def _differ_in_status_alone(before: Document, after: Document, to: PromptStatus)
     return _rest(before) == _rest(after)
 
 
-def _rest(document: Document) -> list[tuple[Any, ...]]:
+def _rest(document: MetaDocument) -> list[tuple[Any, ...]]:
     """Everything but the status, as what can be compared."""
     said: list[tuple[Any, ...]] = []
     for pair in document.pairs:
@@ -79,7 +79,7 @@ def _meant(event: Event) -> tuple[Any, ...]:
     return (kind, getattr(event, "anchor", None), getattr(event, "tag", None))
 
 
-def _edits(document: Document, to: PromptStatus) -> Iterator[str]:
+def _edits(document: MetaDocument, to: PromptStatus) -> Iterator[str]:
     """Texts that may have the status, the likeliest first."""
     if document.status is None:
         yield from _with_a_line(document, to)
@@ -87,7 +87,7 @@ def _edits(document: Document, to: PromptStatus) -> Iterator[str]:
         yield from _with_the_value(document, document.status, to)
 
 
-def _with_the_value(document: Document, status: Event, to: PromptStatus) -> Iterator[str]:
+def _with_the_value(document: MetaDocument, status: Event, to: PromptStatus) -> Iterator[str]:
     text, start, end = document.text, document.offset(status.start_mark), document.offset(status.end_mark)
     if is_alias(status):
         yield text[:start] + to + text[end:]
@@ -105,7 +105,7 @@ def _with_the_value(document: Document, status: Event, to: PromptStatus) -> Iter
     yield text[:start] + to + written[len(written.rstrip()) :] + text[end:]  # a block, whose line end belongs to it
 
 
-def _with_a_line(document: Document, to: PromptStatus) -> Iterator[str]:
+def _with_a_line(document: MetaDocument, to: PromptStatus) -> Iterator[str]:
     text, root = document.text, document.root
     line_end = _first_line_end(text)
     if root is None:
@@ -125,7 +125,7 @@ def _own_line(before: str, line: str, line_end: str) -> str:
     return f"{line}{line_end}" if before.endswith(_ENDS) else f"{line_end}{line}"
 
 
-def _end_of(document: Document) -> int:
+def _end_of(document: MetaDocument) -> int:
     """The begin of the line behind the last value of a mapping in lines."""
     last = document.pairs[-1].value[-1]
     inside = [event for event in document.pairs[-1].value if is_scalar(event) or is_alias(event)]
@@ -138,13 +138,13 @@ def _end_of(document: Document) -> int:
     return following[0] if following else len(document.text)
 
 
-def _ends_in_brackets(document: Document, event: Event) -> bool:
+def _ends_in_brackets(document: MetaDocument, event: Event) -> bool:
     return type(event).__name__ in ("MappingEndEvent", "SequenceEndEvent") and (
         document.text[document.offset(event.start_mark) : document.offset(event.end_mark)] in ("]", "}")
     )
 
 
-def _in_braces(document: Document, root: Event, to: PromptStatus) -> Iterator[str]:
+def _in_braces(document: MetaDocument, root: Event, to: PromptStatus) -> Iterator[str]:
     text = document.text
     if not document.pairs:
         brace = text.index("{", document.offset(root.start_mark)) + 1

@@ -10,6 +10,7 @@ from stat import S_ISREG
 
 from agentv.errors import StoreError
 from agentv.model.suite.exam import Sitting
+from agentv.model.values.formatting import plural
 from agentv.prompts.disk import DISK, put, write_all
 from agentv.prompts.order import time_of
 from agentv.prompts.reading import LOG, log_path
@@ -69,7 +70,7 @@ class WatchedLog:
             if (_is_ahead(line, now + _CLOCKS_DIFFER) if line in old else _is_ahead(line, now) or _is_of(line, run_id))
         ]
         if forged:
-            number = "1 row" if len(forged) == 1 else f"{len(forged)} rows"
+            number = plural(len(forged), "row")
             told.append(f"{number} in {LOG} cannot be of an exam: set aside in {REJECTED}")
         if told:
             kept = b"".join(line for line in _lines(rows) if line not in forged)

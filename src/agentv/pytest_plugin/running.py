@@ -18,8 +18,8 @@ from agentv.engine.plan import Plan
 from agentv.errors import AgentvError, StoreError
 from agentv.model.run.events import Event, TrialFinished
 from agentv.model.run.trial import Trial, TrialResult
+from agentv.model.values.formatting import money, plural
 from agentv.model.values.response import Failure
-from agentv.reports.run.totals import money, plural
 from agentv.reports.text.paths import shown_from
 from agentv.user_code.functions.guard import attempt
 

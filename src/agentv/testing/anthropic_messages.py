@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from agentv.model.values.formatting import timestamp
 from agentv.model.values.response import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
@@ -120,7 +121,7 @@ def rate_headers(left: Left) -> dict[str, str]:
     return {
         "anthropic-ratelimit-requests-limit": str(left.limit),
         "anthropic-ratelimit-requests-remaining": str(left.remaining),
-        "anthropic-ratelimit-requests-reset": reset.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "anthropic-ratelimit-requests-reset": timestamp(reset),
     }
 
 

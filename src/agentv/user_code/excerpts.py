@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from agentv.model.values.formatting import shorten
+
 LONGEST = 500
 """Characters that an excerpt has at most."""
 
@@ -40,7 +42,7 @@ def last_error(printed: bytes, longest: int = 300) -> str:
     """
     lines = _printable(printed).splitlines()
     said = _javascript_error(lines) or next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return said if len(said) <= longest else f"{said[: longest - 1]}…"
+    return shorten(said, longest)
 
 
 def is_javascript_error(printed: bytes) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentv.model.suite.exam import DESCRIPTION, normalised
-from agentv.prompts.evidence import Change, changes, current_digests, digests, prompt_sha256
+from agentv.prompts.evidence import DigestChange, changes, current_digests, digests, prompt_sha256
 
 
 def sha(data: bytes) -> str:
@@ -38,10 +38,10 @@ def test_changes_are_named_by_path():
     before = {"a": "1", "b": "2", DESCRIPTION: "3"}
     found = changes(before, {"b": "9", "c": "4", DESCRIPTION: "5"})
     assert found == (
-        Change("a", "removed"),
-        Change("b", "edited"),
-        Change("c", "added"),
-        Change(DESCRIPTION, "edited"),
+        DigestChange("a", "removed"),
+        DigestChange("b", "edited"),
+        DigestChange("c", "added"),
+        DigestChange(DESCRIPTION, "edited"),
     )
     assert [str(one) for one in found] == ["a: removed", "b: edited", "c: added", "the description: edited"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from agentv.model.suite.exam import DESCRIPTION, STATUSES, PromptMeta, Sitting
 from agentv.prompts.evidence import prompt_sha256
-from agentv.prompts.gates import Evidence, next_status, previous_status, refusals, standing
+from agentv.prompts.gates import GateEvidence, next_status, previous_status, refusals, standing
 
 NOW = {"prompt.md": "aa", DESCRIPTION: "bb"}
 THEN = {"prompt.md": "cc", "old.md": "dd"}
@@ -29,7 +29,7 @@ EMPTY = Sitting("t", True, 0, 0, prompt_sha256=NOW_SHA, files=NOW)
 
 
 def codes(to, *rows, status="draft", findings=0) -> list[str]:
-    return [one.code for one in refusals(status, to, Evidence(rows, NOW, findings))]
+    return [one.code for one in refusals(status, to, GateEvidence(rows, NOW, findings))]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_what_opens_the_gates(rows, tested, ready):
 
 def test_doctors_findings_shut_both_gates():
     assert codes("tested", PASSED, findings=1) == codes("ready", PASSED, findings=2) == ["doctor-findings"]
-    (refusal,) = refusals("draft", "tested", Evidence((PASSED,), NOW, 2))
+    (refusal,) = refusals("draft", "tested", GateEvidence((PASSED,), NOW, 2))
     assert refusal.message == "doctor finds 2 things wrong with it"
 
 
@@ -77,20 +77,20 @@ def test_a_step_back_asks_for_no_evidence():
 
 
 def test_stale_evidence_says_what_changed():
-    (refusal,) = refusals("tested", "ready", Evidence((OLD,), NOW))
+    (refusal,) = refusals("tested", "ready", GateEvidence((OLD,), NOW))
     assert refusal.message == "it was changed since its exam of 2026-11-22T08:00:00Z"
     assert refusal.notes == ("the description: added", "old.md: removed", "prompt.md: edited")
 
 
 def test_an_exam_that_was_not_passed_says_which_cases_were_not():
-    (refusal,) = refusals("tested", "ready", Evidence((FAILED,), NOW))
+    (refusal,) = refusals("tested", "ready", GateEvidence((FAILED,), NOW))
     assert refusal.notes == ("1 of 3 did not pass", "b")
-    errored = refusals("tested", "ready", Evidence((ERRORED,), NOW))[-1]
+    errored = refusals("tested", "ready", GateEvidence((ERRORED,), NOW))[-1]
     assert errored.notes == ("1 of 3 did not pass, 1 of them errored", "b")
 
 
 def test_without_an_exam_that_can_be_read_no_text_is_called_removed():
-    found = refusals("draft", "ready", Evidence((PASSED,), {}, 1))
+    found = refusals("draft", "ready", GateEvidence((PASSED,), {}, 1))
     assert [one.code for one in found] == ["doctor-findings", "no-evidence"]
     assert not any("removed" in note for one in found for note in one.notes)
 
@@ -100,7 +100,7 @@ def test_without_an_exam_that_can_be_read_no_text_is_called_removed():
     [(PARTIAL, "a part of it"), (EVA, "examined text"), (EMPTY, "no case"), (ERRORED, "none of them was judged")],
 )
 def test_an_exam_that_does_not_count_says_why(one, why):
-    (refusal,) = refusals("draft", "tested", Evidence((one,), NOW))
+    (refusal,) = refusals("draft", "tested", GateEvidence((one,), NOW))
     assert why in refusal.notes[0]
 
 

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from agentv.errors import StoreError
 from agentv.model.suite.exam import Sitting
-from agentv.prompts.appending import LOCK_TRIES, Appending
+from agentv.prompts.appending import LOCK_TRIES, TORN, Appending, append
 from agentv.prompts.disk import Disk
 from agentv.prompts.evidence import prompt_sha256
-from agentv.prompts.log import LOG, TORN, append, last_sitting, log_diagnostics, read_log
+from agentv.prompts.reading import LOG, last_sitting, log_diagnostics, read_log
 from agentv.prompts.rows import line_of, row_of, sitting_of
 from doubles.faulty_disk import CountingDisk, FullDisk, failing, refusing
 
@@ -455,7 +455,7 @@ def test_a_log_in_a_directory_that_may_not_be_written_says_so(prompt):
 WRITER = """
 import sys
 from agentv.model.suite.exam import Sitting
-from agentv.prompts.log import append
+from agentv.prompts.appending import append
 directory, name, count = sys.argv[1:]
 sys.stdin.readline()
 for number in range(int(count)):

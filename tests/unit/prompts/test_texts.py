@@ -8,7 +8,7 @@ import hashlib
 import pytest
 
 from agentv.errors import StoreError
-from agentv.prompts.disk import Disk
+from agentv.prompts.disk import Disk, put
 from agentv.prompts.texts import keep, kept, texts_directory
 from doubles.faulty_disk import CountingDisk, FullDisk, failing, refusing
 
@@ -94,3 +94,13 @@ def test_two_processes_that_keep_the_same_text_do_not_meet(tmp_path):
 
     keep(tmp_path, TEXTS, Other())
     assert names(tmp_path) == {".gitignore", *map(sha, TEXTS.values())}
+
+
+def test_an_interrupt_leaves_nothing_of_a_new_file(tmp_path):
+    def fill(_descriptor):
+        raise KeyboardInterrupt
+
+    (tmp_path / "log").write_text("old")
+    with pytest.raises(KeyboardInterrupt):
+        put(Disk(), tmp_path / "log", fill)
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("log", "old")]

@@ -66,7 +66,7 @@ def read_base(named: str, root: Path) -> Base:
     if is_being_written(path):
         raise UsageError(f"the run {path.name} is still being written", "wait until it ends")
     index = path / INDEX
-    seen = _Seen()
+    seen = _SeenTrials()
     for _, row in read_outcomes(index, replaced_lines(index)):
         if row.status != "skipped":
             seen.add(row)
@@ -81,7 +81,7 @@ def read_base(named: str, root: Path) -> Base:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _SeenTrials:
     """What the rows of a run are of. `paths`: suite → its files. `early`: samples ended once a case was decided."""
 
     targets: set[str] = field(default_factory=set)
@@ -95,7 +95,7 @@ class _Seen:
         self.early |= row.alpha is not None
 
 
-def _check(seen: _Seen, run: str) -> None:
+def _check(seen: _SeenTrials, run: str) -> None:
     if seen.early:
         what = f"the run {run} sampled each case until decided, which biases its pass rate"
         raise UsageError(what, "compare with a run that has a fixed repeat")

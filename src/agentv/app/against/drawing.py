@@ -18,8 +18,8 @@ from agentv.model.run.sampling import DEFAULT_ALPHA
 from agentv.model.run.sequential import SequentialComparison
 from agentv.model.run.trial import Trial
 from agentv.model.suite.suite import Suite
+from agentv.model.values.formatting import plural
 from agentv.model.values.values import JsonObject
-from agentv.reports.run.totals import plural
 from agentv.stats.samples.betting import PairedBets, mean_of
 
 

@@ -22,6 +22,7 @@ from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scal
 from agentv.authoring.source.spellings import CASE
 from agentv.errors import LoadError, UsageError
 from agentv.model.suite.suite import Case, Suite
+from agentv.model.values.formatting import plural
 
 Format = Literal["yaml", "jsonl", "csv", "python"]
 
@@ -159,8 +160,7 @@ def _csv(authored: Authored, stem: Path, out: Path | None) -> dict[Path, str]:
     if table.unsaid:
         lines = [f"case '{one.case}': {one.key}: {one.reason}" for one in table.unsaid]
         count = len({one.case for one in table.unsaid})
-        plural = "1 case" if count == 1 else f"{count} cases"
-        raise UsageError(f"{plural} cannot be rows, and nothing was written", "\n  ".join(lines))
+        raise UsageError(f"{plural(count, 'case')} cannot be rows, and nothing was written", "\n  ".join(lines))
     return {path: table.text, path.with_suffix(".yaml"): yaml_text(table.head)}
 
 

@@ -13,8 +13,8 @@ from agentv.app.results.finding import find_run
 from agentv.app.wiring import Answers, SystemClock, redactor_for
 from agentv.engine.calls.recorded_call import call_key, no_answer
 from agentv.errors import UsageError
+from agentv.model.values.formatting import plural
 from agentv.ports import AnswerArchive, Store
-from agentv.reports.run.totals import plural
 from agentv.store.files.directory import JOURNAL
 
 if TYPE_CHECKING:

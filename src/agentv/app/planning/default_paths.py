@@ -17,7 +17,7 @@ from agentv.authoring.source.files import is_directory, is_file, shown, upwards
 from agentv.authoring.source.nodes import ListNode, Node, span_of
 from agentv.authoring.source.patterns import climbs, literal_part, matched
 from agentv.errors import LoadError, UsageError
-from agentv.reports.run.totals import plural
+from agentv.model.values.formatting import plural
 
 DIRECTORY = "evals"
 """Where eval files are looked for without a word of the configuration."""

@@ -21,7 +21,7 @@ from agentv.errors import Diagnostic, LoadError, UsageError
 from agentv.model.run.verdict import ZERO_HINT, excludes_nothing
 from agentv.model.secrets.secret_forms import SHORTEST
 from agentv.model.suite.suite import DEFAULT_WORKERS, Case, Suite
-from agentv.reports.run.totals import plural
+from agentv.model.values.formatting import plural
 
 if TYPE_CHECKING:
     from agentv.engine.draws import Draws

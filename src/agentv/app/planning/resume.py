@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from agentv.authoring.source.files import shown
 from agentv.errors import StoreError, UsageError
 from agentv.model.suite.suite import Suite
+from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json, JsonObject
-from agentv.reports.run.totals import plural
 from agentv.store.files.directory import JOURNAL, RUN, SUMMARY, DamagedRecordError, read_document
 from agentv.store.files.lines import last_lines
 from agentv.store.journal.answers import elapsed_in

@@ -6,25 +6,25 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agentv.app.prompts.examining import Examined
-from agentv.app.prompts.library import Prompt
+from agentv.app.prompts.library import LibraryPrompt
 from agentv.authoring.exams.prompt_files import META
 from agentv.errors import UsageError
 from agentv.model.suite.exam import STATUSES, PromptStatus
-from agentv.model.suite.library import Gate, Promotion
+from agentv.model.suite.library import Promotion, PromotionGate
 from agentv.prompts.gates import next_status, previous_status, refusals
 from agentv.prompts.status import write_status
 
 Write = Callable[[Path, PromptStatus], None]
 
 
-def gate_of(examined: Examined, to: PromptStatus | None = None) -> Gate:
+def gate_of(examined: Examined, to: PromptStatus | None = None) -> PromotionGate:
     """Whether a prompt may be promoted: to the next status, or to the one that is named."""
     status = examined.prompt.meta.status
     wanted = to or next_status(status)
     if wanted is None:
-        return Gate(None)
+        return PromotionGate(None)
     found = refusals(status, wanted, examined.evidence)
-    return Gate(wanted, tuple((one.message, one.notes) for one in found))
+    return PromotionGate(wanted, tuple((one.message, one.notes) for one in found))
 
 
 def promote(examined: Examined, to: PromptStatus | None, *, dry_run: bool, write: Write = write_status) -> Promotion:
@@ -37,7 +37,7 @@ def promote(examined: Examined, to: PromptStatus | None, *, dry_run: bool, write
     prompt = examined.prompt
     status = prompt.meta.status
     if to is not None and STATUSES.index(to) <= STATUSES.index(status):
-        return Promotion(prompt.id, prompt.meta.path, status, Gate(None))
+        return Promotion(prompt.id, prompt.meta.path, status, PromotionGate(None))
     gate = gate_of(examined, to)
     if gate.open and gate.to is not None and not dry_run:
         write(_meta_of(prompt), gate.to)
@@ -45,7 +45,7 @@ def promote(examined: Examined, to: PromptStatus | None, *, dry_run: bool, write
     return Promotion(prompt.id, prompt.meta.path, status, gate)
 
 
-def demote(prompt: Prompt, to: PromptStatus | None, *, dry_run: bool, write: Write = write_status) -> Promotion:
+def demote(prompt: LibraryPrompt, to: PromptStatus | None, *, dry_run: bool, write: Write = write_status) -> Promotion:
     """Write the status before, or the one that is named. It takes no evidence.
 
     Raises:
@@ -62,10 +62,10 @@ def demote(prompt: Prompt, to: PromptStatus | None, *, dry_run: bool, write: Wri
         )
     if not dry_run:
         write(_meta_of(prompt), wanted)
-    return Promotion(prompt.id, prompt.meta.path, status, Gate(wanted), written=not dry_run)
+    return Promotion(prompt.id, prompt.meta.path, status, PromotionGate(wanted), written=not dry_run)
 
 
-def _meta_of(prompt: Prompt) -> Path:
+def _meta_of(prompt: LibraryPrompt) -> Path:
     if prompt.meta.path is None:
         raise UsageError(f"'{prompt.id}' has no {META} to write its status into")
     return Path(prompt.meta.path)

@@ -8,7 +8,7 @@ from agentv.app.prompts.promoting import gate_of
 from agentv.app.running.exam_attempt import Sat
 from agentv.authoring.exams.detection import exam_of
 from agentv.model.suite.library import ExamReport
-from agentv.prompts.log import log_path
+from agentv.prompts.reading import log_path
 
 
 def report_of(sat: Sat, *, promotes: bool) -> ExamReport:

@@ -18,14 +18,14 @@ from agentv.store.files.lines import count_lines
 from agentv.store.index.search_index import RowIndex
 from agentv.store.rows.history import replaced_rows
 from agentv.store.rows.reading import RowFacts, read_rows
-from agentv.store.totals.summary import Planned, read_summary, summarize
+from agentv.store.totals.summary import PlannedCounts, read_summary, summarize
 
 _LARGE = 8_000_000
 """Bytes of rows that are not read at every look: their totals are kept in their index."""
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class RunListing:
     """Runs, newest first, and how many there are in all."""
 
     runs: Iterator[ListedRun]
@@ -33,11 +33,11 @@ class Listing:
     directory: str
 
 
-def listed_runs(limit: int | None) -> Listing:
+def listed_runs(limit: int | None) -> RunListing:
     """The newest runs of the repository that the working directory is in. Only those that are asked for are read."""
     results = results_directory(place_holding(RESULTS))
     found = runs_in(results)[::-1]
-    return Listing(map(listed_run, found[:limit]), len(found), str(results))
+    return RunListing(map(listed_run, found[:limit]), len(found), str(results))
 
 
 def listed_run(path: Path) -> ListedRun:
@@ -94,7 +94,7 @@ def _came_to(summary: Summary) -> tuple[object, ...]:
 
 def _from_rows(path: Path, record: JsonObject) -> Summary:
     run_id = str(record.get("run_id", path.name))
-    planned = Planned(cases=_number(record, "cases") or 0, trials=_number(record, "trials") or 0)
+    planned = PlannedCounts(cases=_number(record, "cases") or 0, trials=_number(record, "trials") or 0)
 
     def summing(rows: Iterator[RowFacts]) -> Summary:
         replaced = replaced_rows(path)

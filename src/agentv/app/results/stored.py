@@ -13,7 +13,7 @@ from agentv.errors import UsageError
 from agentv.model.run.trial import TrialResult
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import INDEX, RUN, SUMMARY, is_being_written, read_document
-from agentv.store.journal.vouched import check_rows
+from agentv.store.journal.verification import check_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agentv.app.planning.preparation import Prepared, budget_of
 from agentv.model.run.summary import Summary
-from agentv.reports.run.totals import money, plural
+from agentv.model.values.formatting import money, plural
 from agentv.reports.text.escaping import one_line
 from agentv.store.files.directory import JOURNAL
 

@@ -48,7 +48,7 @@ from agentv.store.files.directory import INDEX, RUN, SUMMARY, RunDirectory, read
 from agentv.store.files.private_files import Mark, mark
 from agentv.store.journal.journal import Journal
 from agentv.store.rows.reading import RowFacts, read_rows
-from agentv.store.totals.summary import Planned, take_summary
+from agentv.store.totals.summary import PlannedCounts, take_summary
 from agentv.user_code.functions.own_loop import run_on_own_loop
 from agentv.user_code.processes.interrupts import acting_on_signals
 from agentv.user_code.processes.processes import kill_all
@@ -203,7 +203,7 @@ class _Evaluation:
                 if signals:  # the process is this run's alone; elsewhere it would kill what another run has started
                     kill_all()
             notes = (
-                *journal.mended,
+                *journal.repaired,
                 *journal_damage(journal.damaged),
                 *superseded_rows(self._retired),
                 *self._totals.unpriced.notes(),
@@ -211,9 +211,9 @@ class _Evaluation:
                 *connections.notes(),
             )
             # before anything is made of what is on the disk, and once more when all of it is there
-            touched = (*journal.restored(), *self._shelves.restored(), *restored_logs(logs, directory.run_id))
+            touched = (*journal.restore(), *self._shelves.restored(), *restored_logs(logs, directory.run_id))
             outcome = self._outcome(finished, journal, notes)
-            touched = (*touched, *journal.restored(), *changed_exports(self._marks))
+            touched = (*touched, *journal.restore(), *changed_exports(self._marks))
             return replace(outcome, touched=tuple(dict.fromkeys(touched)))
 
     async def _load_code(self, connections: Connections) -> None:
@@ -228,19 +228,19 @@ class _Evaluation:
         """
         from agentv.store.rows.results import read_results  # only a run that goes on has results to read
 
-        journal.recall()
+        journal.load_answers()
         if self._draws is not None:
-            journal.draw_again()
+            journal.discard_skipped()
         self._others = take_summary(self._directory)
         rerun = self._prepared.settings.rerun
         if rerun is not None:
             chosen = self._prepared.chosen
             planned = {trial.key for trial in self._prepared.plan} if chosen is None else chosen
-            journal.begin_anew(lambda row: row.status == rerun and row.key in planned)
+            journal.discard(lambda row: row.status == rerun and row.key in planned)
         linked = any(suite.links for suite in self._prepared.suites)
         keys, self._others_to_do = parted(self._prepared.plan, set(journal.finished()), HELD)
         kept: dict[str, TrialResult | None] = dict.fromkeys(keys)
-        self._retired = journal.retire(kept)
+        self._retired = journal.supersede(kept)
         for row in read_rows(self._directory.path / INDEX):
             self._totals.add_row(row)
         for result in read_results(self._directory.path / INDEX, self._root):
@@ -336,7 +336,7 @@ class _Evaluation:
         cases, trials = prepared.counts if self.asked is None else self.asked.counts
         summary = self._totals.counts.summary(
             run_id=directory.run_id,
-            planned=Planned(cases=cases, trials=trials),
+            planned=PlannedCounts(cases=cases, trials=trials),
             duration_ms=self._before.duration_ms + finished.duration_ms,
             processes=self._before.processes + 1,
         )
@@ -348,7 +348,7 @@ class _Evaluation:
             summary = replace(summary, against=comparison_of(self._draws))
         if (cut := cut_by(finished, summary, self._draws)) is not None:
             summary = summary.cut_short(cut)
-        journal.sum_up({**summary.as_json(), **self._others})
+        journal.write_summary({**summary.as_json(), **self._others})
         interrupted = finished.interrupted
         sittings: tuple[Sat, ...] = ()
         if any(suite.exam is not None for suite in prepared.suites):

@@ -12,6 +12,7 @@ from agentv.errors import ExitStatus
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import RunFinished
 from agentv.model.run.summary import Cut, Summary
+from agentv.model.values.formatting import plural
 from agentv.store.files.directory import HISTORY
 from agentv.store.files.private_files import Mark, mark
 
@@ -87,7 +88,7 @@ def cut_by(finished: RunFinished, summary: Summary, draws: Draws | None) -> Cut 
 def journal_damage(lines: int) -> Iterator[str]:
     """What a resumed run found in its journal."""
     if lines:
-        number = "1 answer" if lines == 1 else f"{lines} answers"
+        number = plural(lines, "answer")
         what = f"journal.jsonl: {number} skipped because of a wrong checksum: the file was changed or damaged"
         yield f"{what}; finished trials keep their rows, all others run again"
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.formatting import plural
 from agentv.registry.types import ProviderSettings
-from agentv.reports.run.totals import plural
 from agentv.reports.text.escaping import one_line
 
 

@@ -12,6 +12,7 @@ from agentv.assertions.evidence import excerpt, listed, quoted
 from agentv.assertions.json_compare import differences, same
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import PLACES, Check, Grade, reaches
+from agentv.model.values.formatting import plural
 from agentv.model.values.json_path import Missing, parse, read
 from agentv.model.values.message import ToolCall
 from agentv.model.values.values import Json, JsonObject
@@ -260,7 +261,7 @@ def _found_check(expected: ExpectedCall, place: int | None, calls: Sequence[Tool
 
 
 def _count_check(expected: int, calls: Sequence[ToolCall]) -> Check:
-    return Check(f"makes {expected} call{'' if expected == 1 else 's'}", len(calls) == expected, called(calls))
+    return Check(f"makes {plural(expected, 'call')}", len(calls) == expected, called(calls))
 
 
 def _shown(call: ToolCall) -> str:

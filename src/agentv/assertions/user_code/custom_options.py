@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from agentv.model.values.formatting import shorten
 from agentv.model.values.values import Json, JsonObject
 from agentv.registry.fields import Issue
 
@@ -37,7 +38,7 @@ def label_of(options: Mapping[str, Json], limit: int = 60) -> str:
         return ""
     lone = options.keys() == {"value"}
     shown = _words(options["value"]) if lone else ", ".join(f"{key}={_words(value)}" for key, value in options.items())
-    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+    return shorten(shown, limit)
 
 
 def _words(value: Json) -> str:

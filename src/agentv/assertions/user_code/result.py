@@ -9,6 +9,7 @@ from typing import Any
 
 from agentv.model.run.grade import Check, Grade
 from agentv.model.run.scored import AssertionScore
+from agentv.model.values.formatting import shorten
 from agentv.model.values.response import Failure
 from agentv.model.values.values import EMPTY, Json, JsonObject
 
@@ -218,5 +219,4 @@ def _wrong(name: str, wanted: str, value: object) -> _WrongError:
 
 
 def _short(value: object, limit: int = 60) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+    return shorten(repr(value), limit)

@@ -16,6 +16,7 @@ from agentv.assertions.user_code.script_output import read_output
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.suite.suite import CODE_TIMEOUT_S
+from agentv.model.values.formatting import shorten
 from agentv.model.values.response import Failure
 from agentv.model.values.values import EMPTY, Json, JsonObject
 from agentv.registry.fields import (
@@ -163,5 +164,4 @@ def _plain(value: object) -> Json:
 
 
 def _cut(text: str, limit: int = 60) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    return shorten(" ".join(text.split()), limit)

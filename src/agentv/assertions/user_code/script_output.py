@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from agentv.assertions.user_code.result import BAD_RESULT, grade_of
 from agentv.model.run.grade import Grade
+from agentv.model.values.formatting import shorten
 from agentv.model.values.json_memory import takes_too_much
 from agentv.model.values.values import Json
 from agentv.user_code.excerpts import last_error
@@ -50,11 +51,11 @@ def _grade(ended: Finished) -> Grade:
         said_twice = f"script printed an object in which the key {twice!r:.80} appears twice"
         return grade_of(verdict, "script") if twice is None else Grade.errored(BAD_RESULT, said_twice)
     if printed.startswith("{"):
-        return Grade.errored(BAD_RESULT, f"script printed what is no JSON object: {_cut(printed, 200)}")
+        return Grade.errored(BAD_RESULT, f"script printed what is no JSON object: {shorten(printed, 200)}")
     if status == 0 and _is_other_json(printed):
-        what = f"script printed {_cut(printed, 60)} and exited with 0, which is no verdict"
+        what = f"script printed {shorten(printed, 60)} and exited with 0, which is no verdict"
         return Grade.errored(BAD_RESULT, f"{what}; print an object with 'pass', or plain text and exit with 0 or 1")
-    return Grade.of(status == 0, _cut(printed, 2000) or f"exit {status}")
+    return Grade.of(status == 0, shorten(printed, 2000) or f"exit {status}")
 
 
 _MOST_READ = 2 * OUTPUT_LIMIT
@@ -117,7 +118,3 @@ def _is_other_json(printed: str) -> bool:
 
 def _with_error(message: str, said: str) -> str:
     return f"{message}: {said}" if said else message
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"

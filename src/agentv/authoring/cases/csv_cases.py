@@ -16,6 +16,7 @@ from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.scalars import resolve
 from agentv.errors import Diagnostic
+from agentv.model.values.formatting import plural
 from agentv.model.values.span import Span
 
 _COMMA = re.compile(r"(?<!\\),")
@@ -121,7 +122,7 @@ class CsvCases:
 
     def _say_ragged(self, cells: Sequence[Cell], at: Span, report: Report) -> None:
         wanted = len(self._columns)
-        message = f"{_count(len(cells), 'cell')} under a header of {_count(wanted, 'column')}"
+        message = f"{plural(len(cells), 'cell')} under a header of {plural(wanted, 'column')}"
         if len(cells) > wanted:
             report.error("bad-csv", cells[wanted].at, message, hint="a cell that holds a comma needs quotes around it")
         else:
@@ -182,7 +183,3 @@ class _Filling:
 def _number(text: str, at: Span) -> Scalar:
     text = text.strip()
     return Scalar(resolve(text), text, at)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -22,7 +22,7 @@ from agentv.model.values.span import Span
 _PREFIXES = {"javascript": "javascript", "fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}
 """What promptfoo also takes for a type in front of a colon; a project's own file of such a name does not change it."""
 
-LISTS = frozenset({"contains-any", "contains-all", "icontains-any", "icontains-all"})
+LIST_TYPES = frozenset({"contains-any", "contains-all", "icontains-any", "icontains-all"})
 """Types whose value is a list, written with commas."""
 
 DOCUMENTS = frozenset({"is-json", "contains-json", "json-schema", "json-match"})
@@ -138,7 +138,7 @@ def _bare(name: str) -> str:
 
 
 def _value(name: str, text: str, at: Span, report: Report) -> Node:
-    if name in LISTS:
+    if name in LIST_TYPES:
         items = (item.strip() for item in text.split(","))
         return ListNode([Scalar(item, item, at) for item in items], at)
     if name in DOCUMENTS and text.startswith(("{", "[")):

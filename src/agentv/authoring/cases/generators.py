@@ -17,6 +17,7 @@ from agentv.authoring.source.python_values import as_authored, traced
 from agentv.authoring.source.report import Report
 from agentv.errors import Diagnostic
 from agentv.model.suite.suite import CODE_TIMEOUT_S, Case
+from agentv.model.values.formatting import plural
 from agentv.model.values.response import Failure
 from agentv.model.values.span import Span
 from agentv.user_code.functions.functions import load_function
@@ -106,7 +107,7 @@ def made_cases(function: CaseFunction, reader: CaseReader, reading: Reading) -> 
             if cases:
                 yield number, cases
     except ForeignError as error:
-        after = f" (after {number} case{'' if number == 1 else 's'})" if number else ""
+        after = f" (after {plural(number, 'case')})" if number else ""
         report.error(error.failure.code, function.node, f"{error.failure.message}{after}")
         return
     if not number:

@@ -13,6 +13,7 @@ from agentv.authoring.source.nodes import Node
 from agentv.authoring.source.report import LONGEST, Report
 from agentv.errors import Diagnostic
 from agentv.model.suite.suite import Case
+from agentv.model.values.formatting import shorten
 from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.values import EMPTY
 from agentv.templating import UNREADABLE, Scope
@@ -112,8 +113,7 @@ class PromptFaults:
         for fault in self._faults.values():
             where = _where(fault)
             message = fault.found.message
-            if len(message) + len(where) > LONGEST:
-                message = f"{message[: LONGEST - len(where) - 1]}…"
+            message = shorten(message, LONGEST - len(where))
             report.add(replace(fault.found, message=f"{message}{where}"))
 
 

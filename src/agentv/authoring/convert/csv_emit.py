@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agentv.authoring.cases.csv_expected import DOCUMENTS, LISTS
+from agentv.authoring.cases.csv_expected import DOCUMENTS, LIST_TYPES
 from agentv.authoring.convert.emit import jsonl_text
 from agentv.authoring.convert.rebased_paths import messages_of
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, holds_placeholder, is_empty, plain
@@ -203,7 +203,7 @@ def _short(name: str, value: Node | None, mark: Node | None) -> str | _Unfit:
 
 def _value(name: str, value: Node) -> str | _Unfit:
     bare = name.replace("_", "-").rpartition("not-")[2]
-    if isinstance(value, ListNode) and bare in LISTS:
+    if isinstance(value, ListNode) and bare in LIST_TYPES:
         texts = [item.text for item in value.items if isinstance(item, Scalar)]
         if len(texts) < len(value.items) or any("," in text or text != text.strip() or not text for text in texts):
             return _Unfit("an item that holds a comma, or white space at its edges, has no short form")

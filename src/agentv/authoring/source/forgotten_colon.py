@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from agentv.model.values.formatting import shorten
 from agentv.model.values.lazy_pattern import lazy_pattern
 
 _BEGIN = lazy_pattern(r"(?P<name>[A-Za-z][\w-]*)(?:\s+|:)(?P<value>\S.*)", re.DOTALL)
 _VALUE = lazy_pattern(r"\"[^\"]*\"|'[^']*'|[+-]?\d+(?:\.\d+)?")
 """A quoted text or a number, and nothing behind it: `Contains 3 reasons` is a sentence."""
 
-_LONGEST = 60
+_LONGEST = 61
 """Characters of the value that the hint shows."""
 
 
@@ -32,4 +33,4 @@ def colon_forgotten(sentence: str, known: Callable[[str], bool]) -> tuple[str, s
     if not ("-" in name or "_" in name or _VALUE.fullmatch(value)) or not known(name):
         return None
     value = " ".join(value.split())
-    return name, f"- {name}: {value if len(value) <= _LONGEST else value[:_LONGEST] + '…'}"
+    return name, f"- {name}: {shorten(value, _LONGEST)}"

@@ -14,6 +14,7 @@ from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import Scalar
 from agentv.authoring.source.report import Report
 from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.model.values.formatting import plural
 from agentv.model.values.lazy_pattern import lazy_pattern
 
 GIT_URL = lazy_pattern(r"https?://(?:www\.)?(?P<host>github\.com|gitlab\.com|bitbucket\.org)/")
@@ -189,4 +190,4 @@ def _meant(wanted: RepositoryFile, known: Iterable[str]) -> str | None:
 def _age(seconds: float) -> str:
     size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= size), _UNITS[-1])
     count = int(seconds / size)
-    return f"{count} {unit}{'' if count == 1 else 's'}"
+    return plural(count, unit)

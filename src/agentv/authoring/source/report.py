@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Place, Scalar, span_of
 from agentv.errors import Diagnostic, Severity
+from agentv.model.values.formatting import shorten
 
 LONGEST = 500
 """Characters of a message or hint."""
@@ -177,4 +178,4 @@ def _line(text: str, longest: int = LONGEST) -> str:
     """One line of bearable length: what a message quotes may be anything."""
     if "\n" in text or "\r" in text:
         text = text.replace("\n", "\\n").replace("\r", "\\r")
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    return shorten(text, longest)

@@ -19,7 +19,7 @@ def command(name: str, *, as_json: bool) -> int:
     from agentv.app.prompts.comparing import compare
     from agentv.app.prompts.examining import Examiner
     from agentv.app.prompts.library import Library
-    from agentv.cli.prompt.looks import width_and_color
+    from agentv.cli.printing import width_and_color
     from agentv.reports.commands.differences import compared_with, differences_json, render_differences
     from agentv.reports.text.escaping import one_line
 

@@ -9,6 +9,7 @@ import click
 
 from agentv.cli.formats import Format, chosen_format, format_options, print_as
 from agentv.errors import Diagnostic, ExitStatus
+from agentv.model.values.formatting import plural
 
 
 @click.command("doctor", epilog="Example: agentv prompt doctor diff-surgeon")
@@ -40,5 +41,5 @@ def tell(found: Sequence[Diagnostic], prompts: int, form: Format) -> int:
     """
     print_as(found, form)
     if form == "text" and not found:
-        click.echo(f"{prompts} prompt{'' if prompts == 1 else 's'}: no problems found", err=True)
+        click.echo(f"{plural(prompts, 'prompt')}: no problems found", err=True)
     return ExitStatus.FAILED if found else ExitStatus.PASSED

@@ -16,7 +16,7 @@ def command(*, as_json: bool) -> int:
     """
     from agentv.app.prompts.library import Library
     from agentv.app.prompts.listing import listed_prompts
-    from agentv.cli.prompt.looks import width_and_color
+    from agentv.cli.printing import width_and_color
     from agentv.reports.commands.prompts import list_json, render_list
 
     library = Library.here()

@@ -18,7 +18,7 @@ def command(name: str, *, as_json: bool) -> int:
     from agentv.app.prompts.examining import Examiner
     from agentv.app.prompts.library import Library
     from agentv.app.prompts.showing import shown_prompt
-    from agentv.cli.prompt.looks import width_and_color
+    from agentv.cli.printing import width_and_color
     from agentv.reports.commands.prompts import prompt_json, render_prompt
 
     library = Library.here()

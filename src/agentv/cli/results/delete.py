@@ -42,7 +42,7 @@ def command(runs: tuple[str, ...], older_than: timedelta | None, keep: int | Non
     options, a run must be older than AGE and not among the newest N.
     """
     from agentv.app.results.deleting import delete, named_runs, runs_by_age
-    from agentv.reports.run.totals import plural
+    from agentv.model.values.formatting import plural
     from agentv.reports.text.escaping import safe
 
     by_age = older_than is not None or keep is not None
@@ -72,9 +72,9 @@ def _agreed(meant: Meant) -> bool:
     Raises:
         UsageError: nobody is there.
     """
-    from agentv.cli.prompt.looks import width_and_color
+    from agentv.cli.printing import width_and_color
+    from agentv.model.values.formatting import plural
     from agentv.reports.commands.runs import render_runs
-    from agentv.reports.run.totals import plural
 
     asked = f"delete {plural(len(meant.paths), 'run')}, {meant.size / _MEGABYTE:.1f} MB?"
     if not sys.stdin.isatty():

@@ -27,7 +27,7 @@ def command(run: str, out: tuple[str, ...], limit: int | None, *, partial: bool,
     from agentv.app.exports import check_export, write_export
     from agentv.app.results.stored import open_run
     from agentv.model.run.selection import Selection
-    from agentv.reports.run.totals import plural
+    from agentv.model.values.formatting import plural
     from agentv.reports.text.escaping import one_line
 
     if not out:

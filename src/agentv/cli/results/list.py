@@ -20,7 +20,7 @@ def command(*, limit: int, as_json: bool) -> int:
     Lists the runs in .agentv/results. To show a run that was written elsewhere with --out, name its directory.
     """
     from agentv.app.results.listing import listed_runs
-    from agentv.cli.prompt.looks import width_and_color
+    from agentv.cli.printing import width_and_color
     from agentv.reports.commands.runs import render_runs, runs_json
     from agentv.reports.text.paths import shown_from
 

@@ -42,14 +42,14 @@ def command(run: str, limit: int | None, *, full: bool, partial: bool, as_json: 
         for piece in export_text(picked.run, ".json"):
             click.echo(piece, nl=False)
         return ExitStatus.PASSED
-    from agentv.cli.prompt.looks import width_and_color
-    from agentv.reports.commands.stored_run import Looks, render_head, render_rest, render_trial
+    from agentv.cli.printing import width_and_color
+    from agentv.reports.commands.stored_run import ShowOptions, render_head, render_rest, render_trial
 
     _, color = width_and_color()
-    looks = Looks(here=str(Path.cwd()), color=color, full=full)
-    click.echo(render_head(listed_run(found.path), looks), color=color)
+    options = ShowOptions(here=str(Path.cwd()), color=color, full=full)
+    click.echo(render_head(listed_run(found.path), options), color=color)
     for result in picked.run.results():
-        click.echo(f"\n{render_trial(result, looks)}", color=color)
+        click.echo(f"\n{render_trial(result, options)}", color=color)
     if rest := render_rest(picked.counts, picked.wanted):
         click.echo(f"\n{rest}")
     return ExitStatus.PASSED

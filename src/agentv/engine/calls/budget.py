@@ -16,6 +16,7 @@ from http import HTTPStatus
 from math import inf
 
 from agentv.model.run.budget import Amount, Ceiling
+from agentv.model.values.formatting import money
 from agentv.model.values.response import CallFailure, Embeddings, Failure, TargetResponse, TokenUsage
 
 _UNASKED = frozenset({"connection", "missing-key", "target-stopped", "interrupted"})
@@ -144,7 +145,7 @@ def exhausted(budget: Budget, need: Amount, name: str) -> str:
     """Why a call of the target `name` is not made, in words."""
     of_usd = budget.usd is not None and need.usd > budget.left.usd + _ROUNDING
     if of_usd:
-        whole, spent, most = (_usd(one) for one in (budget.usd or 0.0, budget.spent.usd, need.usd))
+        whole, spent, most = (money(one) for one in (budget.usd or 0.0, budget.spent.usd, need.usd))
         limit, unit = need.usd < inf, f"{spent} of the budget of {whole} is spent"
     else:
         limit, most = need.tokens < inf, f"{need.tokens:,.0f} tokens"
@@ -153,7 +154,3 @@ def exhausted(budget: Budget, need: Amount, name: str) -> str:
         return unit
     hint = ": lower its 'max_tokens', or raise the budget" if not budget.spent.usd and not budget.spent.tokens else ""
     return f"{unit}, and a call of '{name}' may take up to {most}{hint}"
-
-
-def _usd(amount: float) -> str:
-    return f"${amount:.2f}" if amount >= 10 else f"${amount:.4f}"

@@ -54,7 +54,7 @@ class ListedPrompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class PromotionGate:
     """Whether a prompt may be promoted.
 
     Attributes:
@@ -95,7 +95,7 @@ class ShownPrompt:
     queries: Mapping[str, bool] = field(default_factory=dict)
     sittings: tuple[Sitting, ...] = ()
     findings: int = 0
-    gate: Gate = field(default_factory=lambda: Gate(None))
+    gate: PromotionGate = field(default_factory=lambda: PromotionGate(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class TextDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PromptComparison:
     """A prompt beside what sat last; `sitting` is None where there is nothing to compare with."""
 
     prompt: str
@@ -144,7 +144,7 @@ class Promotion:
     prompt: str
     path: str | None
     before: PromptStatus
-    gate: Gate
+    gate: PromotionGate
     written: bool = False
 
     @property
@@ -172,5 +172,5 @@ class ExamReport:
     notes: tuple[str, ...] = ()
     fault: str | None = None
     status: PromptStatus = "draft"
-    gate: Gate | None = None
+    gate: PromotionGate | None = None
     partial: tuple[str, ...] = ()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agentv.reports.text.escaping import CUT, cells
+from agentv.model.values.formatting import ELLIPSIS
+from agentv.reports.text.escaping import cells
 
 GAP = "  "
 
@@ -62,4 +63,4 @@ def _fitted(text: str, columns: int) -> str:
         return text
     while text and cells(text) >= columns:
         text = text[:-1]
-    return text + CUT
+    return text + ELLIPSIS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentv.model.run.comparison import Comparison, Matrix
+from agentv.model.values.formatting import plural
 from agentv.reports.commands.comparison import aligned, case_label, certainty, left_out_lines, runs_lines, signed
-from agentv.reports.run.totals import plural
 from agentv.reports.text.escaping import one_line
 
 _MARKS = {"better": "+", "worse": "-", "equivalent": "=", "non-inferior": ">", "cannot tell": "?"}

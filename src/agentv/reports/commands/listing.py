@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 from agentv.model.run.listing import ListedCase, ListedTotals
+from agentv.model.values.formatting import money, plural
 from agentv.model.values.values import Json
-from agentv.reports.run.totals import money, plural
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
 

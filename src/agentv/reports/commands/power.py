@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Literal
 
+from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
-from agentv.reports.run.totals import plural
 from agentv.reports.text.escaping import one_line, percent
 from agentv.stats.intervals.classification import Measured
 from agentv.stats.intervals.clustered import MeanInterval

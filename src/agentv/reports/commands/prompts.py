@@ -8,10 +8,10 @@ from textwrap import wrap
 
 from agentv.model.suite.exam import Sitting
 from agentv.model.suite.library import ListedPrompt, ShownPrompt, called
+from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
 from agentv.reports.commands.columns import GAP, Cell, aligned, paint
 from agentv.reports.run.exam_attempts import gate_json, gate_lines, result, sitting_json, sittings_heading, when
-from agentv.reports.run.totals import plural
 from agentv.reports.text.escaping import cells, one_line
 from agentv.reports.text.paths import shown_from
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from agentv.model.run.runs import ListedRun
+from agentv.model.values.formatting import duration, plural
 from agentv.model.values.values import Json
 from agentv.reports.commands.columns import GAP, Cell, aligned, widths_of
-from agentv.reports.run.totals import cost_of, duration, plural
+from agentv.reports.run.totals import cost_of
 from agentv.reports.text.escaping import one_line, percent
 from agentv.reports.text.paths import shown_from
 

@@ -10,11 +10,12 @@ from agentv.model.run.grade import Grade
 from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Counts
 from agentv.model.run.trial import Score, TrialResult
+from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.message import Message, ToolCall, reference_text
 from agentv.model.values.response import TokenUsage
 from agentv.reports.commands.columns import paint
 from agentv.reports.commands.runs import what_of
-from agentv.reports.run.totals import duration, money, outcomes, plural, totals
+from agentv.reports.run.totals import outcomes, totals
 from agentv.reports.text.escaping import TAB, apart, one_line, safe
 from agentv.reports.text.paths import shown_from
 from agentv.reports.text.text_diff import compared
@@ -33,7 +34,7 @@ _STYLES = {"passed": "passed", "failed": "failed", "errored": "errored", "skippe
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class ShowOptions:
     """How it is shown.
 
     Attributes:
@@ -47,11 +48,11 @@ class Looks:
     full: bool = False
 
 
-def render_head(run: ListedRun, looks: Looks) -> str:
+def render_head(run: ListedRun, options: ShowOptions) -> str:
     """Which run it is, how it ended, and its totals."""
     head = f"run {one_line(run.run_id, NAME)}, {run.state}: {what_of(run)}"
-    lines = [paint(head, "bold", color=looks.color)]
-    where = shown_from(run.directory, looks.here)
+    lines = [paint(head, "bold", color=options.color)]
+    where = shown_from(run.directory, options.here)
     if run.summary is None:
         of = "" if run.planned is None else f" of {run.planned}"
         return "\n".join([*lines, f"{run.done}{of} trials are done", f"results: {one_line(where)}"])
@@ -67,22 +68,22 @@ def render_rest(counts: Counts, shown: int) -> str:
     return f"{shown} of {plural(counts.total, 'trial')} shown ({outcomes(counts)}); --limit N shows more"
 
 
-def render_trial(result: TrialResult, looks: Looks) -> str:
+def render_trial(result: TrialResult, options: ShowOptions) -> str:
     """One trial in paragraphs: its verdict, what it got, what it answered, every check, the reference."""
-    return "\n".join(_trial(result, looks))
+    return "\n".join(_trial(result, options))
 
 
-def _trial(result: TrialResult, looks: Looks) -> Iterator[str]:
-    word = paint(_WORDS[result.status], _STYLES[result.status], color=looks.color)
-    yield f"{word} {paint(_label(result), 'bold', color=looks.color)}: {_verdict(result)}"
-    yield from _titled("", [", ".join(_facts(result, looks))])
-    yield from _titled("input", _transcript(result.input, looks))
+def _trial(result: TrialResult, options: ShowOptions) -> Iterator[str]:
+    word = paint(_WORDS[result.status], _STYLES[result.status], color=options.color)
+    yield f"{word} {paint(_label(result), 'bold', color=options.color)}: {_verdict(result)}"
+    yield from _titled("", [", ".join(_facts(result, options))])
+    yield from _titled("input", _transcript(result.input, options))
     if result.output is not None:
-        yield from _titled("answer", _text(result.output, looks))
+        yield from _titled("answer", _text(result.output, options))
     if result.error is not None:
-        yield from _titled("error", [f"{one_line(result.error.code)}:", *_text(result.error.message, looks)])
-    yield from _titled("checks", _scores(result.scores, looks))
-    yield from _titled("reference", _reference(result, looks))
+        yield from _titled("error", [f"{one_line(result.error.code)}:", *_text(result.error.message, options)])
+    yield from _titled("checks", _scores(result.scores, options))
+    yield from _titled("reference", _reference(result, options))
 
 
 def _label(result: TrialResult) -> str:
@@ -101,11 +102,11 @@ def _verdict(result: TrialResult) -> str:
     return f"score {score}, needs {needed}"
 
 
-def _facts(result: TrialResult, looks: Looks) -> Iterator[str]:
+def _facts(result: TrialResult, options: ShowOptions) -> Iterator[str]:
     """Where it comes from and what it took, as far as that is known."""
     trial = result.trial
     suite = f"suite {one_line(trial.suite.name, NAME)}"
-    yield f"{suite} ({one_line(shown_from(trial.suite.path, looks.here))})" if trial.suite.path else suite
+    yield f"{suite} ({one_line(shown_from(trial.suite.path, options.here))})" if trial.suite.path else suite
     if trial.case.tags:
         yield f"tags {' '.join(one_line(tag, NAME) for tag in trial.case.tags)}"
     yield duration(result.duration_ms)
@@ -139,9 +140,9 @@ def _titled(title: str, lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
         yield (f"{TAB}{line}" if title else f"  {line}").rstrip()
 
 
-def _text(text: str, looks: Looks) -> list[str]:
+def _text(text: str, options: ShowOptions) -> list[str]:
     """The lines of a text, all of them or its beginning, and then how much is left out."""
-    if looks.full:
+    if options.full:
         return safe(text).split("\n")
     kept = "\n".join(text[:LONGEST].split("\n")[:LINES])
     lines = safe(kept).split("\n")
@@ -149,16 +150,16 @@ def _text(text: str, looks: Looks) -> list[str]:
     return [*lines, f"… and {plural(left, 'more character')}; --full shows all"] if left else lines
 
 
-def _transcript(messages: Sequence[Message], looks: Looks) -> Iterator[str]:
+def _transcript(messages: Sequence[Message], options: ShowOptions) -> Iterator[str]:
     """What was sent: a lone question as its text, several messages each below its role."""
     if len(messages) == 1 and messages[0].role == "user":
-        yield from _text(messages[0].text, looks)
+        yield from _text(messages[0].text, options)
         return
     for message in messages:
         name = f" ({one_line(message.name, NAME)})" if message.name else ""
         yield f"{message.role}{name}:"
         if message.text:
-            yield from (f"  {line}" for line in _text(message.text, looks))
+            yield from (f"  {line}" for line in _text(message.text, options))
         yield from (f"  calls {_call(call)}" for call in message.tool_calls)
 
 
@@ -170,33 +171,35 @@ def _json(value: Mapping[str, object]) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _scores(scores: Sequence[Score], looks: Looks) -> Iterator[str]:
+def _scores(scores: Sequence[Score], options: ShowOptions) -> Iterator[str]:
     for score in scores:
-        yield from _score(score, looks)
+        yield from _score(score, options)
 
 
-def _score(score: Score, looks: Looks) -> Iterator[str]:
+def _score(score: Score, options: ShowOptions) -> Iterator[str]:
     """One assertion: how it ended and what it is called, then its checks, then what it says beyond them."""
     grade, entry = score.grade, score.entry
     state = "errored" if grade.error is not None else "passed" if grade.passed else "failed"
-    place = f"  {one_line(shown_from(entry.span.file, looks.here))}:{entry.span.line}" if entry.span else ""
-    said = paint(state, _STYLES[state], color=looks.color)
-    yield f"{said} {one_line(entry.name, NAME)}{_weighed(score)}{paint(place, 'dim', color=looks.color)}"
+    place = f"  {one_line(shown_from(entry.span.file, options.here))}:{entry.span.line}" if entry.span else ""
+    said = paint(state, _STYLES[state], color=options.color)
+    yield f"{said} {one_line(entry.name, NAME)}{_weighed(score)}{paint(place, 'dim', color=options.color)}"
     if grade.error is not None:
-        lines = _text(f"{grade.error.code}: {grade.error.message}", looks)
+        lines = _text(f"{grade.error.code}: {grade.error.message}", options)
         yield from (f"  {line}" for line in lines)
     for check in grade.checks:
         if not (len(grade.checks) == 1 and _same(check.text, entry.name)):
-            mark = paint("+", "passed", color=looks.color) if check.passed else paint("-", "failed", color=looks.color)
-            first, *rest = _text(check.text, looks)
+            mark = (
+                paint("+", "passed", color=options.color) if check.passed else paint("-", "failed", color=options.color)
+            )
+            first, *rest = _text(check.text, options)
             yield f"  {mark} {first}"
             yield from (f"    {line}" for line in rest)
         if check.evidence:
-            yield from _after("evidence: ", check.evidence, looks)
+            yield from _after("evidence: ", check.evidence, options)
     if grade.reason and grade.error is None:
-        yield from _after("reason: ", grade.reason, looks)
-    if grade.details and looks.full:
-        yield from _after("details: ", _json(grade.details), looks)
+        yield from _after("reason: ", grade.reason, options)
+    if grade.details and options.full:
+        yield from _after("details: ", _json(grade.details), options)
 
 
 def _same(text: str, name: str) -> bool:
@@ -204,8 +207,8 @@ def _same(text: str, name: str) -> bool:
     return name.replace(": ", " ", 1) == text or text == name
 
 
-def _after(word: str, text: str, looks: Looks) -> Iterator[str]:
-    first, *rest = _text(text, looks)
+def _after(word: str, text: str, options: ShowOptions) -> Iterator[str]:
+    first, *rest = _text(text, options)
     yield f"    {word}{first}"
     yield from (f"    {' ' * len(word)}{line}" for line in rest)
 
@@ -225,21 +228,21 @@ def _plain(grade: Grade) -> bool:
     return grade.error is not None or grade.score == (1.0 if grade.passed else 0.0)
 
 
-def _reference(result: TrialResult, looks: Looks) -> Iterator[str]:
+def _reference(result: TrialResult, options: ShowOptions) -> Iterator[str]:
     """The difference between the reference answer and the answer; the reference alone where there is no answer."""
     expected = reference_text(result.trial.case.expected_output)
     if not expected:
         return
     if result.output is None:
-        yield from _text(expected, looks)
+        yield from _text(expected, options)
         return
     lines = compared(expected, result.output)
     if lines is None:
         yield "the answer is the same"
         return
     yield "- reference, + answer"
-    shown = lines if looks.full else lines[:LINES]
+    shown = lines if options.full else lines[:LINES]
     for line in shown:
-        yield paint(line, {"-": "failed", "+": "passed", "@": "dim"}.get(line[:1]), color=looks.color)
+        yield paint(line, {"-": "failed", "+": "passed", "@": "dim"}.get(line[:1]), color=options.color)
     if len(lines) > len(shown):
         yield f"… and {plural(len(lines) - len(shown), 'more line')}; --full shows all"

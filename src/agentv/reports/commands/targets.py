@@ -9,8 +9,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from agentv.model.suite.configured import CheckOutcome, KeyFact, ListedProvider, ListedTarget, TargetsListing
+from agentv.model.values.formatting import duration
 from agentv.model.values.values import Json
-from agentv.reports.run.totals import duration
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
 

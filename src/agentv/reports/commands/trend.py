@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from math import isfinite
 
+from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
-from agentv.reports.run.totals import plural
 from agentv.reports.text.escaping import one_line, percent
 from agentv.stats.series.serial import Effect
 from agentv.stats.series.series import Change, Context, Point, Trend

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from agentv.errors import Diagnostic
+from agentv.model.values.formatting import ELLIPSIS, plural
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
-from agentv.reports.text.escaping import CUT, TAB, cells, one_line, safe
+from agentv.reports.text.escaping import TAB, cells, one_line, safe
 from agentv.reports.text.paths import shown_from
 
 Source: TypeAlias = Callable[[str], str | None]
@@ -40,8 +41,8 @@ def render_diagnostics(
         color: paint with escape sequences, for a terminal.
         counted: say at the end how many there are.
     """
-    page = _Page(source, here or os.getcwd(), color=color)  # noqa: PTH109  # text, as all paths of spans are
-    blocks = ["\n".join(page.block(one)) for one in sorted(found, key=lambda one: one.order)]
+    renderer = _DiagnosticRenderer(source, here or os.getcwd(), color=color)  # noqa: PTH109  # text, as all paths of spans are
+    blocks = ["\n".join(renderer.block(one)) for one in sorted(found, key=lambda one: one.order)]
     return "\n\n".join([*blocks, *([count_of(found)] if counted else [])]) if blocks else ""
 
 
@@ -81,10 +82,10 @@ def count_of(found: Iterable[Diagnostic]) -> str:
     """How many there are of each severity: `3 errors, 1 warning`; empty where there is none."""
     severities = [one.severity for one in found]
     numbers = [(severities.count(name), name) for name in ("error", "warning", "hint")]
-    return ", ".join(f"{number} {name}{'' if number == 1 else 's'}" for number, name in numbers if number)
+    return ", ".join(plural(number, name) for number, name in numbers if number)
 
 
-class _Page:
+class _DiagnosticRenderer:
     """Renders one diagnostic after the other, and remembers the lines of the last file."""
 
     def __init__(self, source: Source, here: str, *, color: bool) -> None:
@@ -146,14 +147,14 @@ def _cut(before: str, marked: str, after: str) -> tuple[str, str, str]:
     if len(before) + len(marked) + len(after) <= WIDEST:
         return before, marked, after
     if len(marked) > WIDEST // 2:
-        marked, after = marked[: WIDEST // 2 - 1] + CUT, ""
+        marked, after = marked[: WIDEST // 2 - 1] + ELLIPSIS, ""
     left = WIDEST - len(marked)
     kept = max(left - len(after), left // 2)
     if len(before) > kept:
-        before = CUT + before[len(before) - kept + 1 :]
+        before = ELLIPSIS + before[len(before) - kept + 1 :]
     room = left - len(before)
     if len(after) > room:
-        after = after[: max(room - 1, 0)] + CUT
+        after = after[: max(room - 1, 0)] + ELLIPSIS
     return before, marked, after
 
 

@@ -1,14 +1,15 @@
-"""A run as one JSON object, for programs (`--json`)."""
+"""Reports of a run as JSON: one object for programs (`--json`), and a document with every row."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
 from agentv.model.run.summary import Summary
+from agentv.model.run.trial import SCHEMA_VERSION
 from agentv.model.values.response import Failure
-from agentv.model.values.values import Json
+from agentv.model.values.values import Json, JsonObject
 from agentv.reports.run.view import Finding, Kind, RunView, TrialView
 from agentv.reports.text.paths import shown_from
 
@@ -71,3 +72,18 @@ def _finding(finding: Finding, here: str) -> Json:
         "evidence": finding.evidence,
         "source": source,
     }
+
+
+def render_document(record: JsonObject, summary: JsonObject, rows: Iterable[str]) -> Iterator[str]:
+    """The document piece by piece: `schema_version`, `run`, `summary`, then `rows`, each on a line of its own.
+
+    Args:
+        record: the object of `run.json`.
+        summary: that of `summary.json`.
+        rows: JSON text of each row, which is taken as it is.
+    """
+    yield f'{{\n"schema_version": {SCHEMA_VERSION},\n'
+    yield f'"run": {json.dumps(record)},\n"summary": {json.dumps(summary)},\n"rows": ['
+    for number, row in enumerate(rows):
+        yield f"{',' if number else ''}\n{row}"
+    yield "\n]\n}\n"

@@ -12,9 +12,10 @@ from html import escape
 from itertools import islice
 
 from agentv.model.run.summary import Counts, Group, Summary
+from agentv.model.values.formatting import duration, money, plural
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
 from agentv.reports.run.rates import certainty, judged_words, mean_words, rule_words
-from agentv.reports.run.totals import duration, money, outcomes, plural
+from agentv.reports.run.totals import outcomes
 from agentv.reports.run.view import OUTPUT_KEPT, Finding, Kind, RunView, TrialView
 from agentv.reports.text.escaping import one_line, percent, safe
 
@@ -55,7 +56,7 @@ def render_markdown(view: RunView, summary: Summary, *, here: str, results: str)
         here: absolute path of the repository, from which paths are shown.
         results: where the rows are, as seen from there.
     """
-    page = _Page(LONGEST_COMMENT - _CLOSING)
+    page = _MarkdownPage(LONGEST_COMMENT - _CLOSING)
     page.add(f"### agentv: {plural(summary.cases.total, 'case')}: {outcomes(summary.cases)}\n\n{_said(summary)}\n")
     page.add("".join(_totals(summary)))
     trials = [trial for kind in _LISTED for trial in view.trials(kind)]
@@ -71,7 +72,7 @@ def render_markdown(view: RunView, summary: Summary, *, here: str, results: str)
     return f"{page.text}\nResults: {code(results, _WHY)}\n"
 
 
-class _Page:
+class _MarkdownPage:
     """Text that grows up to a limit."""
 
     def __init__(self, room: int) -> None:
@@ -99,7 +100,7 @@ class _Page:
         return added
 
 
-def _count_left(page: _Page, number: int, what: str) -> None:
+def _count_left(page: _MarkdownPage, number: int, what: str) -> None:
     if number:
         page.add(f"\nand {number:,} {what}, in the results\n")
 

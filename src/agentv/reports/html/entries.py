@@ -24,7 +24,7 @@ PASSED, FAILED, ERRORED = range(3)
 
 
 @dataclass(slots=True)
-class Numbered:
+class TextNumbers:
     """Texts that repeat, each written once and meant by its number."""
 
     numbers: dict[Any, int] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Numbered:
 
 
 @dataclass(slots=True)
-class _Group:
+class _SampledCase:
     """The samples of one case so far, and what makes them a verdict."""
 
     number: int
@@ -74,14 +74,14 @@ class Entries:
         assertions: (type, name) of those that were seen; no name where there are too many.
     """
 
-    suites: Numbered = field(default_factory=Numbered)
-    targets: Numbered = field(default_factory=Numbered)
-    prompts: Numbered = field(default_factory=Numbered)
-    tags: Numbered = field(default_factory=Numbered)
-    assertions: Numbered = field(default_factory=Numbered)
-    clusters: Numbered = field(default_factory=Numbered)
+    suites: TextNumbers = field(default_factory=TextNumbers)
+    targets: TextNumbers = field(default_factory=TextNumbers)
+    prompts: TextNumbers = field(default_factory=TextNumbers)
+    tags: TextNumbers = field(default_factory=TextNumbers)
+    assertions: TextNumbers = field(default_factory=TextNumbers)
+    clusters: TextNumbers = field(default_factory=TextNumbers)
     _homes: dict[str, str] = field(default_factory=dict)
-    _groups: dict[tuple[object, ...], _Group] = field(default_factory=dict)
+    _groups: dict[tuple[object, ...], _SampledCase] = field(default_factory=dict)
 
     def short(self, result: TrialResult) -> list[Any]:
         """What the list shows and filters by; `browser/data.js` names the places."""
@@ -140,7 +140,7 @@ class Entries:
         key = (trial.suite.path, trial.suite.name, trial.case.id, trial.case.prompt_id, trial.target.name)
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = _Group(len(self._groups), rule_of(trial))
+            group = self._groups[key] = _SampledCase(len(self._groups), rule_of(trial))
         group.samples.append(sample_of(result))
         return group.number
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentv.model.run.sequential import SequentialComparison
-from agentv.reports.run.totals import plural
+from agentv.model.values.formatting import plural
 from agentv.reports.text.escaping import one_line, percent
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 
 from agentv.model.suite.exam import Sitting
-from agentv.model.suite.library import ExamReport, Gate
+from agentv.model.suite.library import ExamReport, PromotionGate
+from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
-from agentv.reports.run.totals import plural
 from agentv.reports.text.escaping import one_line
 from agentv.reports.text.paths import shown_from
 
@@ -84,7 +84,7 @@ def _lines(report: ExamReport, triggering: Iterable[str], here: str) -> Iterator
         yield from (f"  {line}" for line in gate_lines(report.prompt, report.gate))
 
 
-def gate_lines(prompt: str, gate: Gate) -> Iterator[str]:
+def gate_lines(prompt: str, gate: PromotionGate) -> Iterator[str]:
     """Whether a prompt may be promoted, and if not, every reason."""
     if gate.to is None:
         yield "it is ready already"
@@ -95,7 +95,7 @@ def gate_lines(prompt: str, gate: Gate) -> Iterator[str]:
         yield from reason_lines(gate)
 
 
-def reason_lines(gate: Gate) -> Iterator[str]:
+def reason_lines(gate: PromotionGate) -> Iterator[str]:
     """What is in the way of a promotion."""
     for reason, notes in gate.reasons:
         yield f"  - {one_line(reason)}"
@@ -118,7 +118,7 @@ def sitting_json(sitting: Sitting | None) -> Json:
     return row
 
 
-def gate_json(gate: Gate) -> dict[str, Json]:
+def gate_json(gate: PromotionGate) -> dict[str, Json]:
     """`to`, `open`, and the `reasons` against it."""
     reasons = [{"message": reason, "notes": list(notes)} for reason, notes in gate.reasons]
     return {"to": gate.to, "open": gate.open, "reasons": reasons}

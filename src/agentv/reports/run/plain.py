@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import get_args
 
 from agentv.model.run.summary import Summary
+from agentv.model.values.formatting import money, plural
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
-from agentv.reports.run.totals import money, plural, totals
+from agentv.reports.run.totals import totals
 from agentv.reports.run.view import Finding, Kind, RunView, TrialView
 from agentv.reports.text.escaping import one_line
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Self, TextIO, get_args
 from agentv.model.run.samples import Samples
 from agentv.model.run.sampling import EarlyStops
 from agentv.model.run.summary import Summary
+from agentv.model.values.formatting import duration, money
 from agentv.reports.run.formatting import HEADINGS, LONGEST, check, label, reason, source
 from agentv.reports.run.samples import HEADING, more_words, number_unsteady, sampled_label, sampled_words, unsteady
-from agentv.reports.run.totals import duration, money, totals
+from agentv.reports.run.totals import totals
 from agentv.reports.run.view import Finding, Kind, RunView, TrialView
 from agentv.reports.text.escaping import one_line
 

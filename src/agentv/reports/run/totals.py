@@ -7,6 +7,7 @@ from itertools import islice
 
 from agentv.model.run.sampling import EarlyStops
 from agentv.model.run.summary import Counts, Group, Summary
+from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.response import TokenUsage
 from agentv.reports.run.rates import mean_words, rate_words, rule_words
 from agentv.reports.text.escaping import one_line, percent
@@ -56,11 +57,6 @@ def outcomes(counts: Counts) -> str:
     """`3 passed, 1 failed, 0 errored`, and how many were not run where some were not."""
     parts = [f"{counts.passed} passed", f"{counts.failed} failed", f"{counts.errored} errored"]
     return ", ".join([*parts, f"{counts.skipped} not run"] if counts.skipped else parts)
-
-
-def plural(number: int, what: str) -> str:
-    """`1 case`, `2 cases`."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _early(stops: EarlyStops | None, *, errored: bool = False) -> str:
@@ -147,21 +143,3 @@ def _counted(usage: TokenUsage) -> str:
     cached = f" ({usage.cached:,} cached)" if usage.cached else ""
     reasoning = f" ({usage.reasoning:,} reasoning)" if usage.reasoning else ""
     return f"{usage.input or 0:,} in{cached}, {usage.output or 0:,} out{reasoning}"
-
-
-def money(usd: float) -> str:
-    """US dollars, to the cent above ten of them and finer below."""
-    if 0 < usd < 0.0001:
-        return "<$0.0001"
-    return f"${usd:.2f}" if usd >= 10 or usd == 0 else f"${usd:.4f}"
-
-
-def duration(milliseconds: float) -> str:
-    """`0.4 s`, `2 min 05 s`, `1 h 02 min`."""
-    seconds = milliseconds / 1000
-    if round(seconds, 1) < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
-    return f"{minutes // 60} h {minutes % 60:02d} min"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentv.model.run.trial import Status, TrialResult
+from agentv.model.values.formatting import duration, money
 from agentv.model.values.response import Attempt
 from agentv.reports.run.formatting import LONGEST, label, reason
 from agentv.reports.run.plain import finding_line
-from agentv.reports.run.totals import duration, money
 from agentv.reports.run.view import Kind, TrialView, trial_view
 from agentv.reports.text.escaping import one_line
 

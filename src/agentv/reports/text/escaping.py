@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from agentv.model.run.grade import PLACES
+from agentv.model.values.formatting import shorten
 from agentv.model.values.lazy_pattern import lazy_pattern
 
 _STEERING = lazy_pattern(
@@ -17,8 +18,6 @@ _STEERING = lazy_pattern(
     "]"
 )
 _LINE_ENDS = lazy_pattern(r"[\t\n]")
-
-CUT = "…"
 
 TAB = "    "
 
@@ -34,7 +33,7 @@ def safe(text: str) -> str:
 def one_line(text: str, longest: int | None = None) -> str:
     """The text, safe and on one line, newlines and tabs spelled out, cut to so many characters."""
     line = _LINE_ENDS.sub(_spelled, safe(text if longest is None else text[: longest + 1]))
-    return line if longest is None or len(line) <= longest else line[: longest - 1] + CUT
+    return line if longest is None else shorten(line, longest)
 
 
 def _spelled(found: re.Match[str]) -> str:

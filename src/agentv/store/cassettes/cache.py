@@ -11,9 +11,8 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Self
@@ -22,6 +21,7 @@ import msgspec
 
 from agentv.errors import StoreError
 from agentv.model.secrets.redaction import Redactor
+from agentv.model.values.formatting import timestamp
 from agentv.model.values.response import TargetResponse
 from agentv.ports import Call, Clock
 from agentv.store.files.encoding import to_json
@@ -144,7 +144,7 @@ class AnswerCache:
         body = to_json(answer_row(answer))
         if self._redactor.found_in(body):
             return
-        fields = (call.target, call.request.case_id, _stamp(self._clock.utc()), body)
+        fields = (call.target, call.request.case_id, timestamp(self._clock.utc(), "seconds"), body)
         self._fresh[call.key] = (call.key, *fields, _sum(call.key, *fields))
         if len(self._fresh) >= _BATCH:
             self.flush()
@@ -210,11 +210,10 @@ def _opened(path: Path) -> sqlite3.Connection:
             beside.unlink()
     os.close(open_private(path, os.O_RDWR | os.O_CREAT))
     connection = sqlite3.connect(path, timeout=_PATIENCE_S)
-    try:
+    with ExitStack() as closing:
+        closing.callback(connection.close)
         _bring_up_to_date(connection, path)
-    except BaseException:
-        connection.close()
-        raise
+        closing.pop_all()
     return connection
 
 
@@ -244,10 +243,6 @@ def _snapshot(path: Path) -> sqlite3.Connection:
     connection.execute("BEGIN")
     connection.execute("SELECT count(*) FROM (SELECT 1 FROM answers LIMIT 1)").fetchone()
     return connection
-
-
-def _stamp(now: datetime) -> str:
-    return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @contextmanager

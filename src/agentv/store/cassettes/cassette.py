@@ -18,6 +18,7 @@ from msgspec import UNSET, Struct, UnsetType
 from agentv.errors import StoreError
 from agentv.model.run.grade import Grade
 from agentv.model.secrets.redaction import Redactor
+from agentv.model.values.formatting import plural
 from agentv.model.values.message import Message, portable
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import JsonObject
@@ -123,7 +124,7 @@ class Cassette:
             return ""
         if keeps:
             added = len({*now} - {*loaded})
-            number = "1 call" if added == 1 else f"{added} calls"
+            number = plural(added, "call")
             return f"{self.path.name} was changed: {number} in it that this run did not make"
         self.write()
         return f"{self.path.name} was changed: it holds again what it held before"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -78,12 +78,14 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         place = _place(path)
         new = new_file(place)
         place.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(new) as file, _removed_on_error(new):
+        with _locked(new) as file, ExitStack() as leftover:
+            leftover.callback(new.unlink, missing_ok=True)
             file.truncate(0)
             yield file
             file.flush()
             os.fsync(file.fileno())
             new.replace(place)
+            leftover.pop_all()
     except OSError as error:
         raise store_error("write", path, error) from error
 
@@ -97,15 +99,6 @@ def _place(path: Path) -> Path:
     if not path.is_symlink():
         return Path(os.path.realpath(path))
     return check_link(path, checkout_of(path))
-
-
-@contextmanager
-def _removed_on_error(new: Path) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
 
 
 def _locked(new: Path) -> BinaryIO:

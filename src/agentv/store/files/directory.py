@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +28,7 @@ from agentv.user_code.processes.leftovers import sweep
 
 RUN, INDEX, JOURNAL, SUMMARY = "run.json", "index.jsonl", "journal.jsonl", "summary.json"
 HISTORY = "history.jsonl"
-"""Rows in whose place newer ones stand."""
+"""Rows that were superseded."""
 
 REJECTED = "rejected.jsonl"
 """Rows that were changed after they had been written."""
@@ -110,14 +110,14 @@ class RunDirectory:
     Attributes:
         path: absolute.
         redactor: takes secrets out of all that is written here.
-        mended: what was found damaged in it when it was opened.
+        repaired: what was found damaged in it when it was opened.
     """
 
     def __init__(self, path: Path, run_id: str, lock: int, redactor: Redactor) -> None:
         self.path = path
         self.run_id = run_id
         self.redactor = redactor
-        self.mended: tuple[str, ...] = ()
+        self.repaired: tuple[str, ...] = ()
         self._lock = lock
 
     @classmethod
@@ -168,7 +168,7 @@ class RunDirectory:
         run_id = path.name if _ID.fullmatch(path.name) else new_run_id(datetime.now(UTC))
         made = cls(path, run_id, lock, redactor)
         made.write(RUN, {"schema_version": SCHEMA_VERSION, "run_id": run_id})
-        made.mended = (
+        made.repaired = (
             f"{error}: set aside as {aside.name}; the flags of this command decide what is run, and the answers stay",
         )
         return made
@@ -237,11 +237,10 @@ def _refusals(doing: str, path: Path, more: str = "") -> Iterator[None]:
 
 @contextmanager
 def _closing_on_error(descriptor: int) -> Iterator[int]:
-    try:
+    with ExitStack() as closing:
+        closing.callback(close_private, descriptor)
         yield descriptor
-    except BaseException:
-        close_private(descriptor)
-        raise
+        closing.pop_all()
 
 
 def _refuse_a_run(path: Path) -> None:

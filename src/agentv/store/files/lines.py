@@ -1,4 +1,4 @@
-"""Append-only files of lines: written whole or not at all, and mended where the last writer was cut off."""
+"""Append-only files of lines: written whole or not at all, and repaired if the last writer was interrupted."""
 
 from __future__ import annotations
 
@@ -188,13 +188,13 @@ def _clear_place(path: Path) -> None:
         path.rename(path.with_name(f"{path.name}.{os.urandom(4).hex()}.removed"))
 
 
-def set_aside(path: Path, chosen: Callable[[int, bytes], bool], elsewhere: Path) -> int:
+def move_lines(path: Path, chosen: Callable[[int, bytes], bool], destination: Path) -> int:
     """Move lines of a file to the end of another; how many. The file is whole at any moment: with them, or without.
 
     Args:
         path: of the file.
         chosen: whether a line is moved, given its number from 1, and itself without its end.
-        elsewhere: of the other file, which is made where it is missing.
+        destination: the other file, which is created if it is missing.
 
     Raises:
         StoreError: the system refuses.
@@ -205,7 +205,7 @@ def set_aside(path: Path, chosen: Callable[[int, bytes], bool], elsewhere: Path)
         with (
             path.open("rb") as old,
             _opened_private(new_private(new)) as file,
-            _opened_private(open_private(elsewhere, os.O_WRONLY | os.O_CREAT | os.O_APPEND)) as other,
+            _opened_private(open_private(destination, os.O_WRONLY | os.O_CREAT | os.O_APPEND)) as other,
         ):
             for number, line in enumerate(old, 1):
                 here = not line.isspace() and chosen(number, line.rstrip(b"\n"))

@@ -12,9 +12,8 @@ import re
 import sqlite3
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from fnmatch import fnmatchcase
-from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import quote
@@ -24,8 +23,8 @@ import msgspec
 from agentv.errors import StoreError
 from agentv.model.run.selection import Selection
 from agentv.model.run.summary import Counts, Summary
+from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.store.files.directory import HISTORY, INDEX, RUN, SEARCHED
-from agentv.store.files.hashes import NumberedHashes
 from agentv.store.rows.reading import RowFacts, read_placed_rows
 from agentv.store.totals.tally import STATUSES
 
@@ -94,18 +93,18 @@ class RowIndex:
             StoreError: the rows cannot be read.
         """
         stamp = _stamp(run)
-        kept = _kept(run / SEARCHED, stamp)
-        if kept is not None and (summing is None or kept.totals() is not None):
-            return kept
-        if kept is not None:
-            kept.close()
-        built = _kept_anew(run, stamp, summing) if keep else None
+        found = _opened(run / SEARCHED, stamp)
+        if found is not None and (summing is None or found.totals() is not None):
+            return found
+        if found is not None:
+            found.close()
+        built = _build_in(run, stamp, summing) if keep else None
         return built or cls(_built(sqlite3.connect(""), run, stamp, summing))
 
     @classmethod
     def there(cls, run: Path) -> RowIndex | None:
         """The index of a run if there is one that is current."""
-        return _kept(run / SEARCHED, _stamp(run))
+        return _opened(run / SEARCHED, _stamp(run))
 
     def totals(self) -> Summary | None:
         """The totals that were made when this was built."""
@@ -212,7 +211,7 @@ def _file_stamp(path: Path) -> str:
     return f"{found.st_size}:{found.st_mtime_ns}"
 
 
-def _kept(path: Path, stamp: str) -> RowIndex | None:
+def _opened(path: Path, stamp: str) -> RowIndex | None:
     """The index in a file; None where there is none, it is none of ours, or of other rows than there are now."""
     if not path.is_file():
         return None
@@ -226,7 +225,7 @@ def _kept(path: Path, stamp: str) -> RowIndex | None:
     return None
 
 
-def _kept_anew(run: Path, stamp: str, summing: Summing | None) -> RowIndex | None:
+def _build_in(run: Path, stamp: str, summing: Summing | None) -> RowIndex | None:
     """An index that was built into the run's directory; None where nothing can be written there."""
     new = run / f".{SEARCHED}.{os.getpid()}.new"
     try:
@@ -236,14 +235,11 @@ def _kept_anew(run: Path, stamp: str, summing: Summing | None) -> RowIndex | Non
             pass
         new.replace(run / SEARCHED)
     except (sqlite3.Error, OSError):
-        with suppress(OSError):
-            new.unlink()
         return None
-    except BaseException:
+    finally:  # nothing is left of a build that failed or was interrupted
         with suppress(OSError):
             new.unlink()
-        raise
-    return _kept(run / SEARCHED, stamp)
+    return _opened(run / SEARCHED, stamp)
 
 
 def _built(database: sqlite3.Connection, run: Path, stamp: str, summing: Summing | None) -> sqlite3.Connection:
@@ -253,29 +249,22 @@ def _built(database: sqlite3.Connection, run: Path, stamp: str, summing: Summing
         StoreError: a line is no row; the text names it.
         sqlite3.Error: it cannot be written.
     """
-    with _closing_on_error(database):
+    with ExitStack() as on_error:
+        on_error.callback(database.close)
         database.executescript(_SCHEMA)
         with database:
-            rows = _Filling(database).passed_through(run / INDEX)
+            rows = _IndexBuilder(database).passed_through(run / INDEX)
             totals = None if summing is None else msgspec.json.encode(summing(rows)).decode()
             for _ in rows:  # what the totals did not read, which is all where nobody wants them
                 pass
             database.execute("INSERT INTO built_from VALUES (?, ?)", (stamp, totals))
             for statement in _INDICES.strip().splitlines():
                 database.execute(statement)
+        on_error.pop_all()
         return database
 
 
-@contextmanager
-def _closing_on_error(database: sqlite3.Connection) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        database.close()
-        raise
-
-
-class _Filling:
+class _IndexBuilder:
     """Takes in rows as they pass."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -300,8 +289,7 @@ class _Filling:
 
     def _replace(self, place: int, key: str) -> None:
         """Take out the row in whose place this one stands."""
-        digest = blake2b(key.encode(), digest_size=8).digest()
-        number = self._numbers.number(int.from_bytes(digest, signed=True))
+        number = self._numbers.number(text_hash(key))
         if number == len(self._places):
             self._places.append(place)
             return

@@ -1,11 +1,11 @@
-"""Answers that a row has told the cost of already: graded again, they cost nothing again.
+"""Answers whose cost a row reports already: graded again, they cost nothing again.
 
-An answer is written before the row of its trial is, and the journal's line that vouches for the row stands behind both.
-So an answer that stands before such a line of its own trial is in that row. One behind it was not graded before the
-process ended, and counts.
+An answer is written before the row of its trial, and the checksum of the row after both. So an answer that stands
+before the checksum of a row of its own trial is in that row. One behind it was not graded before the process ended, and
+counts.
 
-Several trials of a case may share a verdict, whose cost is in the row of one of them. So what judges took is reckoned
-by the case: as much of it counts as the journal tells of and no row does.
+Several trials of a case may share a verdict, whose cost is in the row of one of them. So the cost of judges is computed
+by the case: as much of it counts as the journal reports and no row does.
 """
 
 from __future__ import annotations
@@ -20,69 +20,73 @@ from agentv.ports import Call
 from agentv.store.journal.journal_reader import JournalReader, amount_of
 from agentv.store.rows.reading import RowFacts, row_in
 
-_CENT = 1e-10
-"""US dollars that are nothing: sums of floats differ by less."""
+_ROUNDING_USD = 1e-10
+"""What sums of floats may differ by."""
 
 
 class AccountedAnswers:
-    """Which of the answers of a journal stand in rows that do not count any more, but for what they cost.
+    """Which of the answers of a journal are in superseded rows, which count for nothing but what they cost.
 
     Args:
-        recall: the journal.
-        rows: lines of `history.jsonl`.
-        standing: lines of `index.jsonl`.
+        reader: of the journal.
+        superseded: lines of `history.jsonl`.
+        current: lines of `index.jsonl`.
     """
 
-    def __init__(self, recall: JournalReader, rows: Iterable[bytes], standing: Iterable[bytes] = ()) -> None:
-        self._recall = recall
+    def __init__(self, reader: JournalReader, superseded: Iterable[bytes], current: Iterable[bytes] = ()) -> None:
+        self._reader = reader
         self._last: dict[tuple[str | int | None, ...], int] = {}
-        self._untold = dict(recall.judged)
-        self._costs = {case for case, amount in recall.judged.items() if amount.usd}
-        for line in rows:
+        self._unreported = dict(reader.judged)
+        self._priced = {case for case, amount in reader.judged.items() if amount.usd}
+        for line in superseded:
             self._add(line.rstrip(b"\n"))
-        for line in standing if self._untold else ():
+        for line in current if self._unreported else ():
             with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                self._tell(row_in(line))
+                self._subtract(row_in(line))
 
-    def _tell(self, row: RowFacts) -> None:
-        """A row tells what its judges took."""
+    def _subtract(self, row: RowFacts) -> None:
+        """A row reports what its judges took."""
         case = hash(row.test_id)
-        if case in self._untold:
-            told = amount_of(row.judge_cost_usd, row.judge_token_usage)
-            untold = self._untold[case]
-            self._untold[case] = Amount(untold.usd - told.usd, untold.tokens - told.tokens)
+        if case in self._unreported:
+            reported = amount_of(row.judge_cost_usd, row.judge_token_usage)
+            self._unreported[case] = _difference(self._unreported[case], reported)
 
     def _add(self, line: bytes) -> None:
-        place = self._recall.vouched_at(line)
-        if place is None:
+        position = self._reader.checksum_position(line)
+        if position is None:
             return
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):  # whoever sums up says what is wrong with it
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):  # whoever sums up reports what is wrong with it
             row = row_in(line)
-            self._tell(row)
-            # a judge is not told which target it judges, so any row of the case will do
-            for spot in ((row.suite, row.test_id, row.target, row.prompt_id, row.sample), (row.test_id,)):
-                self._last[spot] = max(place, self._last.get(spot, 0))
+            self._subtract(row)
+            # a judge does not know which target it judges, so any row of the case will do
+            for trial in ((row.suite, row.test_id, row.target, row.prompt_id, row.sample), (row.test_id,)):
+                self._last[trial] = max(position, self._last.get(trial, 0))
 
     def __contains__(self, call: Call) -> bool:
         """Whether the answer to a call is in one of the rows; a judge's is taken to be in one from then on."""
         case = hash(call.request.case_id)
-        if call.request.nonces and case in self._untold:
-            return self._is_told(call, case)
-        place = self._recall.answered_at(call.key)
-        return place is not None and place < self._last.get(_spot(call), 0)
+        if call.request.nonces and case in self._unreported:
+            return self._is_reported(call, case)
+        position = self._reader.answer_position(call.key)
+        return position is not None and position < self._last.get(_trial_of(call), 0)
 
-    def _is_told(self, call: Call, case: int) -> bool:
-        answer = self._recall.answer(call.key)
+    def _is_reported(self, call: Call, case: int) -> bool:
+        answer = self._reader.answer(call.key)
         if answer is None:
             return False
-        untold, took = self._untold[case], amount_of(answer.cost_usd, answer.token_usage)
-        enough = untold.usd >= took.usd - _CENT if case in self._costs else untold.tokens >= took.tokens
+        unreported, took = self._unreported[case], amount_of(answer.cost_usd, answer.token_usage)
+        priced = case in self._priced
+        enough = unreported.usd >= took.usd - _ROUNDING_USD if priced else unreported.tokens >= took.tokens
         if enough:
-            self._untold[case] = Amount(untold.usd - took.usd, untold.tokens - took.tokens)
+            self._unreported[case] = _difference(unreported, took)
         return not enough
 
 
-def _spot(call: Call) -> tuple[str | int | None, ...]:
+def _difference(whole: Amount, part: Amount) -> Amount:
+    return Amount(whole.usd - part.usd, whole.tokens - part.tokens)
+
+
+def _trial_of(call: Call) -> tuple[str | int | None, ...]:
     request = call.request
     if request.nonces:  # only judges are asked with texts that are new for each call
         return (request.case_id,)

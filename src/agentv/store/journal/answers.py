@@ -3,10 +3,10 @@
 The first line is `{"format":"agentv-journal","version":1}`. Every other line is one JSON object that begins with
 `crc32`, eight hex digits. What follows tells its kind:
 
-    row, sum    vouches for a row: the key of a trial, and the CRC-32 of the line that it has in `index.jsonl`; `at_ms`
-                says for how long the run had gone then, all its processes together
-    anew        ids of cases that are done anew: their answers up to here are not to be used again
-    key, case   an answer: of which call, for which case; `target` where it told what it took; `judge`; then `output`,
+    row, sum    the checksum of a row: the key of a trial, and the CRC-32 of its line in `index.jsonl`; `at_ms` is the
+                time since the run began, over all its processes
+    anew        ids of cases that run again: their answers up to here are discarded
+    key, case   an answer: of which call, for which case; `target` if it reported a cost; `judge`; then `output`,
                 `messages`, `token_usage`, `cost_usd`, `duration_ms`, `finish_reason`, `metadata` as the target gave
                 them, `attempts` where the call was made more than once, `earlier` where it is another run's, and
                 `redacted` where a secret was taken out of it
@@ -32,12 +32,12 @@ VERSION = 1
 
 HEADER = b'{"format":"agentv-journal","version":%d}\n' % VERSION
 
-_SEAL = b'{"crc32":"%08x",'
-_SEALED = len(_SEAL % 0)
+_CHECKSUM = b'{"crc32":"%08x",'
+_BODY = len(_CHECKSUM % 0)
 _KEY = b'"key":"'
-_ANEW = b'"anew":['
+_DISCARD = b'"anew":['
 _ROW = b'"row":"'
-_SUM = b',"sum":"'
+_ROW_CHECKSUM = b',"sum":"'
 
 
 class AnswerRow(Struct, gc=False):
@@ -111,51 +111,51 @@ def answer_line(
         to_json(_Head(key, case, target if target and paid else UNSET, judge or UNSET))[1:-1],
         to_json(answer_row(answer, redacted=redacted))[1:],
     )
-    return b"%b%b\n" % (_SEAL % crc32(b"{" + body), body)
+    return b"%b%b\n" % (_CHECKSUM % crc32(b"{" + body), body)
 
 
-class AnewRow(Struct, gc=False):
-    """Cases whose answers are not to be used again."""
+class _DiscardLine(Struct, gc=False):
+    """Cases whose answers are discarded."""
 
     anew: list[str]
 
 
-def anew_line(cases: Sequence[str]) -> bytes:
-    """The line from which on the answers for these cases are forgotten, its end included."""
-    body = to_json(AnewRow(list(cases)))
-    return b"%b%b\n" % (_SEAL % crc32(body), body[1:])
+def discard_line(cases: Sequence[str]) -> bytes:
+    """The line that discards the answers for these cases before it, its end included."""
+    body = to_json(_DiscardLine(list(cases)))
+    return b"%b%b\n" % (_CHECKSUM % crc32(body), body[1:])
 
 
-def anew_in(line: bytes) -> list[str] | None:
-    """The cases that a whole line forgets; None where it is an answer or vouches for a row."""
-    if not line.startswith(_ANEW, _SEALED):
+def discarded_in(line: bytes) -> list[str] | None:
+    """The cases whose answers a whole line discards; None for any other line."""
+    if not line.startswith(_DISCARD, _BODY):
         return None
-    return msgspec.json.decode(b"{" + line[_SEALED:], type=AnewRow).anew
+    return msgspec.json.decode(b"{" + line[_BODY:], type=_DiscardLine).anew
 
 
-def row_seal(key: str, row: bytes, at_ms: float = 0.0) -> bytes:
-    """The line that vouches for a row, its end included.
+def row_checksum_line(key: str, row: bytes, at_ms: float = 0.0) -> bytes:
+    """The line with the checksum of a row, its end included.
 
     Args:
         key: of the trial.
         row: its line in `index.jsonl`, without its end.
-        at_ms: how long the run had gone when it was written.
+        at_ms: time since the run began.
     """
     body = b'%b%b","sum":"%08x","at_ms":%d}' % (_ROW, key.encode(), crc32(row), at_ms)
-    return b"%b%b\n" % (_SEAL % crc32(b"{" + body), body)
+    return b"%b%b\n" % (_CHECKSUM % crc32(b"{" + body), body)
 
 
-def is_seal(line: bytes) -> bool:
-    """Whether a line says that it vouches for a row."""
-    return line.startswith(_ROW, _SEALED)
+def is_row_checksum(line: bytes) -> bool:
+    """Whether a line says that it is the checksum of a row."""
+    return line.startswith(_ROW, _BODY)
 
 
-def seal_in(line: bytes) -> tuple[str, int] | None:
-    """The key and the checksum of the row that a whole line vouches for; None where it is an answer."""
-    if not is_seal(line):
+def row_checksum_in(line: bytes) -> tuple[str, int] | None:
+    """The trial's key and the checksum in a whole line; None for any other line."""
+    if not is_row_checksum(line):
         return None
-    key, _, rest = line[_SEALED + len(_ROW) :].partition(b'"')
-    return key.decode(), int(rest[len(_SUM) : len(_SUM) + 8], 16)
+    key, _, rest = line[_BODY + len(_ROW) :].partition(b'"')
+    return key.decode(), int(rest[len(_ROW_CHECKSUM) : len(_ROW_CHECKSUM) + 8], 16)
 
 
 class _Timed(Struct, gc=False):
@@ -166,40 +166,40 @@ _timed = msgspec.json.Decoder(_Timed)
 
 
 def elapsed_in(line: bytes) -> float | None:
-    """How long the run had gone, in ms, when a row was vouched for; None where a line vouches for none, or is damaged.
+    """Time since the run began, in ms, at a line with the checksum of a row; None for any other line, or a damaged one.
 
     Args:
         line: without its end.
     """
-    if seal_in(line) is None or (body := unsealed(line)) is None:
+    if row_checksum_in(line) is None or (body := verified(line)) is None:
         return None
     return _timed.decode(body).at_ms
 
 
-def unsealed(line: bytes) -> bytes | None:
-    """What a line says, without its checksum; None where the checksum does not agree."""
-    body = b"{" + line[_SEALED:]
-    return body if line[:_SEALED] == _SEAL % crc32(body) else None
+def verified(line: bytes) -> bytes | None:
+    """The JSON of a line without its own checksum; None if that checksum is wrong."""
+    body = b"{" + line[_BODY:]
+    return body if line[:_BODY] == _CHECKSUM % crc32(body) else None
 
 
 def key_in(line: bytes) -> str:
     """The key of a line that is whole."""
-    begin = _SEALED + len(_KEY)
+    begin = _BODY + len(_KEY)
     return line[begin : line.index(b'"', begin)].decode()
 
 
 def facts_in(line: bytes) -> AnswerFacts:
     """What a whole line says of the answer in it."""
-    return _facts.decode(b"{" + line[_SEALED:])
+    return _facts.decode(b"{" + line[_BODY:])
 
 
 def is_redacted(body: bytes) -> bool:
-    """Whether the answer of an unsealed line is not quite what was answered."""
+    """Whether secrets were taken out of the answer in the JSON of a line."""
     return body.endswith(b',"redacted":true}')
 
 
 def answer_of(body: bytes) -> tuple[str, TargetResponse]:
-    """The key and the answer that an unsealed line holds: field for field what was given to `answer_line`."""
+    """The key and the answer in the JSON of a line: field for field what was given to `answer_line`."""
     row = msgspec.json.decode(body)
     return row["key"], answer_in(row)
 

@@ -1,4 +1,4 @@
-"""Reader of an earlier run's journal: the positions of its answers, and the rows it has checksums of.
+"""Reader of an earlier run's journal: the positions of its answers, and the checksums of its rows.
 
 Some 40 bytes are kept for each, so that a million of them fit.
 """
@@ -10,21 +10,88 @@ from pathlib import Path
 from zlib import crc32
 
 from agentv.model.run.budget import Amount
+from agentv.model.values.hashes import NumberedHashes
 from agentv.model.values.response import TargetResponse, TokenUsage
 from agentv.ports import Call
-from agentv.store.files.hashes import NumberedHashes
 from agentv.store.files.signatures import signature
-from agentv.store.journal.answers import HEADER, anew_in, answer_of, facts_in, is_redacted, key_in, seal_in, unsealed
+from agentv.store.journal.answers import (
+    HEADER,
+    AnswerFacts,
+    answer_of,
+    discarded_in,
+    facts_in,
+    is_redacted,
+    key_in,
+    row_checksum_in,
+    verified,
+)
 from agentv.store.rows.reading import key_of_row
 from agentv.user_code.os_errors import store_error
 
-NOTHING = Amount()
+_NOTHING = Amount()
 
 
 def amount_of(cost_usd: float | None, tokens: TokenUsage | None) -> Amount:
-    """What a call took; nothing where it did not say."""
+    """What a call took; nothing if it did not say."""
     total = 0 if tokens is None else tokens.total or (tokens.input or 0) + (tokens.output or 0)
     return Amount(cost_usd or 0.0, total)
+
+
+class _AnswerPositions:
+    """Where the answers of a journal begin, by the hashes of their keys; of several under one key, the last."""
+
+    def __init__(self) -> None:
+        self._numbers = NumberedHashes()
+        self._offsets = array("Q")
+        self._cases = array("q")
+        self._signatures = array("Q")
+        self._discarded: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def add(self, key: str, case: int, line: bytes, offset: int) -> None:
+        """An answer begins here. `case`: the hash of the case it is for."""
+        number = self._numbers.number(hash(key))
+        if number == len(self._offsets):
+            self._offsets.append(offset)
+            self._cases.append(case)
+            self._signatures.append(signature(line))
+        else:
+            self._offsets[number] = offset
+            self._signatures[number] = signature(line)
+
+    def discard(self, cases: list[str], offset: int) -> None:
+        """The answers for these cases that begin before the offset are not to be used."""
+        self._discarded.update(dict.fromkeys(map(hash, cases), offset))
+
+    def find(self, key: str) -> tuple[int, int] | None:
+        """Where the answer under a key begins, and the signature of its line; None if there is none to be used."""
+        number = self._numbers.find(hash(key))
+        if number is None or self._discarded.get(self._cases[number], -1) > self._offsets[number]:
+            return None
+        return self._offsets[number], self._signatures[number]
+
+
+class _RowChecksums:
+    """The checksums of rows in a journal, each with the offset of the first line that holds it."""
+
+    def __init__(self) -> None:
+        self._numbers = NumberedHashes()
+        self._offsets = array("Q")
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def add(self, checksum: tuple[str, int], offset: int) -> None:
+        """A line holds the checksum of the row of a trial."""
+        if self._numbers.number(hash(checksum)) == len(self._offsets):
+            self._offsets.append(offset)
+
+    def find(self, row: bytes) -> int | None:
+        """Where the checksum of a row stands, given without its line end; None if there is none."""
+        number = self._numbers.find(hash((key_of_row(row), crc32(row))))
+        return None if number is None else self._offsets[number]
 
 
 class JournalReader:
@@ -32,12 +99,12 @@ class JournalReader:
 
     Attributes:
         run_id: of the run, by its directory's name.
-        judged: hash of a case → what the answers of judges for it took, those that it asked for again among them.
-        damaged: lines whose checksum does not agree: they hold no answer.
-        redacted: the keys of calls whose answers held a secret: they are not what was answered, and are not given.
+        judged: hash of a case → what the answers of judges for it took, discarded ones among them.
+        damaged: lines whose checksum is wrong: they hold no answer.
+        redacted: the keys of calls whose answers held a secret: what is left of them is not given.
 
     Args:
-        path: of the journal; what is appended to it later is not looked at.
+        path: of the journal; what is appended to it later is not read.
 
     Raises:
         StoreError: it cannot be read; so for `answer`.
@@ -47,106 +114,85 @@ class JournalReader:
         self.run_id = path.parent.name
         self.damaged = 0
         self.redacted: set[str] = set()
-        self._path = path
-        self._numbers = NumberedHashes()
-        self._offsets = array("Q")
-        self._cases = array("q")
-        self._signatures = array("Q")
-        self._rows = NumberedHashes()
-        self._vouched_at = array("Q")
-        self._forgotten: dict[int, int] = {}
         self.judged: dict[int, Amount] = {}
+        self._path = path
+        self._answers = _AnswerPositions()
+        self._rows = _RowChecksums()
         try:
             self._file = path.open("rb")
-            self._find_all()
+            self._read()
         except OSError as error:
             raise store_error("read", path, error) from error
 
     def __len__(self) -> int:
-        return len(self._offsets)
+        return len(self._answers)
 
     def __contains__(self, key: str) -> bool:
-        return self._find(key) is not None
+        return self._answers.find(key) is not None
 
-    def _find(self, key: str) -> int | None:
-        """The number of an answer that may be used."""
-        number = self._numbers.find(hash(key))
-        if number is None or self._forgotten.get(self._cases[number], -1) > self._offsets[number]:
-            return None
-        return number
-
-    def _find_all(self) -> None:
+    def _read(self) -> None:
         offset = 0
         for line in self._file:
             if line != HEADER and not line.isspace():
-                self._note(line, offset)
+                self._add(line, offset)
             offset += len(line)
 
-    def _note(self, line: bytes, offset: int) -> None:
-        if unsealed(line.rstrip(b"\n")) is None:
+    def _add(self, line: bytes, offset: int) -> None:
+        if verified(line.rstrip(b"\n")) is None:
             self.damaged += 1
-            return
-        seal = seal_in(line)
-        if seal is not None:
-            if self._rows.number(hash(seal)) == len(self._vouched_at):
-                self._vouched_at.append(offset)
-            return
-        cases = anew_in(line)
-        if cases is not None:
-            self._forgotten.update(dict.fromkeys(map(hash, cases), offset))
-            return
-        facts = facts_in(line)
+        elif (checksum := row_checksum_in(line)) is not None:
+            self._rows.add(checksum, offset)
+        elif (cases := discarded_in(line)) is not None:
+            self._answers.discard(cases, offset)
+        else:
+            self._add_answer(line, facts_in(line), offset)
+
+    def _add_answer(self, line: bytes, facts: AnswerFacts, offset: int) -> None:
         case = hash(facts.case)
         if facts.judge and not facts.earlier:
-            self.judged[case] = self.judged.get(case, NOTHING) + amount_of(facts.cost_usd, facts.token_usage)
-        if is_redacted(line.rstrip(b"\n")):
+            self.judged[case] = self.judged.get(case, _NOTHING) + amount_of(facts.cost_usd, facts.token_usage)
+        if is_redacted(line.rstrip(b"\n")):  # it is not what was answered
             self.redacted.add(key_in(line))
-            return  # it is not what was answered
-        number = self._numbers.number(hash(key_in(line)))
-        if number == len(self._offsets):
-            self._offsets.append(offset)
-            self._cases.append(case)
-            self._signatures.append(signature(line))
         else:
-            self._offsets[number] = offset
-            self._signatures[number] = signature(line)
+            self._answers.add(key_in(line), case, line, offset)
 
     def answer(self, key: str) -> TargetResponse | None:
-        """The answer under a key; None where there is none, or where a secret was taken out of it.
+        """The answer under a key; None if there is none, or if a secret was taken out of it.
 
-        So too where its line was changed since the journal was looked through, as by what runs now.
+        So too if its line was changed since the journal was read, as by what runs now.
         """
-        number = self._find(key)
-        if number is None:
+        found = self._answers.find(key)
+        if found is None:
             return None
+        offset, signed = found
         try:
-            self._file.seek(self._offsets[number])
+            self._file.seek(offset)
             line = self._file.readline()
         except OSError as error:
             raise store_error("read", self._path, error) from error
-        body = unsealed(line.rstrip(b"\n")) if signature(line) == self._signatures[number] else None
-        found = None if body is None else answer_of(body)
-        return found[1] if found is not None and found[0] == key else None
+        body = verified(line.rstrip(b"\n")) if signature(line) == signed else None
+        if body is None:
+            return None
+        found_key, answer = answer_of(body)
+        return answer if found_key == key else None
 
     @property
-    def vouches(self) -> bool:
-        """Whether the journal vouches for any row at all; one that was lost vouches for none."""
+    def has_checksums(self) -> bool:
+        """Whether the journal holds the checksum of any row at all; one that was emptied holds none."""
         return len(self._rows) > 0
 
-    def vouches_for(self, row: bytes) -> bool:
+    def has_checksum_of(self, row: bytes) -> bool:
         """Whether a line of `index.jsonl`, without its end, is as it was written."""
-        key = key_of_row(row)
-        return key is not None and self._rows.find(hash((key, crc32(row)))) is not None
+        return self._rows.find(row) is not None
 
-    def vouched_at(self, row: bytes) -> int | None:
-        """Where in the journal the line stands that vouches for a row, given without its end; None where none does."""
-        number = self._rows.find(hash((key_of_row(row), crc32(row))))
-        return None if number is None else self._vouched_at[number]
+    def checksum_position(self, row: bytes) -> int | None:
+        """Where the checksum of a row stands, given without its line end; None if there is none."""
+        return self._rows.find(row)
 
-    def answered_at(self, key: str) -> int | None:
-        """Where in the journal the answer under a key stands."""
-        number = self._find(key)
-        return None if number is None else self._offsets[number]
+    def answer_position(self, key: str) -> int | None:
+        """Where the answer under a key begins; None if there is none to be used."""
+        found = self._answers.find(key)
+        return None if found is None else found[0]
 
     def kept(self, call: Call) -> TargetResponse | None:
         """The answer to a call."""
@@ -156,5 +202,5 @@ class JournalReader:
         """Nothing: it is another run's journal."""
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()

@@ -9,14 +9,11 @@ from sys import intern
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from agentv.model.run.clusters import ClusterId, cluster_of
 from agentv.model.run.sampling import Stopped
-from agentv.model.run.trial import SCHEMA_VERSION, Status
-from agentv.model.suite.suite import DEFAULT_THRESHOLD, Aggregate
-from agentv.store.files.lines import read_placed_lines
-from agentv.store.rows.reading import is_torn, newer_row, not_a_row
+from agentv.model.run.trial import Status
+from agentv.store.rows.reading import StoredRow, decoded_rows
 
 CaseName = tuple[str, str | None]
 """The id of a case, and of its prompt."""
@@ -29,25 +26,16 @@ Held = dict[Any, Any]
 """Each name as it was first met."""
 
 
-class _Row(Struct, gc=False):
-    test_id: str
-    target: str
-    suite: str = ""
-    prompt_id: str | None = None
-    score: float | None = None
-    case_sha256: str = ""
-    repeat: int = 1
-    alpha: float | None = None
+class InputsRow(StoredRow, gc=False, kw_only=True):
+    """What the inputs of a run take of a row."""
+
     status: Status = "skipped"
-    threshold: float = DEFAULT_THRESHOLD
-    aggregate: Aggregate = "mean"
+    case_sha256: str = ""
     stopped: Stopped | None = None
-    eval_path: str | None = None
-    conversation_id: str | None = None
-    cluster_key: str | None = None
-    cluster: str | None = None
     reused: bool = False
-    schema_version: int = SCHEMA_VERSION
+
+
+_decode = msgspec.json.Decoder(InputsRow).decode
 
 
 @dataclass(slots=True)
@@ -96,7 +84,7 @@ class SuiteInputs:
     judged: dict[JudgedCase, JudgedSamples] = field(default_factory=dict)
     rules: dict[str, set[str]] = field(default_factory=dict)
 
-    def add(self, row: _Row, held: Held) -> None:
+    def add(self, row: InputsRow, held: Held) -> None:
         """One more row."""
         row.test_id, row.case_sha256 = intern(row.test_id), intern(row.case_sha256)
         case = (row.test_id, row.prompt_id)
@@ -111,7 +99,7 @@ class SuiteInputs:
             count, total = self.scores.get(row.test_id, (0, 0.0))
             self.scores[row.test_id] = count + 1, total + row.score
 
-    def _judge(self, row: _Row, held: Held) -> None:
+    def _judge(self, row: InputsRow, held: Held) -> None:
         if row.status not in ("passed", "failed"):
             return
         case = (row.test_id, row.prompt_id, row.case_sha256, row.threshold)
@@ -149,15 +137,6 @@ def read_asked(path: Path, held: Held | None = None) -> Mapping[str, SuiteInputs
     """
     found: dict[str, SuiteInputs] = {}
     held = {} if held is None else held
-    decode = msgspec.json.Decoder(_Row).decode
-    for _, number, line in read_placed_lines(path):
-        try:
-            row = decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            if is_torn(line):
-                break
-            raise not_a_row(path, number, error) from error
-        if row.schema_version > SCHEMA_VERSION:
-            raise newer_row(path, number, row.schema_version)
+    for _, row in decoded_rows(path, _decode):
         found.setdefault(row.suite, SuiteInputs()).add(row, held)
     return found

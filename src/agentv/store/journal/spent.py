@@ -12,10 +12,10 @@ from msgspec import Struct
 from agentv.model.run.budget import UNKNOWN, Amount, Ceiling
 from agentv.model.values.response import TokenUsage
 from agentv.store.files.lines import read_lines
-from agentv.store.journal.answers import anew_in, seal_in, unsealed
+from agentv.store.journal.answers import discarded_in, row_checksum_in, verified
 
 
-class _Answer(Struct, gc=False):
+class _AnswerCost(Struct, gc=False):
     token_usage: TokenUsage | None = None
     cost_usd: float | None = None
     earlier: bool = False
@@ -23,7 +23,7 @@ class _Answer(Struct, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class JournalSpending:
     """What the answers of a journal took.
 
     Attributes:
@@ -36,10 +36,10 @@ class Spent:
     largest: Mapping[str, Ceiling]
 
 
-_answer = msgspec.json.Decoder(_Answer)
+_answer_cost = msgspec.json.Decoder(_AnswerCost)
 
 
-def spent_in(journal: Path) -> Spent:
+def spent_in(journal: Path) -> JournalSpending:
     """Over all answers that a run was given, those that it asked for again later among them.
 
     Answers of other runs cost nothing here. A damaged line counts as none.
@@ -50,13 +50,13 @@ def spent_in(journal: Path) -> Spent:
     total = Amount()
     largest: dict[str, Ceiling] = {}
     for _, line in read_lines(journal):
-        body = unsealed(line.rstrip(b"\n"))
-        if body is None or seal_in(line) is not None or anew_in(line) is not None:
+        body = verified(line.rstrip(b"\n"))
+        if body is None or row_checksum_in(line) is not None or discarded_in(line) is not None:
             continue
-        answer = _answer.decode(body)
+        answer = _answer_cost.decode(body)
         if not answer.earlier:
             usage = answer.token_usage
             tokens = None if usage is None else usage.total or (usage.input or 0) + (usage.output or 0)
             total += Amount(answer.cost_usd or 0.0, tokens or 0)
             largest[answer.target] = largest.get(answer.target, UNKNOWN).at_least(answer.cost_usd, tokens)
-    return Spent(total, largest)
+    return JournalSpending(total, largest)

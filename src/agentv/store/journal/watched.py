@@ -1,4 +1,4 @@
-"""The small files of a run beside its rows and its journal: while it goes, nothing but agentv writes to them."""
+"""Protection of the small files of a run: while it goes, nothing but agentv writes to them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _COUNTED = (HISTORY, REJECTED)
 
 
 @dataclass(slots=True)
-class Watched:
-    """What is in them.
+class WatchedFiles:
+    """The contents of these files, as agentv wrote them.
 
     Args:
         run: the directory.
@@ -44,15 +44,15 @@ class Watched:
         """Lines were added to a file: what is in it now stays."""
         self._digests[name] = _digest(self.run / name)
 
-    def restored(self) -> tuple[str, ...]:
-        """Put what something else wrote to right, as far as that can be had; what it was, a sentence each.
+    def restore(self) -> tuple[str, ...]:
+        """Undo what something else wrote, as far as possible; what it was, one sentence each.
 
         Raises:
             OSError: the system refuses.
         """
-        found = [told for name, content in self._written.items() if (told := self._rewritten(name, content))]
-        found += [told for name in _ABSENT if name not in self._written and (told := self._removed(name))]
-        return (*found, *(told for name in _COUNTED if (told := self._changed(name))))
+        found = [said for name, content in self._written.items() if (said := self._rewritten(name, content))]
+        found += [said for name in _ABSENT if name not in self._written and (said := self._removed(name))]
+        return (*found, *(said for name in _COUNTED if (said := self._changed(name))))
 
     def _rewritten(self, name: str, content: bytes) -> str | None:
         path = self.run / name

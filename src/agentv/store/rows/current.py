@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from pathlib import Path
 
-from agentv.store.files.hashes import NumberedHashes
+from agentv.model.values.hashes import NumberedHashes, text_hash
 from agentv.store.files.lines import read_lines
 from agentv.store.rows.reading import trial_of_row
 
@@ -23,7 +22,7 @@ def replaced_lines(path: Path) -> frozenset[int]:
         key = trial_of_row(line)
         if key is None:
             continue  # whoever reads the row says what is wrong with it
-        place = numbers.number(int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), signed=True))
+        place = numbers.number(text_hash(key))
         if place == len(last):
             last.append(number)
         else:

@@ -1,9 +1,13 @@
-"""Rows read back: only what totals and a resume need, the rest is passed over."""
+"""Rows read back. Every reader takes the keys that it needs; the rest is skipped.
+
+`StoredRow` declares the keys that all readers take, with what stands for those that a row leaves out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -15,6 +19,27 @@ from agentv.model.suite.suite import DEFAULT_THRESHOLD, Aggregate
 from agentv.model.values.response import TokenUsage
 from agentv.store.files.lines import read_placed_lines
 
+R = TypeVar("R", bound="StoredRow")
+
+
+class StoredRow(Struct, gc=False):
+    """What every reader of rows takes; other keys, known and unknown, are ignored."""
+
+    test_id: str
+    target: str
+    suite: str = ""
+    eval_path: str | None = None
+    prompt_id: str | None = None
+    score: float | None = None
+    threshold: float = DEFAULT_THRESHOLD
+    repeat: int = 1
+    aggregate: Aggregate = "mean"
+    alpha: float | None = None
+    conversation_id: str | None = None
+    cluster_key: str | None = None
+    cluster: str | None = None
+    schema_version: int = SCHEMA_VERSION
+
 
 class ErrorFacts(Struct, gc=False):
     """What a resume needs of an error: whether it stopped the target."""
@@ -22,32 +47,18 @@ class ErrorFacts(Struct, gc=False):
     stops: bool = False
 
 
-class RowFacts(Struct, gc=False):
-    """What totals need of a row; its other keys, known and unknown, are ignored."""
+class RowFacts(StoredRow, gc=False, kw_only=True):
+    """What totals and a resume take of a row."""
 
-    test_id: str
-    target: str
     status: Status
     key: str
-    suite: str = ""
-    eval_path: str | None = None
-    prompt_id: str | None = None
     sample: int = 1
-    score: float | None = None
-    threshold: float = DEFAULT_THRESHOLD
     cost_usd: float | None = None
     judge_cost_usd: float | None = None
     token_usage: TokenUsage | None = None
     judge_token_usage: TokenUsage | None = None
-    schema_version: int = SCHEMA_VERSION
     tags: tuple[str, ...] = ()
-    repeat: int = 1
-    aggregate: Aggregate = "mean"
     reused: bool = False
-    alpha: float | None = None
-    conversation_id: str | None = None
-    cluster_key: str | None = None
-    cluster: str | None = None
     scores: Raw = Raw(b"[]")
     error: ErrorFacts | None = None
 
@@ -86,8 +97,20 @@ def read_rows(path: Path) -> Iterator[RowFacts]:
 
 def read_placed_rows(path: Path) -> Iterator[tuple[int, RowFacts]]:
     """As `read_rows`, each with the place where its line begins, in bytes."""
-    decode = _rows.decode
+    return decoded_rows(path, _rows.decode)
+
+
+def decoded_rows(path: Path, decode: Callable[[bytes], R], without: Container[int] = ()) -> Iterator[tuple[int, R]]:
+    """As `read_placed_rows`, for readers that take other keys.
+
+    Args:
+        path: of an `index.jsonl`; one that is missing holds nothing.
+        decode: of a decoder of a struct.
+        without: numbers of lines, from 1, that are skipped.
+    """
     for place, number, line in read_placed_lines(path):
+        if number in without:
+            continue
         try:
             row = decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -95,7 +118,8 @@ def read_placed_rows(path: Path) -> Iterator[tuple[int, RowFacts]]:
                 return
             raise not_a_row(path, number, error) from error
         if row.schema_version > SCHEMA_VERSION:
-            raise newer_row(path, number, row.schema_version)
+            known = f"(format {row.schema_version}, this one knows {SCHEMA_VERSION})"
+            raise StoreError(f"{path}:{number}: a newer agentv wrote this row {known}")
         yield place, row
 
 
@@ -147,16 +171,10 @@ def not_a_row(path: Path, number: int, error: Exception) -> StoreError:
     return StoreError(f"{path}:{number}: this is no row of a run: {error}")
 
 
-def newer_row(path: Path, number: int, version: int) -> StoreError:
-    """What to say of a line whose format is not known yet."""
-    known = f"(format {version}, this one knows {SCHEMA_VERSION})"
-    return StoreError(f"{path}:{number}: a newer agentv wrote this row {known}")
-
-
 def finished_keys(path: Path) -> Iterator[str]:
     """The keys of the trials that passed, failed or errored, but for those whose error stopped their target.
 
-    Whatever made it refuse everything, such as a wrong key, is mended before a run goes on.
+    Whatever made it refuse everything, such as a wrong key, is fixed before the run is resumed.
 
     Raises:
         StoreError: as `read_rows`.

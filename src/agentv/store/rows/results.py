@@ -24,7 +24,7 @@ from agentv.ports import Executor, Target
 from agentv.store.files.lines import lines_at, read_lines
 from agentv.store.rows.reading import is_torn, not_a_row
 
-Row = Mapping[str, Any]
+JsonRow = Mapping[str, Any]
 
 
 def read_results(path: Path, root: str, without: Container[int] = ()) -> Iterator[TrialResult]:
@@ -73,7 +73,7 @@ def _read(line: bytes, root: str) -> TrialResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _StoredAssertion:
     """Stands for the options of an assertion that has judged."""
 
     def label(self) -> str:
@@ -84,14 +84,14 @@ class _Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answered:
+class _StoredTarget:
     """Stands for the settings of a target that has answered."""
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         raise NotImplementedError(f"the row of {spec.name} holds an answer, not how it was had ({executor})")
 
 
-def _result(row: Row, root: str) -> TrialResult:
+def _result(row: JsonRow, root: str) -> TrialResult:
     error, usage, judged = row.get("error"), row.get("token_usage"), row.get("judge_token_usage")
     return TrialResult(
         trial=_trial(row, root),
@@ -116,11 +116,11 @@ def _result(row: Row, root: str) -> TrialResult:
     )
 
 
-def _failure(row: Row) -> Failure:
+def _failure(row: JsonRow) -> Failure:
     return CallFailure(**row) if "stops" in row else Failure(**row)
 
 
-def _turn(row: Row) -> TargetResponse:
+def _turn(row: JsonRow) -> TargetResponse:
     usage = row["token_usage"]
     return TargetResponse(
         row["output"],
@@ -131,7 +131,7 @@ def _turn(row: Row) -> TargetResponse:
     )
 
 
-def _trial(row: Row, root: str) -> Trial:
+def _trial(row: JsonRow, root: str) -> Trial:
     path = row.get("eval_path")
     case = Case(
         row["test_id"],
@@ -149,7 +149,7 @@ def _trial(row: Row, root: str) -> Trial:
     return Trial(
         suite=Suite(row.get("suite", ""), (case,), path=_absolute(path, root) if path else ""),
         case=case,
-        target=TargetSpec(row["target"], "", _Answered()),
+        target=TargetSpec(row["target"], "", _StoredTarget()),
         threshold=row.get("threshold", DEFAULT_THRESHOLD),
         timeout_s=DEFAULT_TIMEOUT_S,
         sample=row.get("sample", 1),
@@ -165,13 +165,13 @@ def _reference(text: str | None) -> tuple[Message, ...]:
     return (Message("assistant", text),) if text else ()
 
 
-def _score(row: Row, root: str) -> Score:
+def _score(row: JsonRow, root: str) -> Score:
     settings = AssertionSettings(name=row["name"], weight=row["weight"], required=row["required"])
-    entry = AssertionEntry(row["type"], _Judged(), settings, _span(row.get("source"), root))
+    entry = AssertionEntry(row["type"], _StoredAssertion(), settings, _span(row.get("source"), root))
     return Score(entry, _grade(row), row["duration_ms"])
 
 
-def _grade(row: Row) -> Grade:
+def _grade(row: JsonRow) -> Grade:
     error = row.get("error")
     if error:
         return Grade.errored(error["code"], error["message"], details=row["details"])

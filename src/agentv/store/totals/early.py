@@ -11,7 +11,7 @@ from collections import Counter
 from agentv.model.run.sampling import EarlyCase, EarlyStops, Why
 from agentv.stats.comparison.discoveries import kept_of
 from agentv.stats.samples.sequence import evidence_for
-from agentv.store.totals.tally import CaseOutcome
+from agentv.store.totals.tally import TalliedCase
 
 LISTED = 1000
 """Cases that the summary holds one by one."""
@@ -33,7 +33,7 @@ class EarlyTally:
         self._found = 0
         self._listed: list[EarlyCase] = []
 
-    def add(self, case: CaseOutcome) -> None:
+    def add(self, case: TalliedCase) -> None:
         """Take in a case; one whose samples do not end early is passed over."""
         if case.early is None:
             return
@@ -77,7 +77,7 @@ class EarlyTally:
         del self._listed[LISTED:]
 
 
-def _listed(case: CaseOutcome) -> EarlyCase | None:
+def _listed(case: TalliedCase) -> EarlyCase | None:
     """A case that failed or is undecided; the others passed surely, were not judged, or are not at their end."""
     counted, early, profile = case.samples, case.early, case.profile
     if counted is None or early is None or early.stopped is None or case.status not in ("passed", "failed"):

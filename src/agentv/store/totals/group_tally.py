@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agentv.model.run.summary import CaseRule, Counts, Group, Interval
+from agentv.model.run.trial import Status
 from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_mean_alone, estimated_rate
-from agentv.store.totals.tally import STATUSES, CaseOutcome, Profile, counts_of
+from agentv.store.totals.tally import STATUSES, Profile, TalliedCase, counts_of
 
-_RATES = ("_rates", "_rate_squares")
 _DIGITS = 9
 """Trials end in any order, and the last bits of a sum of scores depend on it."""
 
@@ -36,13 +36,61 @@ class _Cluster:
         self.judged = self.passed = self.cases = self.met = 0
         self.score = self.rates = 0.0
 
-    def add(self, other: _Cluster) -> None:
+    def merge(self, other: _Cluster) -> None:
         self.judged += other.judged
         self.passed += other.passed
         self.cases += other.cases
         self.met += other.met
         self.score += other.score
         self.rates += other.rates
+
+
+@dataclass(slots=True)
+class _Sums:
+    """Numbers of cases and trials, and sums over them.
+
+    Attributes:
+        cases: how many ended with each status.
+        judged, passed, errored: numbers of trials.
+        score, score_squares: over judged trials.
+        rates, rate_squares: over cases that passed or failed; nothing if no cluster is held.
+        passed_at_worst, passed_at_best: cases that would pass if all trials that errored had failed, or had passed.
+    """
+
+    cases: dict[Status, int]
+    judged: int = 0
+    passed: int = 0
+    errored: int = 0
+    score: float = 0.0
+    score_squares: float = 0.0
+    rates: float = 0.0
+    rate_squares: float = 0.0
+    passed_at_worst: int = 0
+    passed_at_best: int = 0
+
+    def add(self, case: TalliedCase) -> None:
+        trials = case.trials
+        self.cases[case.status] += 1
+        self.judged += trials.judged
+        self.passed += trials.passed
+        self.errored += trials.errored
+        self.score += trials.score
+        self.score_squares += trials.squares
+        self.passed_at_worst += case.met_at_worst
+        self.passed_at_best += case.met_at_best
+
+    def merge(self, other: _Sums) -> None:
+        for status, number in other.cases.items():
+            self.cases[status] += number
+        self.judged += other.judged
+        self.passed += other.passed
+        self.errored += other.errored
+        self.score += other.score
+        self.score_squares += other.score_squares
+        self.rates += other.rates
+        self.rate_squares += other.rate_squares
+        self.passed_at_worst += other.passed_at_worst
+        self.passed_at_best += other.passed_at_best
 
 
 class GroupTally:
@@ -55,39 +103,31 @@ class GroupTally:
     def __init__(self, *, clustered: bool) -> None:
         self.clustered = clustered
         self._clusters: dict[int, _Cluster] | None = {} if clustered else None
-        self._numbers = dict.fromkeys(STATUSES, 0)
-        self._judged = self._passed = self._errored = 0
-        self._score = self._squares = self._rates = self._rate_squares = 0.0
-        self._worst = self._best = 0
+        self._sums = _Sums(dict.fromkeys(STATUSES, 0))
         self._early = self._repeated = False
         self._keys: set[str] = set()
 
-    def add(self, case: CaseOutcome) -> None:
+    def add(self, case: TalliedCase) -> None:
         """Take in a case."""
-        samples, status = case.trials, case.status
-        self._numbers[status] += 1
-        self._judged += samples.judged
-        self._passed += samples.passed
-        self._errored += samples.errored
-        self._score += samples.score
-        self._squares += samples.squares
-        self._worst += case.met_at_worst
-        self._best += case.met_at_best
+        self._sums.add(case)
         if case.early is not None:
             self._early = True
-        if self._clusters is None:
-            return
+        if self._clusters is not None:
+            self._add_to_cluster(case, self._clusters)
+
+    def _add_to_cluster(self, case: TalliedCase, clusters: dict[int, _Cluster]) -> None:
+        trials, status = case.trials, case.status
         decided = status in ("passed", "failed")
         rate = _rate_of(case) if decided else 0.0
-        self._rates += rate
-        self._rate_squares += rate * rate
-        if decided or samples.judged:
-            found = self._clusters.get(case.cluster)
+        self._sums.rates += rate
+        self._sums.rate_squares += rate * rate
+        if decided or trials.judged:
+            found = clusters.get(case.cluster)
             if found is None:
-                found = self._clusters[case.cluster] = _Cluster()
-            found.judged += samples.judged
-            found.passed += samples.passed
-            found.score += samples.score
+                found = clusters[case.cluster] = _Cluster()
+            found.judged += trials.judged
+            found.passed += trials.passed
+            found.score += trials.score
             found.cases += decided
             found.met += status == "passed"
             found.rates += rate
@@ -97,21 +137,19 @@ class GroupTally:
         self._keys.add(profile.clustered_by)
         self._repeated = self._repeated or profile.repeat > 1
         self._early = self._early or other._early
-        for status, number in other._numbers.items():
-            self._numbers[status] += number
-        for name in ("_judged", "_passed", "_errored", "_score", "_squares", "_worst", "_best", *_RATES):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self._sums.merge(other._sums)
         if self._clusters is not None:
             for key, cluster in (other._clusters or {}).items():
-                self._clusters.setdefault(key, _Cluster()).add(cluster)
+                self._clusters.setdefault(key, _Cluster()).merge(cluster)
 
     def group(self, planned: int) -> Group:
         """The totals of what was merged."""
-        counts: Counts = counts_of(list(self._numbers.values()), planned)
+        sums = self._sums
+        counts: Counts = counts_of(list(sums.cases.values()), planned)
         cases = (counts.passed, counts.passed + counts.failed, counts.errored)
-        found = (self._rates, *cases[1:]) if self._early else (self._passed, self._judged, self._errored)
+        found = (sums.rates, *cases[1:]) if self._early else (sums.passed, sums.judged, sums.errored)
         passed, judged, errored = found
-        rate = (self._early_rate(judged) if self._early else self._rate(self._passed, judged)) or _NOTHING
+        rate = (self._early_rate(judged) if self._early else self._rate(sums.passed, judged)) or _NOTHING
         met = (self._rate(*cases[:2], of_cases=True) if self._repeated else None) or _NOTHING
         score = (None if self._early else self._mean()) or _NOTHING
         return Group(
@@ -125,7 +163,9 @@ class GroupTally:
             clustered_by=tuple(sorted(self._keys)) if judged else (),
             rule_pass_rate=met.mean,
             rule_pass_rate_interval=met.interval,
-            rule_pass_rate_bounds=_bounds(self._worst, self._best, sum(cases[1:])) if self._repeated else None,
+            rule_pass_rate_bounds=(
+                _bounds(sums.passed_at_worst, sums.passed_at_best, cases[1] + cases[2]) if self._repeated else None
+            ),
             mean_score_interval=_rounded(score.interval),
         )
 
@@ -134,7 +174,7 @@ class GroupTally:
         if not judged or self._clusters is None:  # cases with several samples are clusters
             return None
         sums: Sums = Counter((one.cases, one.rates) for one in self._clusters.values())
-        return estimated_mean(sums, self._rate_squares)
+        return estimated_mean(sums, self._sums.rate_squares)
 
     def _rate(self, passed: int, judged: int, *, of_cases: bool = False) -> Estimate | None:
         if not judged:
@@ -146,15 +186,15 @@ class GroupTally:
         return estimated_rate(sums)
 
     def _mean(self) -> Estimate | None:
-        if not self._judged:
+        if not self._sums.judged:
             return None
         if self._clusters is None:
-            return estimated_mean_alone(self._judged, self._score, self._squares)
+            return estimated_mean_alone(self._sums.judged, self._sums.score, self._sums.score_squares)
         sums: Sums = Counter((one.judged, one.score) for one in self._clusters.values())
-        return estimated_mean(sums, self._squares)
+        return estimated_mean(sums, self._sums.score_squares)
 
 
-def _rate_of(case: CaseOutcome) -> float:
+def _rate_of(case: TalliedCase) -> float:
     """The share of a case's samples that passed; where they could end early, an unbiased estimate of its rate."""
     if case.early is not None and case.early.stopped is not None and case.profile.alpha is not None:
         from agentv.stats.samples.stopped import unbiased_rate  # few runs end samples early

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedCounts:
     """How much there was to do. What has no row in the end counts as skipped.
 
     `by_suite`, `by_target` and `by_tag` are numbers of cases, by name; a group that is not named is as large as its
@@ -49,7 +49,7 @@ def summarize(
     rows: Iterable[RowFacts],
     *,
     run_id: str,
-    planned: Planned,
+    planned: PlannedCounts,
     duration_ms: float,
     processes: int = 1,
     replaced: Iterable[RowFacts] = (),
@@ -88,13 +88,13 @@ class RunCounts:
         """A row that does not count any more, but for what it cost."""
         self._spent.add(row)
 
-    def summary(self, *, run_id: str, planned: Planned, duration_ms: float, processes: int = 1) -> Summary:
+    def summary(self, *, run_id: str, planned: PlannedCounts, duration_ms: float, processes: int = 1) -> Summary:
         """The totals so far; the arguments are those of `summarize`."""
         ended = {"run_id": run_id, "duration_ms": duration_ms, "processes": processes}
         return _summed(self._tally, self._spent, planned, ended)
 
 
-def _summed(tally: Tally, spent: _Spent, planned: Planned, of: Mapping[str, Any]) -> Summary:
+def _summed(tally: Tally, spent: _Spent, planned: PlannedCounts, of: Mapping[str, Any]) -> Summary:
     groups: dict[Profile, GroupTally] = defaultdict(partial(GroupTally, clustered=tally.clustered))
     repeated: SamplesTally | None = None
     early: EarlyTally | None = None

@@ -14,8 +14,8 @@ from agentv.model.run.sampling import Stopped
 from agentv.model.run.summary import Counts
 from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate
+from agentv.model.values.hashes import NumberedHashes
 from agentv.stats.samples.deciding import Rule, stopped_by, verdict_over
-from agentv.store.files.hashes import NumberedHashes
 from agentv.store.rows.reading import RowFacts
 
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -70,7 +70,7 @@ class CaseSamples(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class CaseOutcome:
+class TalliedCase:
     """The verdict of one case on one target, and what its samples came to.
 
     `samples` is there of a case with several, `early` of one whose samples may end early. `met_at_worst` and
@@ -123,7 +123,7 @@ class Tally:
         """How many trials ended how, out of the number that there were to do."""
         return counts_of([self._codes.count(code) for code in range(len(STATUSES))], planned)
 
-    def cases(self) -> Iterator[CaseOutcome]:
+    def cases(self) -> Iterator[TalliedCase]:
         """Every case on every target, once."""
         profiles = [Profile(*key) for key in self._profiles]  # type: ignore[arg-type]  # the keys are made by _profile
         ended = zip(self._codes, self._scores, self._profile_of, self._clusters, strict=True)
@@ -136,7 +136,7 @@ class Tally:
                 if met or status == "failed":
                     known = 0.0 if isnan(score) else score
                     trials = Trials(1, met, False, known, known * known)
-                yield CaseOutcome(status, profile, cluster, trials, met, met or errored)
+                yield TalliedCase(status, profile, cluster, trials, met, met or errored)
         for test_id, numbers in self._samples.values():
             current = [number for number in numbers if profiles[self._profile_of[number]].repeat > 1]
             if current:
@@ -166,7 +166,7 @@ class Tally:
         else:
             self._gates.pop(number, None)  # a row that stands in place of another
 
-    def _repeated(self, test_id: str, numbers: list[int], profile: Profile) -> CaseOutcome:
+    def _repeated(self, test_id: str, numbers: list[int], profile: Profile) -> TalliedCase:
         scores = [_known(self._scores[number]) for number in numbers]
         samples = [
             Sample(STATUSES[self._codes[number]], score, self._gates.get(number, ()))
@@ -183,7 +183,7 @@ class Tally:
             early = Early(len(samples), stopped_by(samples, profile.rule))
         trials = Trials(judged, passed, errored, sum(known), sum(score * score for score in known))
         worst, best = _met(verdict, samples, profile.rule)
-        return CaseOutcome(verdict, profile, self._clusters[numbers[-1]], trials, worst, best, counted, early)
+        return TalliedCase(verdict, profile, self._clusters[numbers[-1]], trials, worst, best, counted, early)
 
 
 def _met(verdict: Status, samples: list[Sample], rule: Rule) -> tuple[bool, bool]:

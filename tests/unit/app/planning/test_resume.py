@@ -16,7 +16,7 @@ from agentv.app.running.outcome import Outcome
 from agentv.app.settings import EvalSettings
 from agentv.errors import StoreError, UsageError
 from agentv.model.run.events import Event, RunResumed, TrialFinished, TrialKept
-from agentv.store.journal.answers import row_seal
+from agentv.store.journal.answers import row_checksum_line
 from doubles.loading import repository
 
 SUITE = """\
@@ -293,7 +293,7 @@ def test_a_process_that_was_killed_lasted_until_its_last_row_whatever_the_date_w
     rows = Path("run", "index.jsonl").read_bytes().splitlines()
     Path("run", "summary.json").unlink()
     with Path("run", "journal.jsonl").open("ab") as journal:
-        journal.write(row_seal(json.loads(rows[-1])["key"], rows[-1], 30_000))
+        journal.write(row_checksum_line(json.loads(rows[-1])["key"], rows[-1], 30_000))
     os.utime("run/journal.jsonl", (1795255230, 1795255230))
     assert 30_000 <= run(resume="last")[0].summary.duration_ms < 35_000
     assert document("run.json")["started"] == "2026-11-21T10:00:00Z"

@@ -16,8 +16,8 @@ from agentv.app.running.exam_attempt import texts_home
 from agentv.errors import UsageError
 from agentv.model.suite.exam import Sitting
 from agentv.model.suite.library import TextChange
+from agentv.prompts.appending import append
 from agentv.prompts.evidence import digests, prompt_sha256
-from agentv.prompts.log import append
 from agentv.prompts.texts import keep
 from doubles.loading import repository
 

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 import pytest
 
 from agentv.app.planning.preparation import prepare
-from agentv.app.running.exam_attempt import append, recorded, sittings, texts_home, timestamp
+from agentv.app.running.exam_attempt import append, recorded, sittings, texts_home
 from agentv.app.settings import EvalSettings
 from agentv.errors import StoreError
+from agentv.model.values.formatting import timestamp
 from agentv.store.rows.reading import RowFacts
 from doubles.loading import repository
 
@@ -41,7 +42,9 @@ def prepared(tmp_path):
 def rows(prepared, *statuses: str) -> list[RowFacts]:
     """A row for each trial of the plan, as long as there is a status for it."""
     return [
-        RowFacts(trial.case.id, trial.target.name, status, trial.key, score=1.0 if status == "passed" else 0.0)
+        RowFacts(
+            trial.case.id, trial.target.name, status=status, key=trial.key, score=1.0 if status == "passed" else 0.0
+        )
         for trial, status in zip(prepared.plan, statuses, strict=False)
     ]
 
@@ -82,7 +85,7 @@ def test_nothing_but_passed_samples_pass_a_case(prepared, statuses, passed, fail
 def test_of_several_rows_of_one_trial_the_last_counts_and_others_rows_count_for_nothing(prepared):
     run = prepared()
     earlier = rows(run, "errored", "failed", "passed")
-    others = [RowFacts("a", "pupil", "failed", "another-key", score=0.0)]
+    others = [RowFacts("a", "pupil", status="failed", key="another-key", score=0.0)]
     found = sat(run, [*earlier, *rows(run, "passed", "passed", "passed"), *others]).sitting
     assert found.all_passed
 

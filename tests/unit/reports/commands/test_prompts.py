@@ -9,11 +9,11 @@ import pytest
 
 from agentv.model.suite.exam import Sitting
 from agentv.model.suite.library import (
-    Comparison,
     ExamReport,
-    Gate,
     ListedPrompt,
     Promotion,
+    PromotionGate,
+    PromptComparison,
     ShownPrompt,
     TextChange,
     TextDifference,
@@ -103,7 +103,7 @@ SHOWN = ShownPrompt(
     queries={"greet me": True, "sing": False},
     sittings=(FAILED, PASSED),
     findings=1,
-    gate=Gate("ready", (("it was changed since its exam", ("prompt.md: edited",)),)),
+    gate=PromotionGate("ready", (("it was changed since its exam", ("prompt.md: edited",)),)),
 )
 
 
@@ -138,7 +138,7 @@ def test_nothing_that_files_say_steers_the_terminal():
         texts={STEERING: 1},
         cases=(STEERING,),
         sittings=(replace(FAILED, ts=STEERING, failed_cases=(STEERING,), model=STEERING, judge=STEERING),),
-        gate=Gate("ready", ((STEERING, (STEERING,)),)),
+        gate=PromotionGate("ready", ((STEERING, (STEERING,)),)),
     )
     report = ExamReport(STEERING, FAILED, STEERING, (STEERING,), STEERING, hostile.gate)
     difference = TextDifference(STEERING, "edited", b"\x1b[2J\n", b"y\x1b[0m")
@@ -147,7 +147,7 @@ def test_nothing_that_files_say_steers_the_terminal():
         render_list([hostile.listed], width=80),
         *exam_lines(report, (), "/repo"),
         *promotion_lines(Promotion(STEERING, STEERING, "draft", hostile.gate), here="/repo"),
-        render_differences(Comparison("p", replace(PASSED, ts=STEERING), (difference,))),
+        render_differences(PromptComparison("p", replace(PASSED, ts=STEERING), (difference,))),
     ]
     assert not any("\x1b" in text for text in shown)
     assert "\x1b" not in prompt_json(hostile, here="/repo") + list_json([hostile.listed], here="/repo")
@@ -172,7 +172,9 @@ def test_the_same_for_programs():
 
 
 def test_the_lines_of_an_exam():
-    report = ExamReport("greeter", PASSED, "/repo/prompts/greeter/.eval.jsonl", ("a torn line",), gate=Gate("tested"))
+    report = ExamReport(
+        "greeter", PASSED, "/repo/prompts/greeter/.eval.jsonl", ("a torn line",), gate=PromotionGate("tested")
+    )
     assert exam_lines(report, ["triggering: 1 of 1 query right"], "/repo") == [
         "exam of greeter: passed, 5 of 5",
         "  triggering: 1 of 1 query right",
@@ -195,7 +197,7 @@ def test_the_lines_of_an_exam():
 
 
 def test_an_exam_that_a_ready_prompt_did_not_pass_is_spoken_of():
-    report = ExamReport("greeter", FAILED, "/repo/log", gate=Gate(None))
+    report = ExamReport("greeter", FAILED, "/repo/log", gate=PromotionGate(None))
     assert exam_lines(report, (), "/repo")[-1] == "  it is ready, and did not pass: agentv prompt demote greeter"
     assert exam_lines(replace(report, sitting=PASSED), (), "/repo")[-1] == "  it is ready already"
     partial = replace(report, sitting=replace(FAILED, partial=True))
@@ -211,15 +213,15 @@ def test_only_the_verdict_is_painted():
 @pytest.mark.parametrize(
     ("done", "said"),
     [
-        (Promotion("p", "/repo/m", "draft", Gate("tested"), written=True), "p: draft → tested, written to m"),
+        (Promotion("p", "/repo/m", "draft", PromotionGate("tested"), written=True), "p: draft → tested, written to m"),
         (
-            Promotion("p", "/repo/m", "draft", Gate("tested")),
+            Promotion("p", "/repo/m", "draft", PromotionGate("tested")),
             "p: draft → tested would be written; nothing was (--dry-run)",
         ),
-        (Promotion("p", "/repo/m", "ready", Gate(None)), "p is ready already"),
-        (Promotion("p", "/repo/m", "tested", Gate(None)), "p is tested already"),
+        (Promotion("p", "/repo/m", "ready", PromotionGate(None)), "p is ready already"),
+        (Promotion("p", "/repo/m", "tested", PromotionGate(None)), "p is tested already"),
         (
-            Promotion("p", "/repo/m", "draft", Gate("ready", (("why", ()),))),
+            Promotion("p", "/repo/m", "draft", PromotionGate("ready", (("why", ()),))),
             "p stays draft: it may not be ready\n  - why",
         ),
     ],
@@ -257,7 +259,7 @@ def test_what_became_of_a_promotion(done, said):
     ],
 )
 def test_a_difference(difference, said):
-    found = Comparison("p", replace(PASSED, ts="T"), (difference,))
+    found = PromptComparison("p", replace(PASSED, ts="T"), (difference,))
     assert render_differences(found) == said
     assert uncoloured(render_differences(found, color=True)) == said
     [told] = json.loads(differences_json(found))["differences"]

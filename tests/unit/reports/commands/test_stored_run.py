@@ -9,11 +9,11 @@ from agentv.model.run.runs import ListedRun
 from agentv.model.run.summary import Counts
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Failure, TokenUsage
-from agentv.reports.commands.stored_run import LINES, LONGEST, Looks, render_head, render_rest, render_trial
+from agentv.reports.commands.stored_run import LINES, LONGEST, ShowOptions, render_head, render_rest, render_trial
 from doubles.listed_runs import listed
 from doubles.trials import errored_score, finished, graded, scored, trial
 
-LOOKS = Looks(here="/repo")
+LOOKS = ShowOptions(here="/repo")
 
 
 def held_against(result, text):
@@ -21,8 +21,8 @@ def held_against(result, text):
     return replace(result, trial=replace(result.trial, case=case))
 
 
-def shown(result, **looks):
-    return render_trial(result, Looks("/repo", **looks))
+def shown(result, **options):
+    return render_trial(result, ShowOptions("/repo", **options))
 
 
 def test_all_that_is_known_of_a_trial_is_told():

@@ -8,7 +8,7 @@ from agentv.model.run.sampling import EarlyStops
 from agentv.model.run.summary import CaseRule, Counts, Group, Summary
 from agentv.model.values.response import TokenUsage
 from agentv.reports.run.rates import case_rule_words, certainty
-from agentv.reports.run.totals import duration, money, totals
+from agentv.reports.run.totals import totals
 
 SUMMARY = Summary(
     run_id="r",
@@ -213,28 +213,6 @@ def test_a_sum_of_which_a_part_has_no_price_says_so(unpriced, judge_unpriced, sa
 )
 def test_tokens_of_judges_are_said_apart(tokens, judges, said):
     assert said in lines(token_usage=tokens, judge_token_usage=judges)
-
-
-@pytest.mark.parametrize(
-    ("usd", "said"), [(0, "$0.00"), (0.00001, "<$0.0001"), (0.5, "$0.5000"), (9.99994, "$9.9999"), (123.456, "$123.46")]
-)
-def test_money(usd, said):
-    assert money(usd) == said
-
-
-@pytest.mark.parametrize(
-    ("milliseconds", "said"),
-    [
-        (0, "0.0 s"),
-        (449, "0.4 s"),
-        (59_900, "59.9 s"),
-        (59_990, "1 min 00 s"),
-        (125_000, "2 min 05 s"),
-        (3_725_000, "1 h 02 min"),
-    ],
-)
-def test_duration(milliseconds, said):
-    assert duration(milliseconds) == said
 
 
 def test_a_hostile_path_does_not_steer():

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.reports.text.escaping import CUT, cells, one_line, safe
+from agentv.model.values.formatting import ELLIPSIS
+from agentv.reports.text.escaping import cells, one_line, safe
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ def test_one_line_is_one_line_and_no_longer_than_asked(text, longest):
     shown = one_line(text, longest)
     assert len(shown) <= longest
     assert not set(shown) & set("\n\t\r")
-    assert one_line(text).startswith(shown.removesuffix(CUT))
+    assert one_line(text).startswith(shown.removesuffix(ELLIPSIS))
 
 
 def test_a_cut_shows():

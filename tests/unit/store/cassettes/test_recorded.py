@@ -15,7 +15,7 @@ from agentv.model.values.message import DocumentBlock, FileBlock, ImageBlock, Me
 from agentv.model.values.response import Attempt, TargetResponse, TokenUsage
 from agentv.ports import Call, TargetRequest
 from agentv.store.cassettes.cassette import Cassette
-from agentv.store.cassettes.cassette_file import header
+from agentv.store.cassettes.cassette_file import header, replacing
 from agentv.store.cassettes.recorded_grades import Grading
 
 CALL = Call("k", "t", TargetRequest("a", "hello", (Message("user", "hello"),)))
@@ -126,3 +126,16 @@ def test_who_adds_answers_keeps_the_grades_that_another_has_added(cassette):
     assert other.add() == 3
     again = Cassette.load(cassette, Redactor())
     assert (again.holds_code, again.grade(GRADING)) == (True, GRADE)
+
+
+def test_an_interrupt_leaves_the_old_cassette_and_nothing_of_a_new_one(tmp_path):
+    def interrupted(path):
+        with replacing(path) as file:
+            file.write(b"new")
+            raise KeyboardInterrupt
+
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(path)
+    assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("a.jsonl", b"old")]

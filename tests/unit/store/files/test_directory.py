@@ -146,7 +146,7 @@ def test_a_damaged_record_is_set_aside_where_there_are_answers(tmp_path, damaged
     (path / "run.json").write_bytes(damaged)
     with RunDirectory.open(path) as directory:
         assert directory.run_id == path.name
-        assert "set aside as run.json.damaged" in directory.mended[0]
+        assert "set aside as run.json.damaged" in directory.repaired[0]
     assert (path / "run.json.damaged").read_bytes() == damaged
     with RunDirectory.open(path) as directory:
-        assert (directory.run_id, directory.mended) == (path.name, ())
+        assert (directory.run_id, directory.repaired) == (path.name, ())

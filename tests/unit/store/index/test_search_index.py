@@ -17,7 +17,7 @@ from agentv.store.files.encoding import to_json
 from agentv.store.index.search_index import RowIndex
 from agentv.store.rows.results import read_results_at
 from agentv.store.rows.rows import RelativePaths, row_of
-from agentv.store.totals.summary import Planned, summarize
+from agentv.store.totals.summary import PlannedCounts, summarize
 from doubles.trials import ROOT, finished, trial
 
 ALL = Selection()
@@ -185,7 +185,7 @@ def test_a_run_without_rows_holds_nothing(tmp_path):
 
 def test_totals_are_made_from_the_same_reading(run):
     def summing(rows):
-        return summarize(rows, run_id="r", planned=Planned(trials=9, cases=9), duration_ms=0.0)
+        return summarize(rows, run_id="r", planned=PlannedCounts(trials=9, cases=9), duration_ms=0.0)
 
     RowIndex.of(run).close()
     with RowIndex.of(run, summing=summing) as index:
@@ -218,3 +218,12 @@ def test_patterns_match_as_in_a_shell(tmp_path_factory, names, pattern):
         assert chosen(run, index, cases=(pattern,)) == [
             name for name in names if name == pattern or fnmatchcase(name, pattern)
         ]
+
+
+def test_an_interrupt_leaves_nothing_of_an_index(run):
+    def summing(_rows):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        RowIndex.of(run, summing=summing)
+    assert [one.name for one in run.iterdir()] == ["index.jsonl"]

@@ -15,8 +15,9 @@ from agentv.errors import StoreError
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.values.response import TargetResponse, TokenUsage
 from agentv.store.files.directory import RunDirectory
-from agentv.store.journal.answers import elapsed_in
-from agentv.store.journal.journal import BUFFERED_BYTES, Journal
+from agentv.store.journal.answers import discard_line, elapsed_in
+from agentv.store.journal.journal import Journal
+from agentv.store.journal.journal_files import BUFFERED_BYTES
 from doubles.stores import call
 from doubles.trials import ROOT, finished, trial
 
@@ -44,7 +45,7 @@ def fill(directory, *ids):
 
 def reopened(directory):
     with Journal(directory, ROOT) as journal:
-        journal.recall()
+        journal.load_answers()
         return [key for key in "abc" if journal.kept(call(key))], list(journal.finished()), journal
 
 
@@ -104,7 +105,7 @@ def test_an_answer_is_with_the_system_at_once(directory):
     ended = subprocess.run([sys.executable, "-c", program, str(directory.path)], check=False)
     assert ended.returncode == -9
     with RunDirectory.open(directory.path) as again, Journal(again, ROOT) as journal:
-        journal.recall()
+        journal.load_answers()
         assert journal.kept(call("k")) == TargetResponse("kept")
 
 
@@ -131,7 +132,7 @@ def test_a_run_goes_on_where_it_stopped(directory):
     fill(directory, "c")
     keys, rows, journal = reopened(directory)
     assert keys == rows == ["a", "b", "c"]
-    assert journal.mended == ()
+    assert journal.repaired == ()
 
 
 @pytest.mark.parametrize("name", ["journal.jsonl", "index.jsonl"])
@@ -168,7 +169,7 @@ def test_what_was_cut_is_reported(directory, name, torn):
         file.write(torn)
     keys, rows, journal = reopened(directory)
     assert keys == rows == ["a"]
-    assert journal.mended == (f"{path}: cut off {len(torn)} bytes of a line that was not written to its end",)
+    assert journal.repaired == (f"{path}: cut off {len(torn)} bytes of a line that was not written to its end",)
 
 
 @pytest.mark.parametrize("bad", [b'{"test_id":\n', b"[]\n", b'{"test_id": "x"}\n', b"\xff\n", b"null\n"])
@@ -197,7 +198,7 @@ def test_a_changed_answer_in_the_middle_is_passed_over_and_counted(directory):
     path = directory.path / "journal.jsonl"
     path.write_text(path.read_text().replace("answer of b", "answer of x"))
     with Journal(directory, ROOT) as journal:
-        assert journal.recall() == 2
+        assert journal.load_answers() == 2
         assert [journal.kept(call(key)) is not None for key in "abc"] == [True, False, True]
         assert journal.damaged == 1
 
@@ -221,7 +222,7 @@ def test_a_row_that_was_changed_is_set_aside_and_told(directory, written, change
     index.write_bytes(first + other + third)
     _, rows, journal = reopened(directory)
     assert rows == ["a", "c"]
-    assert "index.jsonl: 1 row is not as it was written" in journal.mended[0]
+    assert "index.jsonl: 1 row is not as it was written" in journal.repaired[0]
     assert index.read_bytes() == first + third
     assert (directory.path / "rejected.jsonl").read_bytes() == other
     fill(directory, "b")
@@ -239,7 +240,7 @@ def test_a_row_of_another_run_is_set_aside(tmp_path, directory):
 
 
 @pytest.mark.parametrize("left", [lambda lines: [], lambda lines: lines[:1]])
-def test_rows_that_nobody_vouches_for_are_refused(directory, left):
+def test_rows_without_checksums_are_refused(directory, left):
     fill(directory, "a", "b")
     path = directory.path / "journal.jsonl"
     answers = [line for line in path.read_bytes().splitlines(keepends=True) if b'"row":' not in line]
@@ -248,14 +249,14 @@ def test_rows_that_nobody_vouches_for_are_refused(directory, left):
         reopened(directory)
 
 
-def test_a_journal_that_was_cut_before_it_vouched_for_a_row_gives_its_answers_back(directory):
+def test_a_journal_that_was_cut_before_the_checksum_of_a_row_gives_its_answers_back(directory):
     fill(directory, "a", "b")
     path = directory.path / "journal.jsonl"
     answers = [line for line in path.read_bytes().splitlines(keepends=True) if b'"row":' not in line]
     path.write_bytes(b"".join(answers[:2]))
     kept, finished_rows, journal = reopened(directory)
     assert (kept, finished_rows) == (["a"], [])
-    assert "2 rows are not as they were written" in journal.mended[0]
+    assert "2 rows are not as they were written" in journal.repaired[0]
 
 
 @pytest.mark.parametrize("header", [b"something else\n", b'{"format":"agentv-journal","version":2}\n'])
@@ -272,7 +273,7 @@ def test_secrets_are_taken_out_of_answers_and_rows(tmp_path):
         with Journal(directory, ROOT) as journal:
             journal.keep(call("k"), TargetResponse(f"it is {secret}", metadata={secret: secret}))
             journal.finish(finished(output=f"it is {secret}", trial=trial(f"about {secret}", key="k")))
-            journal.recall()
+            journal.load_answers()
             assert journal.kept(call("k")) is None  # it is not quite what was answered, so that the call is made again
         line = json.loads((directory.path / "journal.jsonl").read_text().splitlines()[1])
         assert (line["output"], line["metadata"], line["redacted"]) == (
@@ -321,8 +322,8 @@ def test_a_verdict_that_several_trials_share_is_paid_once_over_a_resume(director
         journal.keep(judging("other"), verdict)
         journal.finish(replace(finished(trial=trial("case", key="first")), judge_cost_usd=0.005))
     with Journal(directory, ROOT) as journal:  # the second trial, and what the third one paid for, have no row yet
-        journal.recall()
-        journal.retire({"first"})
+        journal.load_answers()
+        journal.supersede({"first"})
         kept = [journal.kept(judging(key)) for key in ("other", "shared", "other")]
         assert [one.earlier for one in kept] == [False, True, True]
 
@@ -333,15 +334,28 @@ def test_a_verdict_without_a_price_is_told_by_its_tokens(directory):
         journal.keep(judging("shared"), verdict)
         journal.finish(replace(finished(trial=trial("case", key="first")), judge_token_usage=TokenUsage(90, 10)))
     with Journal(directory, ROOT) as journal:
-        journal.recall()
-        journal.retire({"first"})
+        journal.load_answers()
+        journal.supersede({"first"})
         assert journal.kept(judging("shared")).earlier
 
 
-def test_seals_tell_how_long_the_run_had_gone_whatever_the_date(directory):
+def test_checksums_report_the_time_since_the_run_began_whatever_the_date(directory):
     moments = iter([100.0, 100.0, 102.5])
     with Journal(directory, ROOT, clock=lambda: next(moments), before_ms=60_000.0) as journal:
         journal.finish(finished(trial=trial("a", key="a")))
         journal.finish(finished(trial=trial("b", key="b")))
     lines = (directory.path / "journal.jsonl").read_bytes().splitlines()
     assert [elapsed_in(line) for line in lines if elapsed_in(line) is not None] == [60_000, 62_500]
+
+
+def test_the_line_that_discards_answers_is_that_of_older_journals(directory):
+    line = b'{"crc32":"89d1630c","anew":["a","b"]}\n'
+    assert discard_line(["a", "b"]) == line
+    with Journal(directory, str(directory.path)) as journal:
+        journal.keep(call("k", "a"), TargetResponse("old"))
+        journal.keep(call("l", "c"), TargetResponse("stays"))
+    with (directory.path / "journal.jsonl").open("ab") as file:
+        file.write(line)
+    with Journal(directory, str(directory.path)) as journal:
+        journal.load_answers()
+        assert (journal.kept(call("k", "a")), journal.kept(call("l", "c"))) == (None, TargetResponse("stays"))

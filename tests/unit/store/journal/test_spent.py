@@ -6,7 +6,7 @@ from agentv.model.run.budget import Amount, Ceiling
 from agentv.model.values.response import TargetResponse, TokenUsage
 from agentv.store.files.directory import RunDirectory
 from agentv.store.journal.journal import Journal
-from agentv.store.journal.spent import Spent, spent_in
+from agentv.store.journal.spent import JournalSpending, spent_in
 from doubles.stores import call
 from doubles.trials import ROOT, finished, trial
 
@@ -20,13 +20,13 @@ def test_every_answer_counts_but_those_of_other_runs_and_damaged_lines(tmp_path)
         journal.keep(call("c", "c"), TargetResponse("yes", cost_usd=9.0, earlier=True))
         journal.keep(call("d", "d"), TargetResponse("yes"))
         journal.finish(finished(trial=trial("a", key="a")))
-        journal.begin_anew(lambda row: True)
+        journal.discard(lambda row: True)
         journal.keep(call("a", "a"), TargetResponse("again", cost_usd=0.5, token_usage=TokenUsage(total=10)))
     path = tmp_path / "run" / "journal.jsonl"
-    assert spent_in(path) == Spent(Amount(1.25, 23), {"gpt": Ceiling(0.5, 10), "": Ceiling()})
+    assert spent_in(path) == JournalSpending(Amount(1.25, 23), {"gpt": Ceiling(0.5, 10), "": Ceiling()})
     path.write_bytes(path.read_bytes().replace(b'"cost_usd":0.25', b'"cost_usd":0.75'))
     assert spent_in(path).total == Amount(1.0, 20)
 
 
 def test_a_run_without_a_journal_has_spent_nothing(tmp_path):
-    assert spent_in(tmp_path / "journal.jsonl") == Spent(Amount(), {})
+    assert spent_in(tmp_path / "journal.jsonl") == JournalSpending(Amount(), {})

@@ -15,8 +15,10 @@ from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message, TextBlock, ToolCall
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse, TokenUsage
 from agentv.store.files.encoding import to_json
-from agentv.store.rows.reading import RowFacts
-from agentv.store.rows.rows import RelativePaths, row_of
+from agentv.store.journal.run_inputs import InputsRow
+from agentv.store.rows.outcomes import OutcomeRow
+from agentv.store.rows.reading import RowFacts, StoredRow
+from agentv.store.rows.rows import RelativePaths, Row, row_of
 from doubles.trials import ROOT, entry, errored_score, finished, graded, scored, trial
 
 SECTION_13 = [
@@ -277,3 +279,10 @@ def test_totals_read_what_a_row_says():
     assert (facts.tags, facts.repeat, facts.aggregate, facts.sample) == (("smoke",), 2, "pass_any", 2)
     assert (facts.cost_usd, facts.judge_cost_usd, facts.threshold) == (0.5, 0.25, 0.8)
     assert [(gate.mark, gate.value) for gate in facts.gates] == [(1.0, 1.0), (0.5, 0.4), (1.0, 0.0)]
+
+
+@pytest.mark.parametrize("reader", [RowFacts, OutcomeRow, InputsRow])
+def test_readers_take_the_keys_of_rows_and_no_others(reader):
+    names = {field.name for field in msgspec.structs.fields(reader)}
+    assert names <= {field.name for field in msgspec.structs.fields(Row)}
+    assert names > {field.name for field in msgspec.structs.fields(StoredRow)}

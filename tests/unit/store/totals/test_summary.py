@@ -18,7 +18,7 @@ from agentv.store.files.directory import SUMMARY, RunDirectory
 from agentv.store.files.encoding import to_json
 from agentv.store.rows.reading import RowFacts, read_rows
 from agentv.store.rows.rows import RelativePaths, row_of
-from agentv.store.totals.summary import Planned, read_summary, summarize
+from agentv.store.totals.summary import PlannedCounts, read_summary, summarize
 from doubles.trials import ROOT, finished, scored, trial
 
 _SPENT = ("cost_usd", "judge_cost_usd", "token_usage", "judge_token_usage")
@@ -34,12 +34,12 @@ def row(status="passed", case_id="a", *, score=None, scores=(), **given):
 
 
 def summary(*rows, planned=None, **given):
-    return summarize(rows, run_id="r", planned=planned or Planned(), duration_ms=1500.0, **given)
+    return summarize(rows, run_id="r", planned=planned or PlannedCounts(), duration_ms=1500.0, **given)
 
 
 def test_cases_that_passed_failed_errored_and_never_ran():
     found = summary(
-        row("passed", "a"), row("failed", "b", score=0.5), row("errored", "c"), planned=Planned(cases=5, trials=5)
+        row("passed", "a"), row("failed", "b", score=0.5), row("errored", "c"), planned=PlannedCounts(cases=5, trials=5)
     )
     assert found.cases == found.trials == Counts(total=5, passed=1, failed=1, errored=1, skipped=2)
     assert found.pass_rate == 0.5
@@ -54,7 +54,7 @@ def test_an_error_is_no_score():
 
 @pytest.mark.parametrize("rows", [(), (row("errored"),)])
 def test_where_nothing_was_judged_there_is_no_rate(rows):
-    found = summary(*rows, planned=Planned(1, 1))
+    found = summary(*rows, planned=PlannedCounts(1, 1))
     assert (found.pass_rate, found.pass_rate_interval, found.mean_score) == (None, None, None)
     assert (found.interval_clusters, found.mean_score_interval, found.clustered_by) == (None, None, ())
 
@@ -125,12 +125,12 @@ def test_one_customer_in_two_suites_is_one_cluster_and_one_conversation_is_two()
 
 def test_errors_are_bounds():
     rows = [row("passed", f"p{n}") for n in range(6)] + [row("failed", f"f{n}") for n in range(2)]
-    found = summary(*rows, row("errored", "e"), row("errored", "f"), planned=Planned(20, 20))
+    found = summary(*rows, row("errored", "e"), row("errored", "f"), planned=PlannedCounts(20, 20))
     assert (found.pass_rate, found.judged, found.pass_rate_bounds) == (0.75, 8, (0.6, 0.8))
     assert found.by_suite["refunds"].pass_rate_bounds == (0.6, 0.8)
     assert summary(*rows).pass_rate_bounds == (0.75, 0.75)
     assert summary(row("errored")).pass_rate_bounds == (0.0, 1.0)
-    assert summary(planned=Planned(1, 1)).pass_rate_bounds is None
+    assert summary(planned=PlannedCounts(1, 1)).pass_rate_bounds is None
 
 
 def _samples(case_id, *statuses, **given):
@@ -211,7 +211,7 @@ def test_one_id_in_two_suites_is_two():
 
 def test_samples_make_one_case():
     rows = [row("passed", sample=1, repeat=3), row("failed", score=0.7, sample=2, repeat=3), row(sample=3, repeat=3)]
-    found = summary(*rows, planned=Planned(1, 3))
+    found = summary(*rows, planned=PlannedCounts(1, 3))
     assert found.trials == Counts(3, 2, 1, 0, 0)
     assert found.cases == Counts(1, 1, 0, 0, 0)
     assert found.mean_score == 0.9
@@ -302,7 +302,7 @@ def test_a_gate_holds_in_the_mean_or_fails_the_case():
 
 
 def test_a_missing_sample_is_no_pass():
-    found = summary(row(sample=1, repeat=3), row(sample=2, repeat=3), planned=Planned(1, 3))
+    found = summary(row(sample=1, repeat=3), row(sample=2, repeat=3), planned=PlannedCounts(1, 3))
     assert found.cases == Counts(1, 0, 0, 0, 1)
     assert found.trials == Counts(3, 2, 0, 0, 1)
     assert (found.pass_rate, found.judged, found.rule_pass_rate) == (1.0, 2, None)
@@ -368,7 +368,7 @@ def test_groups():
         row("failed", "b", tags=("smoke",)),
         row("errored", "c", suite="other", target="claude"),
     ]
-    found = summary(*rows, planned=Planned(6, 6, {"refunds": 4, "third": 1}, {"claude": 2}, {"slow": 1}))
+    found = summary(*rows, planned=PlannedCounts(6, 6, {"refunds": 4, "third": 1}, {"claude": 2}, {"slow": 1}))
     assert {name: group.cases for name, group in found.by_suite.items()} == {
         "other": Counts(1, 0, 0, 1, 0),
         "refunds": Counts(4, 1, 1, 0, 2),
@@ -403,7 +403,7 @@ def test_every_case_is_counted_once(ended):
 
 
 def test_summary_json_is_what_section_13_says(tmp_path):
-    found = summary(row(tags=("smoke",), cost_usd=0.1, token_usage=TokenUsage(1, 2, 3)), planned=Planned(2, 2))
+    found = summary(row(tags=("smoke",), cost_usd=0.1, token_usage=TokenUsage(1, 2, 3)), planned=PlannedCounts(2, 2))
     with RunDirectory.create(tmp_path, NOW) as directory:
         directory.write(SUMMARY, found.as_json())
         written = json.loads((directory.path / "summary.json").read_text())

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import re
 
+from agentv.authoring.cases.csv_expected import LIST_TYPES
 from agentv.authoring.convert.promptfoo.source import FILE, Source, mapping, text_node
 from agentv.authoring.convert.promptfoo.tables import (
     ABSENT,
     ASSERTION_KEYS,
-    LISTS,
     MEASURES,
     NOT_CONVERTED,
     OWN_THRESHOLD,
@@ -140,7 +140,7 @@ def _value(node: Node, ours: str, source: Source) -> Node | None:
             if content is None:
                 return None
             node = content
-        if ours in LISTS:
+        if ours in LIST_TYPES:
             node = ListNode([text_node(item, node.at) for item in _split(node.text)], node.at)
         elif ours == "regex":
             return _pattern(node, source)

@@ -90,9 +90,6 @@ ABSENT: Mapping[str, str] = {
 }
 """Type that agentv has not → what to do instead."""
 
-LISTS = frozenset({"contains-all", "contains-any", "icontains-all", "icontains-any"})
-"""Types whose value may be one text with commas."""
-
 OWN_THRESHOLD = frozenset(
     {
         "answer-relevance",

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.store.files.hashes import NumberedHashes
+from agentv.model.values.hashes import NumberedHashes
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 3).map(lambda number: number << 40)))

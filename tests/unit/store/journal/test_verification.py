@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agentv.errors import StoreError
-from agentv.store.journal.vouched import check_rows
+from agentv.store.journal.verification import check_rows
 from doubles.stored_runs import scoring, vouch, write_run
 
 
@@ -47,13 +47,13 @@ def test_rows_without_a_journal_are_refused(run, journal):
     (run / "journal.jsonl").unlink()
     if journal is not None:
         (run / "journal.jsonl").write_bytes(journal)
-    with pytest.raises(StoreError, match=r"journal.jsonl vouches for none of them"):
+    with pytest.raises(StoreError, match=r"journal.jsonl has checksums of none of them"):
         check_rows(run)
     (run / "index.jsonl").write_bytes(b"")
     check_rows(run)
 
 
-def test_a_seal_that_was_changed_vouches_for_nothing(run):
+def test_a_checksum_that_was_changed_counts_for_nothing(run):
     journal = run / "journal.jsonl"
     journal.write_bytes(journal.read_bytes().replace(b'"row":', b'"row": ', 1))
     with pytest.raises(StoreError, match=r"index.jsonl:1: this row is not as it was written"):

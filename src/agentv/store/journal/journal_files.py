@@ -1,0 +1,147 @@
+"""The two files that a run appends to: `journal.jsonl` and `index.jsonl`.
+
+An answer is with the system (write(2)) when `append_answer` returns, and on the disk at most 100 ms later. Rows are
+buffered, and a row is written after the checksum that the journal holds of it: without one it does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Lock
+
+from agentv.store.files.background_flush import BackgroundFlusher
+from agentv.store.files.directory import INDEX, JOURNAL
+from agentv.store.files.lines import LineFile, Restored, move_lines, read_lines
+from agentv.store.journal.answers import HEADER, discard_line, row_checksum_line
+from agentv.store.rows.reading import key_of_row
+
+SYNC_EVERY_S = 0.1
+"""Seconds between two fsyncs of the journal, and for which a row may stay in the buffer."""
+
+BUFFERED_BYTES = 256_000
+"""Bytes of rows that are written without waiting for the next flush."""
+
+
+class JournalFiles:
+    """The journal and the index of a run, open for appending.
+
+    Args:
+        run: the directory of the run.
+
+    Raises:
+        StoreError: a file cannot be opened; so for every method, when the system refuses.
+    """
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        self._answers = LineFile(run / JOURNAL, HEADER)
+        self._index = LineFile(run / INDEX)
+        self._rows: list[bytes] = []
+        self._checksums: list[bytes] = []
+        self._buffered = 0
+        self._lock = Lock()
+        self._open = True
+        self._flusher = BackgroundFlusher(self.flush, SYNC_EVERY_S)
+        if self._answers.size == 0:
+            self._answers.append(HEADER)
+
+    def check(self) -> None:
+        """Raise what the last flush in the background failed with.
+
+        Raises:
+            StoreError: it failed.
+        """
+        if self._flusher.failure is not None:
+            raise self._flusher.failure
+
+    def append_answer(self, line: bytes) -> None:
+        """Append the line of an answer to the journal."""
+        self.check()
+        self._answers.append(line)
+        self._flusher.wake()
+
+    def append_row(self, key: str, row: bytes, at_ms: float) -> None:
+        """Buffer a row, given without its line end, and its checksum.
+
+        Args:
+            key: of the trial.
+            row: the line of the index.
+            at_ms: time since the run began.
+        """
+        with self._lock:
+            self._rows.append(row)
+            self._checksums.append(row_checksum_line(key, row, at_ms))
+            self._buffered += len(row)
+        if self._buffered >= BUFFERED_BYTES:
+            self.write_rows()
+        else:
+            self._flusher.wake()
+
+    def discard_answers(self, cases: Sequence[str]) -> None:
+        """Note in the journal, on the disk, that the answers for these cases are not to be used again."""
+        self._answers.append(discard_line(cases))
+        self._answers.sync()
+
+    def rows(self) -> Iterator[tuple[int, bytes]]:
+        """The lines of the index, each with its number from 1; what is buffered is not among them."""
+        return read_lines(self._run / INDEX)
+
+    def move_rows(self, chosen: Callable[[int, bytes], bool], file: str) -> int:
+        """Move rows to another file of the run; how many.
+
+        Args:
+            chosen: whether a row moves, given the number of its line and the line without its end.
+            file: name of the other file.
+        """
+        self._index.close()
+        try:
+            return move_lines(self._run / INDEX, chosen, self._run / file)
+        finally:
+            self._index = LineFile(self._run / INDEX)
+
+    def sign(self) -> None:
+        """Remember the lines of both files, so that `restore` detects what others write from now on."""
+        self._answers.sign()
+        self._index.sign()
+
+    def restore(self) -> tuple[Restored | None, Restored | None]:
+        """Restore the rows, then the journal, as this process wrote them.
+
+        Returns:
+            What was wrong with the rows, and what with the journal; None for a file that was as it should be.
+        """
+        return self._index.restore(), self._answers.restore()
+
+    def append_checksums(self, at_ms: float) -> None:
+        """Append checksums of all rows of the index to a journal that may have lost some."""
+        rows = ((key_of_row(line), line.rstrip(b"\n")) for _, line in self.rows())
+        self._answers.append(b"".join(row_checksum_line(key, row, at_ms) for key, row in rows if key is not None))
+
+    def write_rows(self) -> None:
+        """Write the buffered rows, after their checksums. If the system refuses, they stay buffered for another try."""
+        with self._lock:
+            if self._rows:
+                self._answers.append(b"".join(self._checksums))
+                self._index.append(b"\n".join(self._rows) + b"\n")
+                self._rows.clear()
+                self._checksums.clear()
+                self._buffered = 0
+
+    def flush(self) -> None:
+        """Write the buffered rows, and have the journal on the disk."""
+        self.write_rows()
+        self._answers.sync()
+
+    def close(self) -> None:
+        """Write what is buffered, have both files on the disk, and close them."""
+        if not self._open:
+            return
+        self._open = False
+        self._flusher.stop()
+        with ExitStack() as closing:
+            closing.callback(self._answers.close)
+            closing.callback(self._index.close)
+            self.flush()
+            self._index.sync()
