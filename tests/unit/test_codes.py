@@ -26,7 +26,7 @@ PLACES = {
     "RenderError": 0,
     "_RefusedError": 0,
     "Diagnostic": 0,
-    "Refusal": 0,
+    "GateRefusal": 0,
     "_diagnostic": 0,
     "foreign_code": 0,
     "Unavailable": 0,
