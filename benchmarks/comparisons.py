@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from agentv.app.compare.judging import judge
-from agentv.model.run.comparison import CaseKey, CaseOutcome, ComparisonQuestion, Pair, Verdict
+from agentv.model.run.comparison import CaseKey, CaseOutcome, ComparisonSettings, Pair, Verdict
 
 Chance = np.random.Generator
 Scores = tuple[np.ndarray, np.ndarray]
@@ -40,7 +40,7 @@ class Setting(NamedTuple):
     name: str
     truth: float
     draw: Callable[[Chance], Scores]
-    question: ComparisonQuestion = ComparisonQuestion()
+    question: ComparisonSettings = ComparisonSettings()
     size: int = 1
     drops_errors: bool = False
     rate: float | None = None
@@ -125,7 +125,7 @@ def settings() -> Iterator[Setting]:
     for cases in (20, 50, 100, 200):
         yield Setting(f"scores, {cases} cases, higher by 0.1", 0.1, scores(cases, 0.1))
         yield Setting(f"scores, {cases} cases, lower by 0.1", -0.1, scores(cases, -0.1))
-    margin = ComparisonQuestion(margin=0.05)
+    margin = ComparisonSettings(margin=0.05)
     for cases in (100, 400):
         yield Setting(f"verdicts, {cases} cases, alike, margin 0.05", 0.0, verdicts(cases, 0.8, 0.8), margin)
         name = f"verdicts, {cases} cases, worse by just the margin of 0.05"

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from agentv.app.compare.judging import judge
 from agentv.app.power.plan_rule import chance_shown
-from agentv.model.run.comparison import CaseKey, CaseOutcome, ComparisonQuestion, Pair
+from agentv.model.run.comparison import CaseKey, CaseOutcome, ComparisonSettings, Pair
 from agentv.stats.power.planning import Assumed, Plan
 from agentv.stats.power.power_simulation import Rehearsal, Rehearsed
 
@@ -58,7 +58,7 @@ def plans() -> Iterator[tuple[str, int, int, Assumed, float]]:
 def simulated(plan: Rehearsal, assumed: Assumed, rounds: int) -> float:
     """How often the whole of `compare` shows it."""
     wanted = {"worse"} if plan.difference else {"non-inferior", "equivalent", "better"}
-    question = ComparisonQuestion(margin=assumed.margin, alpha=assumed.alpha)
+    question = ComparisonSettings(margin=assumed.margin, alpha=assumed.alpha)
     return sum(judge(pairs_of(runs), question).verdict in wanted for runs in plan.runs(rounds, seed=1)) / rounds
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentv.app.compare.cases import ChosenCases, Common, ComparedCases, KeyedCases, Place
+from agentv.app.compare.cases import ChosenCases, Common, KeyedCases, Place, RunCases
 from agentv.model.run.comparison import CaseKey, CaseOutcome
 
 
 def held(outcomes: Mapping[CaseKey, CaseOutcome]) -> KeyedCases:
     """The cases with these keys."""
-    cases = ComparedCases(Common())
+    cases = RunCases(Common())
     for key, outcome in outcomes.items():
         cases.add(Place(key.suite, None, key.prompt, key.target), key.case_id, outcome)
     return KeyedCases(ChosenCases(cases, range(len(cases))))

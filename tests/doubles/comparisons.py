@@ -8,14 +8,14 @@ from agentv.model.run.comparison import (
     CaseKey,
     CaseOutcome,
     CheckChange,
-    ComparedGroup,
     Comparison,
-    ComparisonQuestion,
+    ComparisonSettings,
     Evidence,
+    GroupComparison,
     Judgement,
     LeftOut,
     Level,
-    MeasuredDifference,
+    MeasureResult,
     MovedCase,
     Moves,
     Pair,
@@ -25,7 +25,7 @@ from agentv.model.run.comparison import (
 BASE = RunLabel("20261121T140322Z-7f3a", "/repo/.agentv/results/20261121T140322Z-7f3a", ("gpt",), 44)
 CANDIDATE = RunLabel("20261122T090000Z-11ab", "/repo/.agentv/results/20261122T090000Z-11ab", ("claude",), 45)
 MOVES = Moves(wins=3, losses=9, ties=26, win_interval=(0.0889, 0.5323), fixed=1, broken=6, flips_p=0.125)
-LOWER = MeasuredDifference("mean score", -0.12, (-0.19, -0.05), 0.0021, 0.0021, "worse", 0.95)
+LOWER = MeasureResult("mean score", -0.12, (-0.19, -0.05), 0.0021, 0.0021, "worse", 0.95)
 WORSE = Judgement(
     pairs=38,
     clusters=38,
@@ -40,7 +40,7 @@ WORSE = Judgement(
 )
 UNSURE = replace(
     WORSE,
-    score=MeasuredDifference("mean score", -0.03, (-0.1, 0.04), 0.41, 0.41, "cannot tell", 0.95),
+    score=MeasureResult("mean score", -0.03, (-0.1, 0.04), 0.41, 0.41, "cannot tell", 0.95),
     verdict="cannot tell",
     shown_by=(),
     needed=430,
@@ -78,7 +78,7 @@ MOVED = (moved("return-late", 1.0, 0.0, LACKS, RUDE), moved("refund", 0.5, 0.9))
 def comparison(whole: Judgement | None = WORSE, **given) -> Comparison:
     """What WORSE says, with two cases that moved; further keywords are the comparison's own."""
     fields = {
-        "question": ComparisonQuestion(),
+        "question": ComparisonSettings(),
         "pairs": tuple(one.pair for one in MOVED),
         "left_out": LeftOut(),
         "moved": MOVED,
@@ -88,8 +88,8 @@ def comparison(whole: Judgement | None = WORSE, **given) -> Comparison:
 
 
 EVERYTHING = comparison(
-    question=ComparisonQuestion(by="suite"),
-    groups=(ComparedGroup("orders", UNSURE), ComparedGroup("refunds", WORSE)),
+    question=ComparisonSettings(by="suite"),
+    groups=(GroupComparison("orders", UNSURE), GroupComparison("refunds", WORSE)),
     left_out=LeftOut(
         only_base=(key("old-1"), key("old-2", prompt="plain")),
         only_candidate=tuple(key(f"new-{number}") for number in range(12)),

@@ -64,7 +64,7 @@ class Common:
         self.clusters = Numbered[str | None]()
 
 
-class ComparedCases:
+class RunCases:
     """The cases of a run, each known by a number, 0, 1, 2, … in the order in which they were added."""
 
     def __init__(self, common: Common) -> None:
@@ -139,7 +139,7 @@ class ChosenCases:
         places: where they belong, each place once, in the order of first sight.
     """
 
-    def __init__(self, cases: ComparedCases, numbers: Sequence[int]) -> None:
+    def __init__(self, cases: RunCases, numbers: Sequence[int]) -> None:
         self.cases, self.numbers = cases, numbers
         self.places = tuple(
             map(cases.common.places.values.__getitem__, dict.fromkeys(map(cases.place_number, numbers)))

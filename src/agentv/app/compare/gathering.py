@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from statistics import fmean
 
-from agentv.app.compare.cases import NONE, STATUS_NUMBERS, STATUSES, Common, ComparedCases, Numbered, Place
+from agentv.app.compare.cases import NONE, STATUS_NUMBERS, STATUSES, Common, Numbered, Place, RunCases
 from agentv.model.run.cases import Gate, Sample
 from agentv.model.run.comparison import CaseOutcome
 from agentv.stats.samples.deciding import Rule, verdict_over
@@ -18,7 +18,7 @@ _PLACE_BITS = 32
 
 def cases_of(
     rows: Iterable[tuple[int, OutcomeRow]], cluster: str | None = None, common: Common | None = None
-) -> ComparedCases:
+) -> RunCases:
     """The cases of a run.
 
     Args:
@@ -30,7 +30,7 @@ def cases_of(
     gathered = _Gathered(common or Common(), cluster)
     for at, row in rows:
         gathered.add(at, row)
-    cases = ComparedCases(gathered.common)
+    cases = RunCases(gathered.common)
     for place, case_id, outcome in gathered.outcomes():
         cases.add(place, case_id, outcome)
     return cases

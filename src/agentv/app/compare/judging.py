@@ -19,12 +19,12 @@ from agentv.app.compare.measuring import Measurement, claimed, measured
 from agentv.app.compare.settings import Settings, same_rate, same_rule
 from agentv.model.run.comparison import (
     CaseOutcome,
-    ComparisonQuestion,
+    ComparisonSettings,
     Fill,
     Judgement,
     Level,
     Measure,
-    MeasuredDifference,
+    MeasureResult,
     Moves,
     Pair,
     Verdict,
@@ -136,7 +136,7 @@ class _Tally:
 class _Decision:
     """What some pairs show, before errors are taken into account."""
 
-    measures: tuple[MeasuredDifference, ...]
+    measures: tuple[MeasureResult, ...]
     verdict: Verdict
     withheld: Withheld | None
 
@@ -148,12 +148,12 @@ class _Decision:
         return tuple(one.measure for one in self.measures if verdict not in claims or one.verdict == verdict)
 
 
-def judge(pairs: Sequence[Pair], question: ComparisonQuestion, errored: Sequence[Pair] = ()) -> Judgement:
+def judge(pairs: Sequence[Pair], question: ComparisonSettings, errored: Sequence[Pair] = ()) -> Judgement:
     """What the pairs show; at least one."""
     return judge_parts([Part(pairs, errored)], question)[0]
 
 
-def judge_parts(parts: Sequence[Part], question: ComparisonQuestion) -> list[Judgement]:
+def judge_parts(parts: Sequence[Part], question: ComparisonSettings) -> list[Judgement]:
     """What each part shows, together wrong with a chance of at most alpha; each has a pair at least."""
     tallies = [_Tally(part.pairs) for part in parts]
     judged = _decided(tallies, question)
@@ -169,13 +169,13 @@ def judge_parts(parts: Sequence[Part], question: ComparisonQuestion) -> list[Jud
     ]
 
 
-def _decided(tallies: Sequence[_Tally], question: ComparisonQuestion) -> list[_Decision]:
+def _decided(tallies: Sequence[_Tally], question: ComparisonSettings) -> list[_Decision]:
     """What each part shows; the p-values of all of them are corrected together."""
     told = iter(measured([one for tally in tallies for one in tally.measurements], question))
     return [_settled(tuple(next(told) for _ in tally.measurements), tally) for tally in tallies]
 
 
-def _settled(measures: tuple[MeasuredDifference, ...], tally: _Tally) -> _Decision:
+def _settled(measures: tuple[MeasureResult, ...], tally: _Tally) -> _Decision:
     """The verdict of one or two measures. What is worse in one of them is worse, whatever the other shows."""
     if tally.unsettled:
         return _Decision(measures, "cannot tell", "settings")  # their scores are verdicts, which the rule moves
@@ -195,7 +195,7 @@ def _together(shown: Sequence[Verdict], *, rate_fell: bool) -> tuple[Verdict, Wi
     return "cannot tell", None
 
 
-def verdict_of(found: Sequence[Measurement], question: ComparisonQuestion) -> Verdict:
+def verdict_of(found: Sequence[Measurement], question: ComparisonSettings) -> Verdict:
     """What `judge` would say of the mean score, or of it and the pass rate, where nothing errored."""
     fell = any(one.measure == "pass rate" and one.differences.mean < 0 for one in found)
     return _together(claimed(found, question), rate_fell=fell)[0]
@@ -229,7 +229,7 @@ def _bounded(one: _Decision, worst: _Decision, best: _Decision) -> tuple[Verdict
 
 
 def _judgement(
-    tally: _Tally, errored: int, one: _Decision, bounds: Sequence[_Decision] | None, question: ComparisonQuestion
+    tally: _Tally, errored: int, one: _Decision, bounds: Sequence[_Decision] | None, question: ComparisonSettings
 ) -> Judgement:
     found = tally.measurements[0].differences
     verdict, withheld = _bounded(one, *bounds) if bounds else (one.verdict, one.withheld)
@@ -254,7 +254,7 @@ def _judgement(
     )
 
 
-def _with_bounds(one: _Decision, bounds: Sequence[_Decision]) -> list[MeasuredDifference]:
+def _with_bounds(one: _Decision, bounds: Sequence[_Decision]) -> list[MeasureResult]:
     """The measures, each with what it would be in the worst and in the best case for the candidate."""
     by_name = [{each.measure: each for each in bound.measures} for bound in bounds]
     return [
@@ -284,7 +284,7 @@ def _moves(tally: _Tally, alpha: float, *, alone: bool) -> Moves:
     )
 
 
-def _detectable(found: Differences, score: MeasuredDifference, alpha: float) -> float:
+def _detectable(found: Differences, score: MeasureResult, alpha: float) -> float:
     """The difference that is shown with the power asked for: z_alpha + z_power standard errors of the mean.
 
     Where all differences are alike there is no error to be had from them, so half of the interval takes the place of
@@ -300,9 +300,7 @@ def _detectable(found: Differences, score: MeasuredDifference, alpha: float) -> 
     return min(1.0, (usual + power) * error)
 
 
-def _needed(
-    detectable: float, score: MeasuredDifference, found: Differences, question: ComparisonQuestion
-) -> int | None:
+def _needed(detectable: float, score: MeasureResult, found: Differences, question: ComparisonSettings) -> int | None:
     """How many cases would show a difference so far from the margin; None where these should, or no number would do.
 
     For scores the tails must be ruled out, too, which takes a number of cases of its own.

@@ -11,21 +11,21 @@ from agentv.app.prompts.library import LibraryPrompt
 from agentv.app.running.exam_attempt import texts_home
 from agentv.authoring.source.files import repository_root
 from agentv.model.suite.exam import DESCRIPTION, Sitting, normalised
-from agentv.model.suite.library import PromptComparison, TextDifference
+from agentv.model.suite.library import PromptDiff, TextDifference
 from agentv.prompts.evidence import DigestChange, changes, current_digests
 from agentv.prompts.texts import kept
 
 
-def compare(examined: Examined) -> PromptComparison:
+def compare(examined: Examined) -> PromptDiff:
     """The texts that differ from those of the most recent sitting that says which texts it was of."""
     prompt = examined.prompt
     sitting = next((row for row in reversed(examined.log.rows) if row.files), None)
     if sitting is None:
-        return PromptComparison(prompt.id, None)
+        return PromptDiff(prompt.id, None)
     now = examined.now or current_digests(prompt.directory, sitting.files, prompt.meta.description)
     texts = examined.suite.exam.texts if examined.suite is not None and examined.suite.exam is not None else {}
     found = (_difference(one, sitting, prompt, texts) for one in changes(sitting.files, now))
-    return PromptComparison(prompt.id, sitting, tuple(found))
+    return PromptDiff(prompt.id, sitting, tuple(found))
 
 
 def _difference(

@@ -257,7 +257,7 @@ class Moves:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredDifference:
+class MeasureResult:
     """What one measure shows by itself.
 
     Attributes:
@@ -308,8 +308,8 @@ class Judgement:
     before: Level
     after: Level
     moves: Moves
-    score: MeasuredDifference
-    rate: MeasuredDifference | None
+    score: MeasureResult
+    rate: MeasureResult | None
     verdict: Verdict
     shown_by: tuple[Measure, ...]
     tested: int = 1
@@ -320,12 +320,12 @@ class Judgement:
     withheld: Withheld | None = None
 
     @property
-    def measures(self) -> tuple[MeasuredDifference, ...]:
+    def measures(self) -> tuple[MeasureResult, ...]:
         """Those that decide: one, or two."""
         return (self.score,) if self.rate is None else (self.score, self.rate)
 
     @property
-    def deciding(self) -> MeasuredDifference:
+    def deciding(self) -> MeasureResult:
         """The measure that the verdict is reported by: the mean score unless the pass rate alone shows it."""
         if self.rate is not None and self.shown_by == ("pass rate",):
             return self.rate
@@ -373,7 +373,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedGroup:
+class GroupComparison:
     """The comparison of one suite, or of the cases with one tag."""
 
     name: str
@@ -381,7 +381,7 @@ class ComparedGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparisonQuestion:
+class ComparisonSettings:
     """How two runs are compared.
 
     Attributes:
@@ -427,11 +427,11 @@ class Comparison:
 
     base: RunLabel
     candidate: RunLabel
-    question: ComparisonQuestion
+    question: ComparisonSettings
     whole: Judgement | None
     pairs: Sequence[Pair]
     left_out: LeftOut
-    groups: tuple[ComparedGroup, ...] = ()
+    groups: tuple[GroupComparison, ...] = ()
     moved: tuple[MovedCase, ...] = ()
     same: bool = False
     edited: int = 0

@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from agentv.model.run.comparison import (
     CaseKey,
     CheckChange,
-    ComparedGroup,
     Comparison,
-    ComparisonQuestion,
+    ComparisonSettings,
     Evidence,
+    GroupComparison,
     Judgement,
-    MeasuredDifference,
+    MeasureResult,
     MovedCase,
     Pair,
     RunLabel,
@@ -70,12 +70,12 @@ def verdict_line(found: Comparison) -> str:
     return f"{found.whole.verdict}: {_finding(found.whole, found)}"
 
 
-def certainty(one: MeasuredDifference) -> str:
+def certainty(one: MeasureResult) -> str:
     """`95% CI -0.190 to -0.050, p 0.002`."""
     return "no interval" if one.interval is None else f"{interval_text(one)}, {p_value(one.p)}"
 
 
-def interval_text(one: MeasuredDifference) -> str:
+def interval_text(one: MeasureResult) -> str:
     """`95% CI -0.190 to -0.050`."""
     if one.interval is None:
         return "no interval"
@@ -189,7 +189,7 @@ def _other(one: Judgement) -> str:
     return f", while {_difference(one.rate)} ({certainty(one.rate)})" if apart else ""
 
 
-def _difference(one: MeasuredDifference) -> str:
+def _difference(one: MeasureResult) -> str:
     if one.delta == 0:
         return f"the {one.measure} is the same"
     return f"the {one.measure} is {signed(abs(one.delta))[1:]} {'higher' if one.delta > 0 else 'lower'}"
@@ -251,7 +251,7 @@ def _unit(one: Judgement) -> str:
     return "case" if one.clusters == one.pairs else "cluster"
 
 
-def _enough(one: Judgement, question: ComparisonQuestion) -> str:
+def _enough(one: Judgement, question: ComparisonSettings) -> str:
     """How many cases `equivalent` takes at least, whatever the results: so many must be seen to rule out others."""
     least = cases_for_share(question.margin, 1 - question.alpha)
     within = abs(one.score.delta) <= question.margin
@@ -289,7 +289,7 @@ def _rates(one: Judgement) -> str:
     return f"{name} {rates}{sure}"
 
 
-def _errors(one: Judgement, question: ComparisonQuestion) -> str:
+def _errors(one: Judgement, question: ComparisonSettings) -> str:
     cases = plural(one.errored, "case")
     if question.errored == "fail" or one.score.bounds is None:
         return f"{cases} errored"
@@ -319,7 +319,7 @@ def _groups(found: Comparison, *, color: bool) -> Iterator[str]:
         yield f"  {_paint_word(line, color=color)}"
 
 
-def _group_row(group: ComparedGroup, question: ComparisonQuestion) -> list[str]:
+def _group_row(group: GroupComparison, question: ComparisonSettings) -> list[str]:
     one, margin = group.judgement, question.margin
     shown = one.deciding
     return [

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentv.app.compare.measuring import Measurement, _p_of_difference, claimed, measured
-from agentv.model.run.comparison import ComparisonQuestion
+from agentv.model.run.comparison import ComparisonSettings
 from agentv.stats.comparison.difference import Differences
 
 
@@ -18,27 +18,27 @@ def alone(found, question):
 
 
 def test_a_measure_by_itself_is_not_equivalent_by_what_a_few_cases_do_not_hold():
-    assert alone(scores(0.001, *[0.0] * 9), ComparisonQuestion(margin=0.02)).verdict == "cannot tell"
-    assert alone(scores(0.001, *[0.0] * 199), ComparisonQuestion(margin=0.02)).verdict == "equivalent"
+    assert alone(scores(0.001, *[0.0] * 9), ComparisonSettings(margin=0.02)).verdict == "cannot tell"
+    assert alone(scores(0.001, *[0.0] * 199), ComparisonSettings(margin=0.02)).verdict == "equivalent"
 
 
 @pytest.mark.parametrize(("moved", "margin", "may"), [(5, 0.0, False), (6, 0.0, True), (1, 0.1, True), (0, 0.1, False)])
 def test_what_moved_in_too_few_cases_cannot_claim_anything(moved, margin, may):
-    assert scores(*[0.5] * moved, *[0.0] * 20).may_claim(ComparisonQuestion(margin=margin)) is may
+    assert scores(*[0.5] * moved, *[0.0] * 20).may_claim(ComparisonSettings(margin=margin)) is may
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_equivalence_is_as_sure_as_the_border_that_is_nearer(sign):
     one = scores(*[0.2 * sign, 0.0] * 30)
     far, near = (one.differences.test.p(border * sign) for border in (-0.15, 0.15))
-    found = alone(one, ComparisonQuestion(margin=0.15))
+    found = alone(one, ComparisonSettings(margin=0.15))
     assert found.verdict == "equivalent"
     assert far < near == pytest.approx(found.p_of_claim)
 
 
 def test_non_inferiority_is_held_against_the_border_below():
     one = scores(*[0.2, 0.0] * 30)
-    found = alone(one, ComparisonQuestion(margin=0.11))
+    found = alone(one, ComparisonSettings(margin=0.11))
     assert found.verdict == "non-inferior"
     assert found.p_of_claim == pytest.approx(one.differences.test.p(-0.11))
     assert found.p_of_claim < 0.01 < one.differences.test.p(0.11)
@@ -46,7 +46,7 @@ def test_non_inferiority_is_held_against_the_border_below():
 
 @pytest.mark.parametrize("margin", [0.0, 0.01])
 def test_no_claim_has_the_p_value_of_any_difference_and_with_a_margin_none(margin):
-    found = alone(scores(*[0.5, -0.4] * 10), ComparisonQuestion(margin=margin))
+    found = alone(scores(*[0.5, -0.4] * 10), ComparisonSettings(margin=margin))
     assert found.verdict == "cannot tell"
     assert found.p_of_claim == (1.0 if margin else found.p)
     assert 0.05 < found.p < 1.0
@@ -62,7 +62,7 @@ def test_what_is_corrected_for_is_the_difference_beyond_the_margin(sign, margin,
 @pytest.mark.parametrize(("sign", "margin"), [(1, 0.0), (-1, 0.0), (1, 0.02), (-1, 0.02)])
 def test_a_difference_is_held_against_the_border_on_its_side(sign, margin):
     one = scores(*[0.2 * sign, 0.0] * 30)
-    found = alone(one, ComparisonQuestion(margin=margin))
+    found = alone(one, ComparisonSettings(margin=margin))
     assert found.verdict == ("better" if sign > 0 else "worse")
     assert found.p_of_claim == pytest.approx(one.differences.test.p(sign * margin))
     assert found.p == pytest.approx(one.differences.test.p())
@@ -70,16 +70,16 @@ def test_a_difference_is_held_against_the_border_on_its_side(sign, margin):
 
 
 def test_clusters_that_moved_alike_have_an_interval_all_the_same():
-    found = alone(scores(*[0.4, 0.0] * 30, size=2), ComparisonQuestion(margin=0.45))  # of two targets, one was mended
+    found = alone(scores(*[0.4, 0.0] * 30, size=2), ComparisonSettings(margin=0.45))  # of two targets, one was mended
     assert found.interval[0] < 0.2 < found.interval[1] < 0.45
     assert found.verdict == "equivalent"
-    none = alone(scores(*[0.5, -0.5] * 10, size=2), ComparisonQuestion())
+    none = alone(scores(*[0.5, -0.5] * 10, size=2), ComparisonSettings())
     assert none.interval == pytest.approx((-none.interval[1], none.interval[1]))
     assert none.interval[1] > 0.05
 
 
 def test_of_too_few_clusters_there_is_no_number_but_the_difference():
-    found = alone(scores(*[0.1] * 20, size=5), ComparisonQuestion())
+    found = alone(scores(*[0.1] * 20, size=5), ComparisonSettings())
     assert (found.interval, found.p, found.p_of_claim, found.verdict) == (None, None, None, "cannot tell")
     assert found.delta == pytest.approx(0.1)
 
@@ -90,7 +90,7 @@ def test_of_too_few_clusters_there_is_no_number_but_the_difference():
     st.sampled_from((0.0, 0.05)),
 )
 def test_interval_p_value_and_verdict_never_disagree_however_many_are_tested(parts, margin):
-    question = ComparisonQuestion(margin=margin)
+    question = ComparisonSettings(margin=margin)
     for found in measured([scores(*values) for values in parts], question):
         low, high = found.interval
         assert (not low <= 0 <= high) == (found.p <= question.alpha + 1e-12)
@@ -109,5 +109,5 @@ def test_interval_p_value_and_verdict_never_disagree_however_many_are_tested(par
 def test_the_verdicts_without_intervals_are_those_with_them(values, verdicts, margin):
     one = scores(*values)
     other = scores(*[float(value > 0) - float(value < 0) for value in values]) if verdicts else scores(*values, size=2)
-    question = ComparisonQuestion(margin=margin)
+    question = ComparisonSettings(margin=margin)
     assert claimed([one, other], question) == [shown.verdict for shown in measured([one, other], question)]
