@@ -12,7 +12,7 @@ from typing import cast
 
 from agentv.engine.calls.deadlines import in_time
 from agentv.engine.grading import Check, grade_entries, limit_of
-from agentv.engine.services import RunContext
+from agentv.engine.run_context import RunContext
 from agentv.engine.transform import transformed
 from agentv.engine.trial import Answered
 from agentv.model.run.context import AssertionContext
@@ -37,13 +37,13 @@ class _Settled:
         return self.outcome
 
 
-async def graded_rivals(all_of_them: Sequence[Answered | TrialResult], world: RunContext) -> list[TrialResult]:
+async def graded_rivals(all_of_them: Sequence[Answered | TrialResult], run_context: RunContext) -> list[TrialResult]:
     """The result of every trial, in their order. Those without an answer take no part in what is compared."""
     rivals = [one for one in all_of_them if isinstance(one, Answered)]
     missing = [one.trial.target.name for one in all_of_them if isinstance(one, TrialResult)]
     settled: list[dict[int, Grade]] = [{} for _ in rivals]
     entries = rivals[0].trial.case.assertions if rivals else ()
-    check = world.check(rivals[0].trial.suite) if rivals else None
+    check = run_context.check(rivals[0].trial.suite) if rivals else None
     for place, entry in enumerate(entries):
         if getattr(entry.assertion, "compares", False):
             grades = await _compared(entry, [one.context for one in rivals], check)
@@ -51,7 +51,7 @@ async def graded_rivals(all_of_them: Sequence[Answered | TrialResult], world: Ru
                 own[place] = _with_missing(grade, missing)
     results = {}
     for rival, own in zip(rivals, settled, strict=True):
-        results[rival.trial.key] = rival.result(await _scores(rival, own, world))
+        results[rival.trial.key] = rival.result(await _scores(rival, own, run_context))
     return [one if isinstance(one, TrialResult) else results[one.trial.key] for one in all_of_them]
 
 
@@ -87,11 +87,11 @@ async def _shaped(entry: AssertionEntry, context: AssertionContext) -> Assertion
     return output if isinstance(output, Failure) else replace(context, output=output)
 
 
-async def _scores(rival: Answered, own: dict[int, Grade], world: RunContext) -> tuple[Score, ...]:
+async def _scores(rival: Answered, own: dict[int, Grade], run_context: RunContext) -> tuple[Score, ...]:
     """All scores of one answer, those of comparisons at their places."""
     entries = rival.trial.case.assertions
     given = [_settled(entry, own[place]) if place in own else entry for place, entry in enumerate(entries)]
-    scores = await grade_entries(given, rival.context, world.clock, world.check(rival.trial.suite))
+    scores = await grade_entries(given, rival.context, run_context.clock, run_context.check(rival.trial.suite))
     return tuple(replace(score, entry=entry) for score, entry in zip(scores, entries, strict=True))
 
 

@@ -43,12 +43,14 @@ class TrialKey(NamedTuple):
 
 
 class DependencyScheduler:
-    """Hands out trials, each when it may start. Used from one event loop.
+    """Hands out trials, each when it may start. A `TrialQueue`, used from one event loop.
 
     Attributes:
         skipped: trials that will not run, and why. Whoever takes trials takes these away too.
         noticed: takes them away while everybody who takes trials waits.
     """
+
+    batch = 1
 
     def __init__(self, plan: Plan, trials: Iterable[Trial]) -> None:
         self.skipped: deque[tuple[Trial, Failure]] = deque()

@@ -14,13 +14,12 @@ from agentv.app.ray.messages import WorkerConfig
 from agentv.app.ray.serialization import SharedObjects
 from agentv.app.ray.trials import ClusterTrials
 from agentv.app.ray.worker_pool import Needs, WorkerPool
-from agentv.app.wiring import Answers
+from agentv.app.wiring import Connections
 from agentv.engine.executor import TrialExecutor
-from agentv.engine.services import RunContext
 from agentv.errors import UsageError
 from agentv.model.suite.suite import TargetSpec
 
-ExecutorFactory: TypeAlias = Callable[[RunContext, Answers], TrialExecutor]
+ExecutorFactory: TypeAlias = Callable[[Connections], TrialExecutor]
 """Makes the executor of a run, given what it reaches here."""
 
 
@@ -45,7 +44,7 @@ async def pool_of(prepared: Prepared) -> AsyncIterator[ExecutorFactory]:
         pool = WorkerPool(ray, terms_of(prepared, number), shared, needs)
         try:
             await pool.open(number)
-            yield lambda world, answers: ClusterTrials(pool, shared, world, answers)
+            yield lambda connections: ClusterTrials(pool, shared, connections)
         finally:
             await pool.close()
 
@@ -57,7 +56,7 @@ def terms_of(prepared: Prepared, number: int) -> WorkerConfig:
     """
     settings = prepared.settings
     offline = settings.replay is not None and settings.replay_mode == "strict"
-    earlier = (settings.goes_on_with, settings.regrade, settings.replay)
+    earlier = (settings.resume_run, settings.regrade, settings.replay)
     return WorkerConfig(
         at_once=ceil(workers_of(prepared) / number),
         looks=any(one is not None for one in earlier) or caches(prepared),

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from agentv.app.ray.messages import Answer, Job, LookupReply, Parcel, Received, Results, Stopped, Unreadable, Wanted
 from agentv.app.ray.serialization import NotSendableError, SharedObjects, unpacked_results
 from agentv.app.ray.worker_pool import NoWorkersError, UnfitError, WorkerHandle, WorkerLostError, WorkerPool
-from agentv.app.wiring import Answers
-from agentv.engine.services import RunContext
+from agentv.app.wiring import Connections
 from agentv.engine.trial import Answered, context_of, result_of
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.suite.suite import TargetSpec
@@ -41,11 +40,10 @@ class ClusterTrials:
     showed it is run on one of those.
     """
 
-    def __init__(self, pool: WorkerPool, shared: SharedObjects, world: RunContext, answers: Answers) -> None:
+    def __init__(self, pool: WorkerPool, shared: SharedObjects, connections: Connections) -> None:
         self._pool = pool
         self._shared = shared
-        self._world = world
-        self._answers = answers
+        self._connections = connections
 
     async def run(self, trial: Trial) -> TrialResult:
         """The result of one trial."""
@@ -56,8 +54,8 @@ class ClusterTrials:
         """The answer to a trial; its errored result where there is none."""
         found = await self._done(Job("answer", (trial,)))
         if isinstance(found, Answer):
-            context = context_of(trial, found.answer, found.measured_ms, self._world)
-            return Answered(trial, self._world, found.answer, found.measured_ms, context)
+            context = context_of(trial, found.answer, found.measured_ms, self._connections)
+            return Answered(trial, self._connections, found.answer, found.measured_ms, context)
         return found[0] if isinstance(found, tuple) else self._errored(trial, found)
 
     async def compare(self, answered: Sequence[Answered | TrialResult]) -> Sequence[TrialResult]:
@@ -69,12 +67,12 @@ class ClusterTrials:
 
     def interrupt(self) -> None:
         """Nobody waits for another attempt any more."""
-        self._world.throttle.interrupt()
+        self._connections.throttle.interrupt()
         self._pool.interrupt()
 
     def _errored(self, trial: Trial, found: Answer | Failure) -> TrialResult:
         assert isinstance(found, Failure)  # noqa: S101  # a worker answers what it was asked
-        return result_of(trial, self._world, 0.0, None, (), error=found)
+        return result_of(trial, self._connections, 0.0, None, (), error=found)
 
     async def _done(self, job: Job) -> tuple[TrialResult, ...] | Answer | Failure:
         """What a job came to."""
@@ -134,13 +132,13 @@ class ClusterTrials:
         """Do what a parcel asks for; what the job came to, if it says so."""
         if isinstance(parcel, Received):
             received[parcel.call.key] = parcel.answer
-            self._answers.store.keep(parcel.call, parcel.answer)
+            self._connections.store.keep(parcel.call, parcel.answer)
         elif isinstance(parcel, Wanted):
             self._pool.tell(hand, parcel.number, self._told(parcel), parcel.call.key)
         elif isinstance(parcel, Stopped):
             spec = self._shared.thing(parcel.spec)
             if isinstance(spec, TargetSpec):
-                self._world.throttle.learn(spec, parcel.failure)
+                self._connections.throttle.learn(spec, parcel.failure)
         elif isinstance(parcel, Unreadable):
             raise UnfitError(parcel.why)
         elif isinstance(parcel, Results):
@@ -151,10 +149,10 @@ class ClusterTrials:
 
     def _told(self, wanted: Wanted) -> LookupReply:
         """What is known here of a call."""
-        kept = self._answers.store.kept(wanted.call)
+        kept = self._connections.store.kept(wanted.call)
         if isinstance(kept, TargetResponse):
             return LookupReply(kept)
-        refusals = (self._answers.no_target, self._answers.no_judge)
+        refusals = (self._connections.answers.no_target, self._connections.answers.no_judge)
         return LookupReply(None, *(refused and refused(wanted.call) for refused in refusals))
 
 

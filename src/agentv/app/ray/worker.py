@@ -33,7 +33,6 @@ from agentv.app.ray.messages import (
 from agentv.app.ray.serialization import Shared, packed_results, unpacked
 from agentv.app.wiring import Answers, Connections
 from agentv.engine.executor import LocalTrials
-from agentv.engine.services import RunContext
 from agentv.engine.trial import Answered, context_of
 from agentv.model.run.trial import TrialResult
 from agentv.model.suite.suite import TargetSpec
@@ -136,11 +135,10 @@ class Worker:
 
     def __init__(self, terms: WorkerConfig) -> None:
         self._store = RemoteStore(terms)
-        self._connections = Connections(terms.at_once)
         no_target = self._store.no_target if terms.no_target else None
         no_judge = self._store.no_judge if terms.no_judge else None
-        self._world: RunContext = self._connections.world(Answers(self._store, no_target, no_judge))
-        self._trials = LocalTrials(self._world)
+        self._connections = Connections(terms.at_once, answers=Answers(self._store, no_target, no_judge))
+        self._trials = LocalTrials(self._connections)
         self._things: dict[int, Shared] = {}
         self._stopped: set[int] = set()
 
@@ -217,19 +215,19 @@ class Worker:
         return Answer(answered.answer, answered.measured_ms)
 
     def _answered(self, job: Job) -> list[Answered | TrialResult]:
-        world, found = self._world, list[Answered | TrialResult]()
+        run_context, found = self._connections, list[Answered | TrialResult]()
         for trial, given in zip(job.trials, job.answered, strict=True):
             if isinstance(given, TrialResult):
                 found.append(given)
             else:
                 answer, measured_ms = given
-                context = context_of(trial, answer, measured_ms, world)
-                found.append(Answered(trial, world, answer, measured_ms, context))
+                context = context_of(trial, answer, measured_ms, run_context)
+                found.append(Answered(trial, run_context, answer, measured_ms, context))
         return found
 
     def _news(self) -> list[Stopped]:
         """The targets that were found to be stopped, and of which nobody was told."""
-        stops = self._world.throttle.stops
+        stops = self._connections.throttle.stops
         if not stops.any:
             return []
         specs = ((number, one) for number, one in self._things.items() if isinstance(one, TargetSpec))

@@ -20,7 +20,8 @@ from agentv.app.wiring import Answers, Connections
 from agentv.engine.calls.recorded_call import call_key, no_answer
 from agentv.engine.conversation import first_request
 from agentv.engine.dependency_order import DependencyScheduler
-from agentv.engine.run import Run
+from agentv.engine.run import Run, RunOptions
+from agentv.engine.trial_queue import IndependentTrials
 from agentv.errors import UsageError
 from agentv.model.run.events import TargetStopped, TrialFinished
 from agentv.model.suite.suite import Retry
@@ -89,13 +90,11 @@ class Far:
         plan = self.prepared.plan
         shared = SharedObjects(workers)
         pool = WorkerPool(ray, terms_of(self.prepared, workers), shared, Needs())
-        connections = Connections()
-        answers = Answers(self.store, self.failure, self.failure_of_judge)
-        world = connections.world(answers)
-        executor = ClusterTrials(pool, shared, world, answers)
-        object.__setattr__(world, "elsewhere", executor)
+        connections = Connections(answers=Answers(self.store, self.failure, self.failure_of_judge))
+        options = RunOptions(4, executor=ClusterTrials(pool, shared, connections))
         linked = any(suite.links for suite in plan.suites)
-        run = Run("run", DependencyScheduler(plan, plan) if linked else plan, plan.counts()[1], workers=4, world=world)
+        trials = DependencyScheduler(plan, plan) if linked else IndependentTrials(plan)
+        run = Run("run", trials, plan.counts()[1], run_context=connections, options=options)
         results = {}
         try:
             await pool.open(workers)
