@@ -7,18 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from agentv.app.changed_files import ImportedCode, SuiteFiles, directories_of_targets, unchanged
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.embeddings import EmbeddingCache, RecordedEmbedder
 from agentv.engine.calls.recorded_call import RecordedTarget, Unanswered
 from agentv.engine.grading import Check
+from agentv.model.run.context import Judge
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.suite import DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import JsonObject
-from agentv.ports import AnswerLookup, Call, Embedder, Judge, Target
+from agentv.ports import AnswerLookup, Call, Connectable, Embedder, Target
 from agentv.user_code.functions.threads import DaemonThreads
 
 if TYPE_CHECKING:
@@ -116,8 +117,9 @@ class Connections:
         found = self._targets.get(id(spec))
         if found is None:
             self._kept.append(spec)
-            connected = unchanged(spec.settings.connect(spec, self.executor), spec, self.imported, code_only=True)
-            found = self._targets[id(spec)] = self.throttle.through(spec, connected)
+            connected = cast("Connectable", spec.settings).connect(spec, self.executor)
+            checked = unchanged(connected, spec, self.imported, code_only=True)
+            found = self._targets[id(spec)] = self.throttle.through(spec, checked)
         return found
 
     def javascript(self, suite: Suite) -> LazyJavaScript:

@@ -15,12 +15,11 @@ from agentv.engine.grading import Check, grade_entries, limit_of
 from agentv.engine.run_context import RunContext
 from agentv.engine.transform import transformed
 from agentv.engine.trial import Answered
-from agentv.model.run.context import AssertionContext
+from agentv.model.run.context import AssertionContext, Comparison
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.response import Failure
-from agentv.ports import Comparison
 
 
 @dataclass(frozen=True, slots=True)

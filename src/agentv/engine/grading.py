@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import asdict, replace
-from typing import Protocol
+from typing import Protocol, cast
 
 from agentv.engine.calls.deadlines import in_time
 from agentv.engine.transform import transformed
-from agentv.model.run.context import AssertionContext
+from agentv.model.run.context import Assertion, AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
@@ -74,7 +74,8 @@ def judged(entry: AssertionEntry, grade: Grade) -> Grade:
 
 
 def _begun(entry: AssertionEntry, context: AssertionContext) -> Grade | Awaitable[Grade]:
-    given = attempt(entry.assertion.grade, context, "assertion-raised", entry.type)
+    assertion = cast("Assertion", entry.assertion)
+    given = attempt(assertion.grade, context, "assertion-raised", entry.type)
     return Grade.errored(given.code, given.message) if isinstance(given, Failure) else given
 
 

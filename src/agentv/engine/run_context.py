@@ -7,8 +7,9 @@ from typing import Protocol
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.recorded_call import Unanswered
 from agentv.engine.grading import Check
+from agentv.model.run.context import Judge
 from agentv.model.suite.suite import Suite, TargetSpec
-from agentv.ports import AnswerLookup, Clock, Embedder, Executor, JavaScriptHost, Judge, Target
+from agentv.ports import AnswerLookup, Clock, Embedder, Executor, JavaScriptHost, Target
 
 
 class RunContext(Protocol):

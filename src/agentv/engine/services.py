@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
 from agentv.engine.transform import value_of
-from agentv.model.run.context import AssertionContext
+from agentv.model.run.context import AssertionContext, Judge
 from agentv.model.run.trial import Score, Trial
 from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.suite.suite import embeds
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
-from agentv.ports import Embedder, Executor, JavaScriptHost, Judge
+from agentv.ports import Embedder, Executor, JavaScriptHost
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal, Protocol
 
 from agentv.model.run.grade import Check
+from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TokenUsage
-from agentv.model.values.values import EMPTY, JsonObject
-
-if TYPE_CHECKING:
-    from agentv.ports import PromptWriter
+from agentv.model.values.values import EMPTY, Json, JsonObject
 
 RubricMode = Literal[
     "freeform",
@@ -89,6 +87,19 @@ class RubricItem:
     operator: Literal["correctness", "contradiction"] = "correctness"
     score_ranges: tuple[tuple[int, int, str], ...] = ()
     min_score: int | None = None
+
+
+class PromptWriter(Protocol):
+    """Code of the user's that writes a judge prompt."""
+
+    async def write(self, values: Mapping[str, Json], context: Any) -> str | tuple[Message, ...] | Failure:
+        """The prompt as text or messages.
+
+        Args:
+            values: what a template could show, by its names; what is judged stands between its markers.
+            context: the answer's, as custom assertions get it, with `output` between its markers too.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from functools import partial
 from math import ceil, inf, sqrt
 from statistics import NormalDist
 
-from agentv.stats.power.power import Drop, chance_shown, fewest_cases
+from agentv.stats.power.drop import Drop
+from agentv.stats.power.power import chance_shown, fewest_cases
 from agentv.stats.power.power_simulation import Rehearsal
 
 SIZES = (0.25, 0.5, 1, 2, 4, 10)

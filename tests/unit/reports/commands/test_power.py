@@ -10,8 +10,9 @@ from agentv.reports.commands.power import PilotShown, PlanShown, power_json, ren
 from agentv.stats.intervals.classification import Measured
 from agentv.stats.intervals.clustered import MeanInterval
 from agentv.stats.intervals.variance import Noise
+from agentv.stats.power.drop import Drop
 from agentv.stats.power.planning import Assumed, Plan
-from agentv.stats.power.power import Drop, chance_shown
+from agentv.stats.power.power import chance_shown
 
 
 def counted(plan, alpha, _margin):

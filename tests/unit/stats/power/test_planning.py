@@ -6,8 +6,9 @@ from statistics import NormalDist
 
 import pytest
 
+from agentv.stats.power.drop import Drop
 from agentv.stats.power.planning import Assumed, Plan
-from agentv.stats.power.power import Drop, chance_shown
+from agentv.stats.power.power import chance_shown
 from agentv.stats.power.power_simulation import Rehearsal
 
 
