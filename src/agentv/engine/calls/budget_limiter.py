@@ -6,19 +6,15 @@ what is left goes into trials that have begun. Used from one event loop.
 
 from __future__ import annotations
 
-import asyncio
-from bisect import insort
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Literal
 
+from agentv.engine.calls.admission_queue import AdmissionQueue, Wait, next_place
 from agentv.engine.calls.budget import Budget, Experience, exhausted
 from agentv.engine.calls.circuit_breaker import INTERRUPTED, UNAFFORDABLE
 from agentv.model.run.budget import UNKNOWN, Amount, BudgetUse, Ceiling
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
-
-_numbers = count()
 
 Kind = Literal["answers", "vectors"]
 
@@ -88,14 +84,6 @@ class Reservation:
             self.account.budget_limiter.settle(held, taken)
 
 
-@dataclass(slots=True, order=True)
-class _Visitor:
-    rank: int
-    number: int
-    reservation: Reservation = field(compare=False)
-    admitted: asyncio.Future[Failure | None] = field(compare=False)
-
-
 class BudgetLimiter:
     """The budget of one run.
 
@@ -113,14 +101,15 @@ class BudgetLimiter:
         self._largest = largest or {}
         self.refused: str | None = None
         self._accounts: dict[Hashable, TargetSpend] = {}
-        self._waiting: list[_Visitor] = []
-        self._closed = False
+        self._queue: AdmissionQueue[Reservation, Amount | Failure] = AdmissionQueue(
+            self._decision, _give_back, in_order=True
+        )
         self._uncounted: str | None = None
 
     @property
     def waits(self) -> bool:
         """Whether a call waits, or none is to be made any more."""
-        return bool(self._waiting) or self._closed or self._uncounted is not None
+        return self._queue.is_busy or self._uncounted is not None
 
     @property
     def uncounted(self) -> bool:
@@ -141,38 +130,23 @@ class BudgetLimiter:
 
     async def enter(self, reservation: Reservation, *, first: bool) -> Failure | None:
         """Wait for one's turn; why it never comes."""
-        if self._closed:
-            return INTERRUPTED
-        waiter = _Visitor(0 if first else 1, next(_numbers), reservation, asyncio.get_running_loop().create_future())
-        insort(self._waiting, waiter)
-        self._look()
-        try:
-            return await waiter.admitted
-        except asyncio.CancelledError:
-            if waiter.admitted.done() and not waiter.admitted.cancelled() and waiter.admitted.result() is None:
-                reservation.give_back()  # it was let in just now
-            self._waiting = [one for one in self._waiting if one is not waiter]
-            self._look()
-            raise
+        found = await self._queue.wait(reservation, next_place(0 if first else 1))
+        return found if isinstance(found, Failure) else None
 
     def settle(self, held: Amount, taken: Amount) -> None:
         """A call has ended."""
         self.budget.settle(held, taken)
-        self._look()
+        self._queue.look()
 
     def cannot_count(self, name: str) -> None:
         """A call took tokens whose price nobody knows, so that no limit in dollars can be kept: make no more."""
         message = f"'{name}' does not say what its calls cost, so that a budget in dollars cannot be kept"
         self._uncounted = self._uncounted or f"{message}; one in tokens can (--budget-tokens)"
-        self._look()
+        self._queue.look()
 
     def close(self) -> None:
         """Nobody waits any more."""
-        self._closed = True
-        waiting, self._waiting = self._waiting, []
-        for waiter in waiting:
-            if not waiter.admitted.done():
-                waiter.admitted.set_result(INTERRUPTED)
+        self._queue.close(INTERRUPTED)
 
     def use(self) -> BudgetUse:
         """What became of the budget so far."""
@@ -185,25 +159,23 @@ class BudgetLimiter:
         for one in self._accounts.values():
             yield from ((one.name, name) for name in limited if name in one.experience.silent)
 
-    def _look(self) -> None:
-        """Let in whoever's turn it is; turn away those that no running call can help."""
-        while self._waiting:
-            waiter = self._waiting[0]
-            if waiter.admitted.done():
-                self._waiting.pop(0)
-                continue
-            need = waiter.reservation.need
-            if self._uncounted is None and self.budget.fits(need):
-                waiter.reservation.hold(need)
-                found = None
-            elif self._uncounted is None and self.budget.underway:
-                return
-            else:
-                found = self._refusal(waiter.reservation, need)
-            self._waiting.pop(0)
-            waiter.admitted.set_result(found)
+    def _decision(self, reservation: Reservation) -> Amount | Failure | Wait:
+        """What is reserved for a call; a refusal where no running call can help it."""
+        need = reservation.need
+        if self._uncounted is None and self.budget.fits(need):
+            reservation.hold(need)
+            return need
+        if self._uncounted is None and self.budget.underway:
+            return Wait()
+        return self._refusal(reservation, need)
 
     def _refusal(self, reservation: Reservation, need: Amount) -> Failure:
         why = self._uncounted or exhausted(self.budget, need, reservation.account.name)
         self.refused = self.refused or why
         return Failure(UNAFFORDABLE, why)
+
+
+def _give_back(reservation: Reservation, found: Amount | Failure) -> None:
+    """Nobody waits any more for the call that was let in just now."""
+    if not isinstance(found, Failure):
+        reservation.give_back()
