@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentv.app.compare.cases import Cases, ChosenCases, Common, KeyedCases, Place
+from agentv.app.compare.cases import CaseScope, ChosenCases, Common, KeyedCases, RunCases
 from agentv.model.run.comparison import CaseKey, CaseOutcome
 
 
 def held(outcomes: Mapping[CaseKey, CaseOutcome]) -> KeyedCases:
     """The cases with these keys."""
-    cases = Cases(Common())
+    cases = RunCases(Common())
     for key, outcome in outcomes.items():
-        cases.add(Place(key.suite, None, key.prompt, key.target), key.case_id, outcome)
+        cases.add(CaseScope(key.suite, None, key.prompt, key.target), key.case_id, outcome)
     return KeyedCases(ChosenCases(cases, range(len(cases))))

@@ -7,25 +7,25 @@ from dataclasses import replace
 from agentv.model.run.comparison import (
     CaseKey,
     CaseOutcome,
+    CasePair,
     CheckChange,
     Comparison,
-    Evidence,
-    Group,
+    ComparisonSettings,
+    GroupComparison,
     Judgement,
     LeftOut,
     Level,
-    Measured,
+    MeasureResult,
     MovedCase,
     Moves,
-    Pair,
-    Question,
     RunLabel,
+    SampleEvidence,
 )
 
 BASE = RunLabel("20261121T140322Z-7f3a", "/repo/.agentv/results/20261121T140322Z-7f3a", ("gpt",), 44)
 CANDIDATE = RunLabel("20261122T090000Z-11ab", "/repo/.agentv/results/20261122T090000Z-11ab", ("claude",), 45)
 MOVES = Moves(wins=3, losses=9, ties=26, win_interval=(0.0889, 0.5323), fixed=1, broken=6, flips_p=0.125)
-LOWER = Measured("mean score", -0.12, (-0.19, -0.05), 0.0021, 0.0021, "worse", 0.95)
+LOWER = MeasureResult("mean score", -0.12, (-0.19, -0.05), 0.0021, 0.0021, "worse", 0.95)
 WORSE = Judgement(
     pairs=38,
     clusters=38,
@@ -40,7 +40,7 @@ WORSE = Judgement(
 )
 UNSURE = replace(
     WORSE,
-    score=Measured("mean score", -0.03, (-0.1, 0.04), 0.41, 0.41, "cannot tell", 0.95),
+    score=MeasureResult("mean score", -0.03, (-0.1, 0.04), 0.41, 0.41, "cannot tell", 0.95),
     verdict="cannot tell",
     shown_by=(),
     needed=430,
@@ -51,20 +51,20 @@ def key(case_id, *, suite="refunds", prompt=None, target="claude") -> CaseKey:
     return CaseKey(suite, case_id, prompt, target)
 
 
-def pair(case_id, before, after, **given) -> Pair:
+def pair(case_id, before, after, **given) -> CasePair:
     new = key(case_id, **given)
     sides = (
         CaseOutcome("passed" if score >= 0.8 else "failed", score, 1, 0.8, 1, 1, 1, rate=float(score >= 0.8))
         for score in (before, after)
     )
-    return Pair(new._replace(target="gpt"), new, *sides)
+    return CasePair(new._replace(target="gpt"), new, *sides)
 
 
 def moved(case_id="return-late", before=1.0, after=0.0, *changes: CheckChange, **given) -> MovedCase:
     one = pair(case_id, before, after, **given)
     answers = ("You may return it within 30 days.", "No.\x1b[2J")
     old, new = (
-        Evidence(side.status, side.score, output, 1, 1)
+        SampleEvidence(side.status, side.score, output, 1, 1)
         for side, output in zip((one.before, one.after), answers, strict=True)
     )
     return MovedCase(one, old, new, changes)
@@ -78,7 +78,7 @@ MOVED = (moved("return-late", 1.0, 0.0, LACKS, RUDE), moved("refund", 0.5, 0.9))
 def comparison(whole: Judgement | None = WORSE, **given) -> Comparison:
     """What WORSE says, with two cases that moved; further keywords are the comparison's own."""
     fields = {
-        "question": Question(),
+        "question": ComparisonSettings(),
         "pairs": tuple(one.pair for one in MOVED),
         "left_out": LeftOut(),
         "moved": MOVED,
@@ -88,8 +88,8 @@ def comparison(whole: Judgement | None = WORSE, **given) -> Comparison:
 
 
 EVERYTHING = comparison(
-    question=Question(by="suite"),
-    groups=(Group("orders", UNSURE), Group("refunds", WORSE)),
+    question=ComparisonSettings(by="suite"),
+    groups=(GroupComparison("orders", UNSURE), GroupComparison("refunds", WORSE)),
     left_out=LeftOut(
         only_base=(key("old-1"), key("old-2", prompt="plain")),
         only_candidate=tuple(key(f"new-{number}") for number in range(12)),

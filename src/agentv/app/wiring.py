@@ -13,7 +13,7 @@ from agentv.app.changed_files import ImportedCode, SuiteFiles, directories_of_ta
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.embeddings import EmbeddingCache, RecordedEmbedder
 from agentv.engine.calls.recorded_call import RecordedTarget, Unanswered
-from agentv.engine.grading import Check
+from agentv.engine.grading import GraderCheck
 from agentv.model.run.context import Judge
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.suite import DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
@@ -161,7 +161,7 @@ class Connections:
             found = self._embedders[id(spec)] = EmbeddingCache(kept)
         return found
 
-    def check(self, suite: Suite) -> Check | None:
+    def check(self, suite: Suite) -> GraderCheck | None:
         """What says whether the entries of a suite may grade still; None where no file and no program bears on them."""
         key = id(suite)
         if key not in self._checks:

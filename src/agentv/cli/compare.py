@@ -90,11 +90,11 @@ def command(
     if require == "non-inferior" and margin is None:
         raise UsageError("--require non-inferior needs a margin", "for example: --margin 0.02")
     from agentv.app.compare.comparing import CompareRequest, compare
-    from agentv.model.run.comparison import Question
+    from agentv.model.run.comparison import ComparisonSettings
     from agentv.reports.commands.comparison_json import comparison_json
 
     asked = CompareRequest(runs, chosen.pop("targets"), chosen.pop("partial"))
-    found = compare(asked, Question(margin=margin or 0.0, **chosen))
+    found = compare(asked, ComparisonSettings(margin=margin or 0.0, **chosen))
     if as_json:
         _echo(comparison_json(found, here=str(Path.cwd())))
     else:

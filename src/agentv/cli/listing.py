@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from agentv.app.planning.preparation import Prepared, prepare
-from agentv.app.running.listing import Listing
+from agentv.app.running.listing import PlanListing
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import redactor_for
 from agentv.cli.printing import print_diagnostics, print_sample
@@ -36,7 +36,7 @@ def show_listing(settings: EvalSettings, *, as_json: bool, quiet: bool) -> int:
 def _shown(prepared: Prepared, *, as_json: bool, quiet: bool) -> int:
     print_diagnostics([found for found in prepared.diagnostics if found.severity == "warning"])
     print_sample(prepared)
-    listing = Listing(prepared)
+    listing = PlanListing(prepared)
     if as_json:
         _write(listed_json(listing, listing.totals, str(Path.cwd())))
         return ExitStatus.PASSED

@@ -36,7 +36,7 @@ async def run_conversation(trial: Trial, run_context: RunContext) -> TrialResult
     A turn whose assertions fail does not end the conversation; one without an answer does: the trial is errored, and
     later turns are not asked. The case's own assertions grade the whole once every turn is answered.
     """
-    talk = _Talk(trial, run_context)
+    talk = _Conversation(trial, run_context)
     for number, turn in enumerate(turns_of(trial), 1):
         failure = await talk.take(turn, number)
         if failure is not None:
@@ -76,7 +76,7 @@ def transcript_of(trial: Trial, answers: Iterable[TargetResponse]) -> tuple[Mess
 
 
 @dataclass(slots=True)
-class _Talk:
+class _Conversation:
     """A conversation that goes on.
 
     Attributes:

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
-from agentv.engine.comparison_group import graded_rivals
+from agentv.engine.comparison_group import graded_together
 from agentv.engine.conversation import is_conversation, run_conversation
 from agentv.engine.grading import grade_entries
 from agentv.engine.run_context import RunContext
-from agentv.engine.trial import Answered, answer_of
+from agentv.engine.trial import AnsweredTrial, answer_of
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.user_code.processes.supervised import leftovers
 
@@ -25,11 +25,11 @@ class TrialExecutor(Protocol):
         """The result of one trial."""
         ...
 
-    async def answer(self, trial: Trial) -> Answered | TrialResult:
+    async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
         """The answer to a trial, not graded yet; its errored result where there is none."""
         ...
 
-    async def compare(self, answered: Sequence[Answered | TrialResult]) -> Sequence[TrialResult]:
+    async def compare(self, answered: Sequence[AnsweredTrial | TrialResult]) -> Sequence[TrialResult]:
         """The results of trials whose answers are compared with each other, in their order."""
         ...
 
@@ -38,7 +38,7 @@ class TrialExecutor(Protocol):
         ...
 
 
-class LocalTrials:
+class LocalExecutor:
     """Trials that run in this process, on its event loop."""
 
     def __init__(self, run_context: RunContext) -> None:
@@ -59,15 +59,15 @@ class LocalTrials:
         finally:
             found.end(number)
 
-    async def answer(self, trial: Trial) -> Answered | TrialResult:
+    async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
         """The answer to a trial; its errored result where there is none."""
         with _ending_leftovers():
             return await answer_of(trial, self._run_context)
 
-    async def compare(self, answered: Sequence[Answered | TrialResult]) -> Sequence[TrialResult]:
+    async def compare(self, answered: Sequence[AnsweredTrial | TrialResult]) -> Sequence[TrialResult]:
         """The results of trials whose answers are compared."""
         with _ending_leftovers():
-            return await graded_rivals(answered, self._run_context)
+            return await graded_together(answered, self._run_context)
 
     def interrupt(self) -> None:
         """End all waiting."""

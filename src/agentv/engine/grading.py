@@ -20,7 +20,7 @@ from agentv.user_code.functions.deadline import Deadline
 from agentv.user_code.functions.guard import attempt
 
 
-class Check(Protocol):
+class GraderCheck(Protocol):
     """Whether entries may grade, such as that their files are as they were when the run began."""
 
     def begin(self, entry: AssertionEntry) -> Failure | None:
@@ -33,7 +33,7 @@ class Check(Protocol):
 
 
 async def grade_entries(
-    entries: Sequence[AssertionEntry], context: AssertionContext, clock: Clock, check: Check | None = None
+    entries: Sequence[AssertionEntry], context: AssertionContext, clock: Clock, check: GraderCheck | None = None
 ) -> tuple[Score, ...]:
     """The score of every entry, one after the other. What goes wrong in one is its errored grade: the rest go on."""
     scores = []
@@ -50,7 +50,7 @@ async def grade_entries(
     return tuple(scores)
 
 
-async def _checked(entry: AssertionEntry, context: AssertionContext, check: Check) -> Grade:
+async def _checked(entry: AssertionEntry, context: AssertionContext, check: GraderCheck) -> Grade:
     """The grade of an entry that may grade both before and after: its files were the same while they were read."""
     refused = check.begin(entry)
     if refused is not None:

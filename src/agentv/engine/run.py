@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 
-from agentv.engine.executor import LocalTrials, TrialExecutor
+from agentv.engine.executor import LocalExecutor, TrialExecutor
 from agentv.engine.run_context import RunContext
 from agentv.engine.run_state import NO_LIMITS, RunLimits, RunState
 from agentv.engine.sequential_samples import SequentialSampler
@@ -52,9 +52,9 @@ class Run:
         self._total = total
         self._options = options
         self._run_context = run_context
-        self._executor = options.executor or LocalTrials(run_context)
+        self._executor = options.executor or LocalExecutor(run_context)
         self._state = RunState(options.limits)
-        runner = TrialRunner(self._executor, run_context, self._state, trials.rivals)
+        runner = TrialRunner(self._executor, run_context, self._state, trials.comparison_group)
         self._workers = Workers(trials, runner, options.sampler, self._state, run_context)
         self._tasks: list[asyncio.Task[None]] = []
 

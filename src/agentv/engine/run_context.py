@@ -6,7 +6,7 @@ from typing import Protocol
 
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.calls.recorded_call import Unanswered
-from agentv.engine.grading import Check
+from agentv.engine.grading import GraderCheck
 from agentv.model.run.context import Judge
 from agentv.model.suite.suite import Suite, TargetSpec
 from agentv.ports import AnswerLookup, Clock, Embedder, Executor, JavaScriptHost, Target
@@ -60,6 +60,6 @@ class RunContext(Protocol):
         """The JavaScript runtime in the environment of a suite."""
         ...
 
-    def check(self, suite: Suite) -> Check | None:
+    def check(self, suite: Suite) -> GraderCheck | None:
         """What says whether the entries of a suite may still grade; None: all of them may."""
         ...

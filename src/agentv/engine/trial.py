@@ -13,17 +13,15 @@ from agentv.model.run.trial import Score, Status, Trial, TrialResult
 from agentv.model.run.verdict import combined
 from agentv.model.values.message import Message, prompt_text
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
+from agentv.model.values.timestamp import timestamp
 from agentv.ports import TargetRequest
 from agentv.user_code.functions.guard import attempt
 
 EMPTY = Failure("empty-output", "the target answered with nothing; `allow_empty: true` would accept that")
 
 
-_STAMPED = len("2026-11-21T14:03:22.123")
-
-
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredTrial:
     """A trial whose answer is there and not graded yet; `measured_ms` is how long it took."""
 
     trial: Trial
@@ -37,7 +35,7 @@ class Answered:
         return result_of(self.trial, self.run_context, self.measured_ms, self.answer, scores)
 
 
-async def answer_of(trial: Trial, run_context: RunContext) -> Answered | TrialResult:
+async def answer_of(trial: Trial, run_context: RunContext) -> AnsweredTrial | TrialResult:
     """The answer to a trial, kept; its errored result where there is none."""
     clock = run_context.clock
     started = clock.monotonic()
@@ -47,7 +45,7 @@ async def answer_of(trial: Trial, run_context: RunContext) -> Answered | TrialRe
         return result_of(trial, run_context, measured, None, (), error=answer)
     if is_empty(answer, trial):
         return result_of(trial, run_context, measured, answer, (), error=EMPTY)
-    return Answered(trial, run_context, answer, measured, context_of(trial, answer, measured, run_context))
+    return AnsweredTrial(trial, run_context, answer, measured, context_of(trial, answer, measured, run_context))
 
 
 def is_empty(answer: TargetResponse, trial: Trial) -> bool:
@@ -142,7 +140,7 @@ def result_of(
         scores=scores,
         error=error,
         duration_ms=answer.duration_ms if answer and answer.duration_ms is not None else duration_ms,
-        timestamp=_stamp(run_context),
+        timestamp=timestamp(run_context.clock.utc()),
         messages=answer.messages if answer else (),
         token_usage=answer.token_usage if answer else None,
         cost_usd=answer.cost_usd if answer else None,
@@ -163,8 +161,3 @@ def attempts_of(outcome: TargetResponse | Failure | None) -> tuple[Attempt, ...]
 def not_run(trial: Trial, why: Failure, run_context: RunContext) -> TrialResult:
     """The result of a trial that will not run."""
     return replace(result_of(trial, run_context, 0.0, None, (), error=why), status="skipped", attempts=0)
-
-
-def _stamp(run_context: RunContext) -> str:
-    to_the_millisecond = run_context.clock.utc().isoformat(timespec="milliseconds")
-    return f"{to_the_millisecond[:_STAMPED]}Z"  # without the offset, which is none

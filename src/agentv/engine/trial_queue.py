@@ -28,7 +28,7 @@ class TrialQueue(Protocol):
         """The next trial that may start, once there is one; None when there will be no more."""
         ...
 
-    def rivals(self, number: int) -> list[Trial]:
+    def comparison_group(self, number: int) -> list[Trial]:
         """The next trials, which are compared with the one that was just taken."""
         ...
 
@@ -59,7 +59,7 @@ class IndependentTrials:
         """The next trial; None after the last."""
         return next(self._trials, None)
 
-    def rivals(self, number: int) -> list[Trial]:
+    def comparison_group(self, number: int) -> list[Trial]:
         """The next trials."""
         return list(islice(self._trials, number))
 

@@ -12,7 +12,7 @@ from agentv.engine.executor import TrialExecutor
 from agentv.engine.queries import Queries
 from agentv.engine.run_context import RunContext
 from agentv.engine.run_state import RunState
-from agentv.engine.trial import Answered, not_run
+from agentv.engine.trial import AnsweredTrial, not_run
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.model.values.response import CallFailure, Failure
 
@@ -26,7 +26,7 @@ class TrialRunner:
         executor: runs a trial that may begin.
         run_context: of the run.
         state: of the run; a trial whose call the budget does not allow stops it.
-        rivals: the next trials, so many of them, which are compared with the one that was taken.
+        comparison_group: the next trials, so many of them, which are compared with the one that was taken.
     """
 
     def __init__(
@@ -34,12 +34,12 @@ class TrialRunner:
         executor: TrialExecutor,
         run_context: RunContext,
         state: RunState,
-        rivals: Callable[[int], Iterable[Trial]],
+        comparison_group: Callable[[int], Iterable[Trial]],
     ) -> None:
         self._executor = executor
         self._run_context = run_context
         self._state = state
-        self._rivals = rivals
+        self._comparison_group = comparison_group
         self._queries = Queries()
         self._limits: dict[str, asyncio.Semaphore] = {}
 
@@ -49,7 +49,7 @@ class TrialRunner:
         async with self._queries.turn(trial) if waits else _NO_LIMIT:
             if waits and self._state.stopped:
                 return ()
-            if trial.rivals:
+            if trial.comparison_group:
                 return await self._run_together(trial)
             refused = self._refused(trial)
             if refused is not None:
@@ -65,8 +65,8 @@ class TrialRunner:
 
     async def _run_together(self, first: Trial) -> Sequence[TrialResult]:
         """What became of trials whose answers are compared. An interrupted one takes the others along."""
-        trials = [first, *self._rivals(len(first.rivals) - 1)]
-        answered: list[Answered | TrialResult] = []
+        trials = [first, *self._comparison_group(len(first.comparison_group) - 1)]
+        answered: list[AnsweredTrial | TrialResult] = []
         self._state.running += len(trials)
         try:
             for trial in trials:
@@ -80,7 +80,7 @@ class TrialRunner:
         counted = [self._counted(result.trial, result) for result in results]
         return [result for result in counted if result is not None] if None not in counted else ()
 
-    async def _answer(self, trial: Trial) -> Answered | TrialResult | None:
+    async def _answer(self, trial: Trial) -> AnsweredTrial | TrialResult | None:
         refused = self._refused(trial)
         if refused is not None:
             return not_run(trial, refused, self._run_context)

@@ -61,7 +61,7 @@ class Runs:
             return
         for prepared in self._prepared:
             for trial in prepared.plan:
-                if trial.suite.links or trial.rivals:
+                if trial.suite.links or trial.comparison_group:
                     self._by_case[id(trial.suite), trial.case.id].append(trial)
         self._thread = Thread(target=self._run, name="agentv", daemon=True)
         self._thread.start()
@@ -137,7 +137,7 @@ class Runs:
         for needed in link.needs if link is not None else ():
             for other in self._by_case[id(trial.suite), needed]:
                 yield from self._needed(other, seen)
-        yield from self._by_case[spot] if link is not None or trial.rivals else (trial,)
+        yield from self._by_case[spot] if link is not None or trial.comparison_group else (trial,)
 
     def _run(self) -> None:
         found = attempt(asyncio.run, self._evaluate(), "internal-error", "agentv")

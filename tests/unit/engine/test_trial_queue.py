@@ -21,7 +21,7 @@ def test_trials_that_are_compared_with_the_one_that_was_taken_follow_it():
 
     async def main():
         queue = IndependentTrials(trials)
-        return await queue.take(), queue.rivals(2), await queue.take(), queue.rivals(2)
+        return await queue.take(), queue.comparison_group(2), await queue.take(), queue.comparison_group(2)
 
     assert asyncio.run(main()) == (trials[0], trials[1:3], trials[3], [])
 

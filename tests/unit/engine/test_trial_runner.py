@@ -52,7 +52,7 @@ class Executing:
 def running(
     *trials: Trial,
     executor: Executing,
-    rivals: Iterable[Trial] = (),
+    comparison_group: Iterable[Trial] = (),
     failure: CallFailure | None = None,
 ) -> tuple[list[Sequence[TrialResult]], RunState]:
     """What each trial came to, and the state of the run afterwards; `failure`: has stopped the trials' target."""
@@ -62,7 +62,7 @@ def running(
         executor.state = run_state
         if failure is not None:
             context.throttle.learn(trials[0].target, failure)
-        runner = TrialRunner(executor, context, run_state, lambda number: list(rivals)[:number])
+        runner = TrialRunner(executor, context, run_state, lambda number: list(comparison_group)[:number])
         return [await runner.run(one) for one in trials], run_state
 
     return asyncio.run(main())
@@ -106,10 +106,10 @@ def test_an_error_of_ones_own_stays_what_it_is():
 
 
 def test_trials_that_are_compared_run_together_and_an_interrupted_one_takes_the_others_along():
-    first, second = (replace(trial("a", target=name), rivals=("1", "2")) for name in ("x", "y"))
-    (results,), _ = running(first, executor=Executing(), rivals=[second])
+    first, second = (replace(trial("a", target=name), comparison_group=("1", "2")) for name in ("x", "y"))
+    (results,), _ = running(first, executor=Executing(), comparison_group=[second])
     assert [one.trial.target.name for one in results] == ["x", "y"]
-    (results,), _ = running(first, executor=Executing({"a": errored(INTERRUPTED)}), rivals=[second])
+    (results,), _ = running(first, executor=Executing({"a": errored(INTERRUPTED)}), comparison_group=[second])
     assert results == ()
 
 

@@ -20,12 +20,12 @@ from agentv.errors import UsageError
 from agentv.model.run.comparison import (
     CaseKey,
     CaseOutcome,
+    CasePair,
     Comparison,
-    Group,
+    ComparisonSettings,
+    GroupComparison,
     Judgement,
     Matrix,
-    Pair,
-    Question,
     RunLabel,
 )
 from agentv.model.run.trial import TrialResult
@@ -72,7 +72,7 @@ class _Run:
         return KeyedCases(self.cases, shared)
 
 
-def compare(asked: CompareRequest, question: Question) -> Comparison | Matrix:
+def compare(asked: CompareRequest, question: ComparisonSettings) -> Comparison | Matrix:
     """Two runs side by side; of more than two a matrix.
 
     Raises:
@@ -87,7 +87,7 @@ def compare(asked: CompareRequest, question: Question) -> Comparison | Matrix:
     return _matrix(runs, question, shared)
 
 
-def _read(asked: CompareRequest, question: Question) -> Iterator[_Run]:
+def _read(asked: CompareRequest, question: ComparisonSettings) -> Iterator[_Run]:
     if len(asked.runs) < 2:
         raise UsageError("a comparison needs two or more runs", "agentv compare BASE CANDIDATE")
     if not 0 <= question.margin <= 1 or not 0 < question.alpha < 1:  # `nan` is a number to Python
@@ -129,7 +129,7 @@ def _only(cases: ChosenCases, target: str | None, run_id: str) -> ChosenCases:
     return found
 
 
-def _compared(base: _Run, candidate: _Run, question: Question, shared: Container[str]) -> Comparison:
+def _compared(base: _Run, candidate: _Run, question: ComparisonSettings, shared: Container[str]) -> Comparison:
     matched = match(base.keyed(shared), candidate.keyed(shared), edited=question.edited, errored=question.errored)
     found = _described(base, candidate, question, matched)
     (found,) = _judged([found], [matched])
@@ -156,7 +156,7 @@ def _judged(found: Sequence[Comparison], matched: Sequence[Matched]) -> list[Com
     ]
 
 
-def _described(base: _Run, candidate: _Run, question: Question, matched: Matched) -> Comparison:
+def _described(base: _Run, candidate: _Run, question: ComparisonSettings, matched: Matched) -> Comparison:
     """The comparison, without a verdict and without evidence."""
     _refuse_strangers(base, candidate, matched)
     _refuse_unclustered(matched.pairs, question)
@@ -198,7 +198,7 @@ def _holds(run: _Run) -> str:
     return f"the {several} {', '.join(suites)} on {', '.join(targets)}"
 
 
-def _refuse_unclustered(pairs: Sequence[Pair], question: Question) -> None:
+def _refuse_unclustered(pairs: Sequence[CasePair], question: ComparisonSettings) -> None:
     """Every case must have the cluster that was asked for: one without it would be taken for independent."""
     if question.cluster is None:
         return
@@ -209,7 +209,7 @@ def _refuse_unclustered(pairs: Sequence[Pair], question: Question) -> None:
     raise UsageError(f"{len(lacking)} of {len(pairs)} cases have no '{question.cluster}' in their metadata; {first}")
 
 
-def _groups(matched: Matched, question: Question) -> tuple[Group, ...]:
+def _groups(matched: Matched, question: ComparisonSettings) -> tuple[GroupComparison, ...]:
     """The comparisons of parts, corrected for their number."""
     if question.by is None or not matched.pairs:
         return ()
@@ -226,10 +226,10 @@ def _groups(matched: Matched, question: Question) -> tuple[Group, ...]:
     }
     if not judged:
         raise UsageError("there is nothing to compare by tag: no case that both runs judged has one")
-    return tuple(map(Group, judged, judge_parts(list(judged.values()), question)))
+    return tuple(map(GroupComparison, judged, judge_parts(list(judged.values()), question)))
 
 
-def _matrix(runs: Sequence[_Run], question: Question, shared: Container[str]) -> Matrix:
+def _matrix(runs: Sequence[_Run], question: ComparisonSettings, shared: Container[str]) -> Matrix:
     keyed = [run.keyed(shared) for run in runs]
     described: dict[tuple[int, int], tuple[Comparison, Matched]] = {}
     for one, other in combinations(range(len(runs)), 2):

@@ -19,14 +19,14 @@ from agentv.app.compare.measuring import Measurement, claimed, measured
 from agentv.app.compare.settings import Settings, same_rate, same_rule
 from agentv.model.run.comparison import (
     CaseOutcome,
+    CasePair,
+    ComparisonSettings,
     Fill,
     Judgement,
     Level,
     Measure,
-    Measured,
+    MeasureResult,
     Moves,
-    Pair,
-    Question,
     Verdict,
     Withheld,
 )
@@ -54,10 +54,10 @@ class Part:
         errored: cases without a score in one of them, because it errored.
     """
 
-    pairs: Sequence[Pair]
-    errored: Sequence[Pair] = ()
+    pairs: Sequence[CasePair]
+    errored: Sequence[CasePair] = ()
 
-    def filled(self, before: Fill, after: Fill) -> Iterator[Pair]:
+    def filled(self, before: Fill, after: Fill) -> Iterator[CasePair]:
         """All of them, as if every errored sample had scored these values."""
         return (pair.filled(before, after) for pair in chain(self.pairs, self.errored))
 
@@ -92,7 +92,7 @@ class _Tally:
         errored: of how many a sample errored.
     """
 
-    def __init__(self, pairs: Iterable[Pair]) -> None:
+    def __init__(self, pairs: Iterable[CasePair]) -> None:
         self.before, self.after = _Side(), _Side()
         self.deltas, self.moved, self.clusters = array("d"), array("d"), array("I")
         self.outcomes = {"win": 0, "loss": 0, "tie": 0}
@@ -111,7 +111,7 @@ class _Tally:
     def __len__(self) -> int:
         return len(self.deltas)
 
-    def _add(self, pair: Pair) -> None:
+    def _add(self, pair: CasePair) -> None:
         before, after = pair.rates
         self.before.add(pair.before, before)
         self.after.add(pair.after, after)
@@ -136,7 +136,7 @@ class _Tally:
 class _Decision:
     """What some pairs show, before errors are taken into account."""
 
-    measures: tuple[Measured, ...]
+    measures: tuple[MeasureResult, ...]
     verdict: Verdict
     withheld: Withheld | None
 
@@ -148,12 +148,12 @@ class _Decision:
         return tuple(one.measure for one in self.measures if verdict not in claims or one.verdict == verdict)
 
 
-def judge(pairs: Sequence[Pair], question: Question, errored: Sequence[Pair] = ()) -> Judgement:
+def judge(pairs: Sequence[CasePair], question: ComparisonSettings, errored: Sequence[CasePair] = ()) -> Judgement:
     """What the pairs show; at least one."""
     return judge_parts([Part(pairs, errored)], question)[0]
 
 
-def judge_parts(parts: Sequence[Part], question: Question) -> list[Judgement]:
+def judge_parts(parts: Sequence[Part], question: ComparisonSettings) -> list[Judgement]:
     """What each part shows, together wrong with a chance of at most alpha; each has a pair at least."""
     tallies = [_Tally(part.pairs) for part in parts]
     judged = _decided(tallies, question)
@@ -169,13 +169,13 @@ def judge_parts(parts: Sequence[Part], question: Question) -> list[Judgement]:
     ]
 
 
-def _decided(tallies: Sequence[_Tally], question: Question) -> list[_Decision]:
+def _decided(tallies: Sequence[_Tally], question: ComparisonSettings) -> list[_Decision]:
     """What each part shows; the p-values of all of them are corrected together."""
     told = iter(measured([one for tally in tallies for one in tally.measurements], question))
     return [_settled(tuple(next(told) for _ in tally.measurements), tally) for tally in tallies]
 
 
-def _settled(measures: tuple[Measured, ...], tally: _Tally) -> _Decision:
+def _settled(measures: tuple[MeasureResult, ...], tally: _Tally) -> _Decision:
     """The verdict of one or two measures. What is worse in one of them is worse, whatever the other shows."""
     if tally.unsettled:
         return _Decision(measures, "cannot tell", "settings")  # their scores are verdicts, which the rule moves
@@ -195,7 +195,7 @@ def _together(shown: Sequence[Verdict], *, rate_fell: bool) -> tuple[Verdict, Wi
     return "cannot tell", None
 
 
-def verdict_of(found: Sequence[Measurement], question: Question) -> Verdict:
+def verdict_of(found: Sequence[Measurement], question: ComparisonSettings) -> Verdict:
     """What `judge` would say of the mean score, or of it and the pass rate, where nothing errored."""
     fell = any(one.measure == "pass rate" and one.differences.mean < 0 for one in found)
     return _together(claimed(found, question), rate_fell=fell)[0]
@@ -229,7 +229,7 @@ def _bounded(one: _Decision, worst: _Decision, best: _Decision) -> tuple[Verdict
 
 
 def _judgement(
-    tally: _Tally, errored: int, one: _Decision, bounds: Sequence[_Decision] | None, question: Question
+    tally: _Tally, errored: int, one: _Decision, bounds: Sequence[_Decision] | None, question: ComparisonSettings
 ) -> Judgement:
     found = tally.measurements[0].differences
     verdict, withheld = _bounded(one, *bounds) if bounds else (one.verdict, one.withheld)
@@ -254,7 +254,7 @@ def _judgement(
     )
 
 
-def _with_bounds(one: _Decision, bounds: Sequence[_Decision]) -> list[Measured]:
+def _with_bounds(one: _Decision, bounds: Sequence[_Decision]) -> list[MeasureResult]:
     """The measures, each with what it would be in the worst and in the best case for the candidate."""
     by_name = [{each.measure: each for each in bound.measures} for bound in bounds]
     return [
@@ -264,7 +264,7 @@ def _with_bounds(one: _Decision, bounds: Sequence[_Decision]) -> list[Measured]:
     ]
 
 
-def _cluster(pair: Pair) -> Hashable:
+def _cluster(pair: CasePair) -> Hashable:
     """What a pair depends on: its conversation or what the user named, else its own case on all targets."""
     return pair.before.cluster or (pair.before_key.suite, pair.before_key.case_id)
 
@@ -284,7 +284,7 @@ def _moves(tally: _Tally, alpha: float, *, alone: bool) -> Moves:
     )
 
 
-def _detectable(found: Differences, score: Measured, alpha: float) -> float:
+def _detectable(found: Differences, score: MeasureResult, alpha: float) -> float:
     """The difference that is shown with the power asked for: z_alpha + z_power standard errors of the mean.
 
     Where all differences are alike there is no error to be had from them, so half of the interval takes the place of
@@ -300,7 +300,7 @@ def _detectable(found: Differences, score: Measured, alpha: float) -> float:
     return min(1.0, (usual + power) * error)
 
 
-def _needed(detectable: float, score: Measured, found: Differences, question: Question) -> int | None:
+def _needed(detectable: float, score: MeasureResult, found: Differences, question: ComparisonSettings) -> int | None:
     """How many cases would show a difference so far from the margin; None where these should, or no number would do.
 
     For scores the tails must be ruled out, too, which takes a number of cases of its own.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from agentv.model.run.comparison import Measure, Measured, Question, Verdict
+from agentv.model.run.comparison import ComparisonSettings, Measure, MeasureResult, Verdict
 from agentv.stats.comparison.difference import Differences
 from agentv.stats.comparison.holm import rejection_levels
 from agentv.stats.comparison.joint import JointTest
@@ -24,7 +24,7 @@ class Measurement:
     measure: Measure
     differences: Differences
 
-    def may_claim(self, question: Question) -> bool:
+    def may_claim(self, question: ComparisonSettings) -> bool:
         """Whether it can show anything: a measure that moved in too few clusters to reach alpha is not corrected for.
 
         Source: R. E. Tarone, "A modified Bonferroni method for discrete data", Biometrics 46 (1990), 515-522.
@@ -33,7 +33,7 @@ class Measurement:
         return self.differences.test is not None and self.differences.moved >= enough
 
 
-def measured(found: Sequence[Measurement], question: Question) -> list[Measured]:
+def measured(found: Sequence[Measurement], question: ComparisonSettings) -> list[MeasureResult]:
     """What each of these measures shows, all of them together wrong with a chance of at most alpha.
 
     Args:
@@ -47,7 +47,7 @@ def measured(found: Sequence[Measurement], question: Question) -> list[Measured]
     return [replace(one, tests=max(1, len(claiming))) for one in shown]
 
 
-def claimed(found: Sequence[Measurement], question: Question) -> list[Verdict]:
+def claimed(found: Sequence[Measurement], question: ComparisonSettings) -> list[Verdict]:
     """The verdicts of `measured`, without its intervals, which take most of the time: plans are simulated with it.
 
     An interval leaves out a border exactly where the p-value of that border is at most the level.
@@ -75,16 +75,16 @@ def _claim(found: Differences, level: float, margin: float) -> Verdict:
     return "equivalent" if found.mean < margin and excludes(margin) else "non-inferior"
 
 
-def _measured(one: Measurement, level: float, question: Question) -> Measured:
+def _measured(one: Measurement, level: float, question: ComparisonSettings) -> MeasureResult:
     """One measure at its own level of significance."""
     found, test = one.differences, one.differences.test
     if test is None:
-        return Measured(one.measure, found.mean, None, None, None, "cannot tell", 1 - question.alpha)
+        return MeasureResult(one.measure, found.mean, None, None, None, "cannot tell", 1 - question.alpha)
     interval = test.interval(1 - level)
     shown = verdict(*interval, question.margin)
     raised = question.alpha / level
     p, p_of_claim = (min(1.0, raised * p) for p in (test.p(), _p_of_verdict(test, shown, question.margin)))
-    return Measured(one.measure, found.mean, interval, p, p_of_claim, shown, 1 - level)
+    return MeasureResult(one.measure, found.mean, interval, p, p_of_claim, shown, 1 - level)
 
 
 def _p_of_difference(one: Measurement, margin: float) -> float:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from agentv.app.compare.judging import verdict_of
 from agentv.app.compare.measuring import Measurement
-from agentv.model.run.comparison import Question, Verdict
+from agentv.model.run.comparison import ComparisonSettings, Verdict
 from agentv.stats.comparison.difference import Differences
 from agentv.stats.power.power_simulation import Rehearsal, Rehearsed
 
@@ -31,7 +31,7 @@ def chance_shown(plan: Rehearsal, alpha: float, margin: float = 0.0) -> float:
     """
     wanted = frozenset({"worse"}) if plan.difference else _NOT_WORSE
     rounds = max(FEWEST_ROUNDS, min(MOST_ROUNDS, WORK // plan.cases // (1 if plan.deviation is None else 6)))
-    question = Question(margin=margin, alpha=alpha)
+    question = ComparisonSettings(margin=margin, alpha=alpha)
     return sum(verdict_of(_measurements(runs), question) in wanted for runs in plan.runs(rounds)) / rounds
 
 

@@ -7,28 +7,28 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from agentv.app.prompts.examining import Examined
-from agentv.app.prompts.library import Prompt
+from agentv.app.prompts.library import LibraryPrompt
 from agentv.app.running.exam_attempt import texts_home
 from agentv.authoring.source.files import repository_root
 from agentv.model.suite.exam import DESCRIPTION, Sitting, normalised
-from agentv.model.suite.library import Comparison, TextDifference
+from agentv.model.suite.library import PromptDiff, TextDifference
 from agentv.prompts.evidence import Change, changes, current_digests
 from agentv.prompts.texts import kept
 
 
-def compare(examined: Examined) -> Comparison:
+def compare(examined: Examined) -> PromptDiff:
     """The texts that differ from those of the most recent sitting that says which texts it was of."""
     prompt = examined.prompt
     sitting = next((row for row in reversed(examined.log.rows) if row.files), None)
     if sitting is None:
-        return Comparison(prompt.id, None)
+        return PromptDiff(prompt.id, None)
     now = examined.now or current_digests(prompt.directory, sitting.files, prompt.meta.description)
     texts = examined.suite.exam.texts if examined.suite is not None and examined.suite.exam is not None else {}
     found = (_difference(one, sitting, prompt, texts) for one in changes(sitting.files, now))
-    return Comparison(prompt.id, sitting, tuple(found))
+    return PromptDiff(prompt.id, sitting, tuple(found))
 
 
-def _difference(change: Change, sitting: Sitting, prompt: Prompt, texts: Mapping[str, bytes]) -> TextDifference:
+def _difference(change: Change, sitting: Sitting, prompt: LibraryPrompt, texts: Mapping[str, bytes]) -> TextDifference:
     before = after = None
     if change.kind != "added":
         before = kept(texts_home(prompt.directory), sitting.files[change.path])
@@ -38,7 +38,7 @@ def _difference(change: Change, sitting: Sitting, prompt: Prompt, texts: Mapping
     return TextDifference(change.path, change.kind, before, after, lost)
 
 
-def _now(path: str, prompt: Prompt) -> bytes | None:
+def _now(path: str, prompt: LibraryPrompt) -> bytes | None:
     """A text of an exam that cannot be loaded as it stands."""
     if path == DESCRIPTION:
         return (prompt.meta.description or "").encode()

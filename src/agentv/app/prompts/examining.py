@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agentv.app.prompts.files import strange_files
-from agentv.app.prompts.library import Library, Prompt
+from agentv.app.prompts.library import Library, LibraryPrompt
 from agentv.authoring.exams.detection import exam_of
 from agentv.authoring.exams.prompt_files import META
 from agentv.authoring.exams.prompt_text import prompt_file_of, read_prompt
@@ -39,7 +39,7 @@ class Examined:
         unfounded: what is wrong with what its status rests on.
     """
 
-    prompt: Prompt
+    prompt: LibraryPrompt
     suite: Suite | None
     log: Log
     diagnostics: tuple[Diagnostic, ...]
@@ -74,7 +74,7 @@ class Examiner:
 
         return LoadRequest((), process_env=self._library.env, for_run=False)
 
-    def examine(self, prompt: Prompt) -> Examined:
+    def examine(self, prompt: LibraryPrompt) -> Examined:
         """Everything about one prompt, taken alone."""
         exam = exam_of(prompt.directory)
         suite, found = self.load(exam) if exam is not None else (None, ())
@@ -94,7 +94,7 @@ class Examiner:
         suite = reader.read()
         return suite, reader.diagnostics
 
-    def _files(self, prompt: Prompt, exam: str | None, suite: Suite | None) -> Iterator[Diagnostic]:
+    def _files(self, prompt: LibraryPrompt, exam: str | None, suite: Suite | None) -> Iterator[Diagnostic]:
         """Files that lack, and files that nobody reads."""
         text = prompt_file_of(prompt.directory)
         at = _top(str(text)) if text is not None else prompt.meta.path and _top(prompt.meta.path)
@@ -110,7 +110,7 @@ class Examiner:
         if suite is not None and suite.exam is not None:
             yield from strange_files(prompt.directory, suite.exam.texts)
 
-    def _text(self, prompt: Prompt) -> Iterator[Diagnostic]:
+    def _text(self, prompt: LibraryPrompt) -> Iterator[Diagnostic]:
         """What is wrong with the text of a prompt; where there is an exam, reading that has told it."""
         from agentv.authoring.exams.prompt_library import library_reading
 
@@ -123,7 +123,7 @@ class Examiner:
         yield from reading.report.diagnostics
 
 
-def findings(prompts: Sequence[Prompt], library: Library) -> Iterator[Diagnostic]:
+def findings(prompts: Sequence[LibraryPrompt], library: Library) -> Iterator[Diagnostic]:
     """What is wrong with several prompts, taken together: each thing once, and the ids that collide.
 
     What files share, such as a mistake in `targets.yaml`, is reported with the first of them.
@@ -137,7 +137,7 @@ def findings(prompts: Sequence[Prompt], library: Library) -> Iterator[Diagnostic
         return (*found.diagnostics, *found.unfounded)
 
     told: set[tuple[object, ...]] = set()
-    first: dict[str, Prompt] = {}
+    first: dict[str, LibraryPrompt] = {}
     for prompt, own in zip(prompts, mapped(look, range(len(prompts))), strict=True):
         for found in (*own, *_twins(prompt, first)):
             key = (found.code, found.span, found.message)
@@ -146,7 +146,7 @@ def findings(prompts: Sequence[Prompt], library: Library) -> Iterator[Diagnostic
                 yield found
 
 
-def below(prompts: Iterable[Prompt], required: PromptStatus) -> Iterator[Diagnostic]:
+def below(prompts: Iterable[LibraryPrompt], required: PromptStatus) -> Iterator[Diagnostic]:
     """The prompts that have not come as far as `check --require` asks."""
     for prompt in prompts:
         if STATUSES.index(prompt.meta.status) < STATUSES.index(required):
@@ -154,7 +154,7 @@ def below(prompts: Iterable[Prompt], required: PromptStatus) -> Iterator[Diagnos
             yield Diagnostic("status-too-low", message, _at_status(prompt))
 
 
-def _twins(prompt: Prompt, first: dict[str, Prompt]) -> Iterator[Diagnostic]:
+def _twins(prompt: LibraryPrompt, first: dict[str, LibraryPrompt]) -> Iterator[Diagnostic]:
     other = first.setdefault(prompt.id, prompt)
     if other is not prompt:
         span = prompt.meta.places.get("id") or _top(prompt.meta.path or str(prompt_file_of(prompt.directory)))
@@ -162,7 +162,7 @@ def _twins(prompt: Prompt, first: dict[str, Prompt]) -> Iterator[Diagnostic]:
         yield Diagnostic("duplicate-id", message, span, hint=f"give one of them an 'id' of its own in {META}")
 
 
-def _log(prompt: Prompt) -> tuple[Log, tuple[Diagnostic, ...]]:
+def _log(prompt: LibraryPrompt) -> tuple[Log, tuple[Diagnostic, ...]]:
     try:
         log = read_log(prompt.directory)
     except StoreError as error:
@@ -174,7 +174,7 @@ def _now(suite: Suite | None) -> Mapping[str, str]:
     return digests(suite.exam.texts) if suite is not None and suite.exam is not None else {}
 
 
-def _unfounded(prompt: Prompt, rows: Sequence[Sitting], now: Mapping[str, str]) -> Iterator[Diagnostic]:
+def _unfounded(prompt: LibraryPrompt, rows: Sequence[Sitting], now: Mapping[str, str]) -> Iterator[Diagnostic]:
     """What is wrong with the evidence for a status."""
     status, at = prompt.meta.status, _at_status(prompt)
     if status == "draft":
@@ -194,7 +194,7 @@ def _unfounded(prompt: Prompt, rows: Sequence[Sitting], now: Mapping[str, str]) 
         yield Diagnostic("exam-not-passed", message, at, notes=found.failed_since.failed_cases)
 
 
-def _at_status(prompt: Prompt) -> Span:
+def _at_status(prompt: LibraryPrompt) -> Span:
     return prompt.meta.places.get("status") or _top(prompt.meta.path or prompt.directory)
 
 

@@ -20,7 +20,7 @@ _HINT = "agentv prompt init NAME creates one; 'prompts_dir' in .agentv/config.ya
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class LibraryPrompt:
     """One prompt: where it is, and what its `meta.yaml` says.
 
     Attributes:
@@ -68,7 +68,7 @@ class Library:
             raise LoadError(reading.report.diagnostics)
         return found
 
-    def all(self) -> list[Prompt]:
+    def all(self) -> list[LibraryPrompt]:
         """Every prompt, sorted by directory.
 
         Raises:
@@ -77,7 +77,7 @@ class Library:
         """
         return list(self._read(self._directories()))
 
-    def named(self, names: Sequence[str]) -> list[Prompt]:
+    def named(self, names: Sequence[str]) -> list[LibraryPrompt]:
         """The prompts of ids, or of paths to their directories or to a file in one; each once.
 
         Raises:
@@ -87,7 +87,7 @@ class Library:
         found = {one.directory: one for one in map(self.one, dict.fromkeys(names))}
         return list(found.values())
 
-    def one(self, name: str) -> Prompt:
+    def one(self, name: str) -> LibraryPrompt:
         """The prompt of an id or a path.
 
         Raises:
@@ -109,7 +109,7 @@ class Library:
             raise self._unknown(name, place, directories)
         return found[0]
 
-    def read(self, directory: str) -> Prompt:
+    def read(self, directory: str) -> LibraryPrompt:
         """The prompt of a directory."""
         return next(self._read((directory,)))
 
@@ -122,12 +122,12 @@ class Library:
             raise UsageError(f"{shown(place)} holds no prompt", _HINT)
         return found
 
-    def _read(self, directories: Iterable[str]) -> Iterator[Prompt]:
+    def _read(self, directories: Iterable[str]) -> Iterator[LibraryPrompt]:
         reading = library_reading(self.working, self.env)
         for directory in directories:
             own = replace(reading, report=Report())
             meta = read_meta(directory, own)
-            yield Prompt(directory, meta, _unsilenced(own.report.diagnostics, meta))
+            yield LibraryPrompt(directory, meta, _unsilenced(own.report.diagnostics, meta))
 
     def _directory(self, name: str) -> str:
         """The prompt's directory that a path means: the directory itself, or a file in it."""

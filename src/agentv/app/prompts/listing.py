@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from agentv.app.prompts.library import Prompt
+from agentv.app.prompts.library import LibraryPrompt
 from agentv.errors import StoreError
 from agentv.model.suite.exam import Sitting
 from agentv.model.suite.library import ListedPrompt, TextChange
@@ -13,12 +13,12 @@ from agentv.prompts.gates import is_whole
 from agentv.prompts.log import last_sitting, read_log
 
 
-def listed_prompts(prompts: Iterable[Prompt]) -> Iterator[ListedPrompt]:
+def listed_prompts(prompts: Iterable[LibraryPrompt]) -> Iterator[ListedPrompt]:
     """What the list tells of each, in their order."""
     return map(listed, prompts)
 
 
-def listed(prompt: Prompt) -> ListedPrompt:
+def listed(prompt: LibraryPrompt) -> ListedPrompt:
     """What the list tells of a prompt."""
     wrong = any(one.severity == "error" for one in prompt.diagnostics)
     last: Sitting | None = None
@@ -40,7 +40,7 @@ def listed(prompt: Prompt) -> ListedPrompt:
     )
 
 
-def _is_edited(prompt: Prompt, last: Sitting | None) -> bool:
+def _is_edited(prompt: LibraryPrompt, last: Sitting | None) -> bool:
     """Whether its status rests on another text than there is now. The last row mostly says it, else all are looked at.
 
     Raises:
@@ -52,11 +52,11 @@ def _is_edited(prompt: Prompt, last: Sitting | None) -> bool:
     return bool(rows) and all(_changes(prompt, row) for row in reversed(rows))
 
 
-def _is_evidence(prompt: Prompt, row: Sitting) -> bool:
+def _is_evidence(prompt: LibraryPrompt, row: Sitting) -> bool:
     return is_whole(row) and (row.all_passed or prompt.meta.status != "ready")
 
 
-def _changes(prompt: Prompt, row: Sitting) -> tuple[TextChange, ...]:
+def _changes(prompt: LibraryPrompt, row: Sitting) -> tuple[TextChange, ...]:
     if not row.files:
         return ()
     now = current_digests(prompt.directory, row.files, prompt.meta.description)

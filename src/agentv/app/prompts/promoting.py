@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agentv.app.prompts.examining import Examined
-from agentv.app.prompts.library import Prompt
+from agentv.app.prompts.library import LibraryPrompt
 from agentv.authoring.exams.prompt_files import META
 from agentv.errors import UsageError
 from agentv.model.suite.exam import STATUSES, PromptStatus
@@ -45,7 +45,7 @@ def promote(examined: Examined, to: PromptStatus | None, *, dry_run: bool, write
     return Promotion(prompt.id, prompt.meta.path, status, gate)
 
 
-def demote(prompt: Prompt, to: PromptStatus | None, *, dry_run: bool, write: Write = write_status) -> Promotion:
+def demote(prompt: LibraryPrompt, to: PromptStatus | None, *, dry_run: bool, write: Write = write_status) -> Promotion:
     """Write the status before, or the one that is named. It takes no evidence.
 
     Raises:
@@ -65,7 +65,7 @@ def demote(prompt: Prompt, to: PromptStatus | None, *, dry_run: bool, write: Wri
     return Promotion(prompt.id, prompt.meta.path, status, Gate(wanted), written=not dry_run)
 
 
-def _meta_of(prompt: Prompt) -> Path:
+def _meta_of(prompt: LibraryPrompt) -> Path:
     if prompt.meta.path is None:
         raise UsageError(f"'{prompt.id}' has no {META} to write its status into")
     return Path(prompt.meta.path)

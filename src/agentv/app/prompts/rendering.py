@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from agentv.app.prompts.examining import Examiner
-from agentv.app.prompts.library import Prompt
+from agentv.app.prompts.library import LibraryPrompt
 from agentv.authoring.exams.detection import exam_of
 from agentv.errors import LoadError, UsageError
 from agentv.model.suite.library import Rendered
 from agentv.model.suite.suite import Suite
 
 
-def render(prompt: Prompt, case_id: str | None, examiner: Examiner) -> Rendered:
+def render(prompt: LibraryPrompt, case_id: str | None, examiner: Examiner) -> Rendered:
     """The messages of a case; the only one's, where nothing is said.
 
     Raises:
@@ -32,7 +32,7 @@ def render(prompt: Prompt, case_id: str | None, examiner: Examiner) -> Rendered:
     return Rendered(prompt.id, case.id, case.input)
 
 
-def exam_suite(prompt: Prompt, examiner: Examiner) -> Suite:
+def exam_suite(prompt: LibraryPrompt, examiner: Examiner) -> Suite:
     """The exam of a prompt.
 
     Raises:

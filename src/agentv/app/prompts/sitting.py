@@ -13,14 +13,14 @@ from agentv.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenExams:
     """Paths of exams; `without` are the ids of prompts that have none."""
 
     paths: tuple[str, ...]
     without: tuple[str, ...] = ()
 
 
-def exams_of(names: Sequence[str], *, everything: bool) -> Chosen:
+def exams_of(names: Sequence[str], *, everything: bool) -> ChosenExams:
     """The exams of the prompts that are named, or of all; a path to a file of another name is that exam.
 
     Raises:
@@ -35,7 +35,7 @@ def exams_of(names: Sequence[str], *, everything: bool) -> Chosen:
     if everything:
         exams = {one.id: exam_of(one.directory) for one in library.all()}
         return _some(tuple(path for path in exams.values() if path is not None), exams)
-    return Chosen(tuple(dict.fromkeys(_exam(name, library) for name in names)))
+    return ChosenExams(tuple(dict.fromkeys(_exam(name, library) for name in names)))
 
 
 def _exam(name: str, library: Library) -> str:
@@ -50,7 +50,7 @@ def _exam(name: str, library: Library) -> str:
     return exam
 
 
-def _some(paths: tuple[str, ...], exams: dict[str, str | None]) -> Chosen:
+def _some(paths: tuple[str, ...], exams: dict[str, str | None]) -> ChosenExams:
     if not paths:
         raise UsageError("no prompt of the library has an exam")
-    return Chosen(paths, tuple(name for name, path in exams.items() if path is None))
+    return ChosenExams(paths, tuple(name for name, path in exams.items() if path is None))

@@ -12,7 +12,7 @@ from agentv.app.ray.connection import ADDRESS, cluster
 from agentv.app.ray.files import needed_files
 from agentv.app.ray.messages import WorkerConfig
 from agentv.app.ray.serialization import SharedObjects
-from agentv.app.ray.trials import ClusterTrials
+from agentv.app.ray.trials import RayExecutor
 from agentv.app.ray.worker_pool import Needs, WorkerPool
 from agentv.app.wiring import Connections
 from agentv.engine.executor import TrialExecutor
@@ -41,15 +41,15 @@ async def pool_of(prepared: Prepared) -> AsyncIterator[ExecutorFactory]:
         number = max(1, min(at_once, free, prepared.counts[1]))
         shared = SharedObjects(number)
         needs = Needs(needed_files(prepared.plan), prepared.settings.process_env)
-        pool = WorkerPool(ray, terms_of(prepared, number), shared, needs)
+        pool = WorkerPool(ray, worker_config(prepared, number), shared, needs)
         try:
             await pool.open(number)
-            yield lambda connections: ClusterTrials(pool, shared, connections)
+            yield lambda connections: RayExecutor(pool, shared, connections)
         finally:
             await pool.close()
 
 
-def terms_of(prepared: Prepared, number: int) -> WorkerConfig:
+def worker_config(prepared: Prepared, number: int) -> WorkerConfig:
     """What each of so many workers receives: how many calls it makes at once, and whether it asks at home first.
 
     An endpoint gets no more calls at once from all of them together than from one process.

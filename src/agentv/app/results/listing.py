@@ -25,7 +25,7 @@ _LARGE = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class RunListing:
     """Runs, newest first, and how many there are in all."""
 
     runs: Iterator[ListedRun]
@@ -33,11 +33,11 @@ class Listing:
     directory: str
 
 
-def listed_runs(limit: int | None) -> Listing:
+def listed_runs(limit: int | None) -> RunListing:
     """The newest runs of the repository that the working directory is in. Only those that are asked for are read."""
     results = results_directory(place_holding(RESULTS))
     found = runs_in(results)[::-1]
-    return Listing(map(listed_run, found[:limit]), len(found), str(results))
+    return RunListing(map(listed_run, found[:limit]), len(found), str(results))
 
 
 def listed_run(path: Path) -> ListedRun:

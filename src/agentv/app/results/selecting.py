@@ -20,7 +20,7 @@ _GUESSED_FROM = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SelectedTrials:
     """Trials of a run.
 
     Attributes:
@@ -34,7 +34,7 @@ class Chosen:
     wanted: int
 
 
-def choose(run: StoredRun, selection: Selection, limit: int | None = None) -> Chosen:
+def choose(run: StoredRun, selection: Selection, limit: int | None = None) -> SelectedTrials:
     """The trials of a run that a selection means, at most `limit` of them, in the order in which they ended.
 
     Raises:
@@ -53,7 +53,7 @@ def choose(run: StoredRun, selection: Selection, limit: int | None = None) -> Ch
             said = " and ".join(" or ".join(f"{flag} '{name}'" for name in names) for flag, names in _asked(selection))
             raise UsageError(f"no trial of the run {run.run_id} matches {said}", _nearest(index, selection))
         places = array("q", index.places(selection, limit))
-    return Chosen(replace(run, places=places), counts, len(places))
+    return SelectedTrials(replace(run, places=places), counts, len(places))
 
 
 def _check_names(index: RowIndex, selection: Selection, run_id: str) -> None:

@@ -16,6 +16,7 @@ from agentv.errors import StoreError
 from agentv.model.run.trial import Status, Trial
 from agentv.model.suite.exam import Exam, Sitting
 from agentv.model.suite.suite import Suite, TargetSpec
+from agentv.model.values.timestamp import timestamp
 
 if TYPE_CHECKING:
     from agentv.app.planning.preparation import Prepared
@@ -141,11 +142,6 @@ def sittings(
         partial = tuple(dict.fromkeys((*why, *([REUSED] if reused else []), *why_partial(suite, trials, settings))))
         sitting = _sitting(suite.exam, found, run_id=run_id, ts=timestamp(now), partial=bool(partial))
         yield ExamAttempt(suite, suite.exam, sitting, _by_case(found), partial=partial)
-
-
-def timestamp(moment: datetime) -> str:
-    """ISO 8601 in UTC, to the millisecond: `2026-11-22T08:35:00.125Z`."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _trials(suite: Suite, plan: Plan) -> Iterator[list[Trial]]:

@@ -15,7 +15,7 @@ from agentv.store.files.directory import INDEX, results_directory
 from agentv.store.rows.reading import finished_keys, read_rows
 
 
-class Listing:
+class PlanListing:
     """The cases of a prepared run, one after the other, so that a million need no memory.
 
     Attributes:

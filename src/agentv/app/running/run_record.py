@@ -9,6 +9,7 @@ from pathlib import Path
 from agentv.app.planning.preparation import Prepared, caches, root_of, workers_of
 from agentv.app.planning.resume import PreviousRun
 from agentv.model.suite.suite import Suite
+from agentv.model.values.timestamp import timestamp
 from agentv.model.values.values import Json, JsonObject
 from agentv.version import __version__
 
@@ -23,7 +24,7 @@ def record_of(prepared: Prepared, run_id: str, before: PreviousRun, seed: int | 
         seed: of the order in which cases are drawn; None: they are not.
     """
     cases, trials = prepared.counts
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    now = timestamp(datetime.now(UTC))
     return {
         "run_id": run_id,
         "started": before.started or now,

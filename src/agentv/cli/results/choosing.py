@@ -11,7 +11,7 @@ from agentv.model.run.selection import Selection
 from agentv.model.run.trial import Status
 
 if TYPE_CHECKING:
-    from agentv.app.results.selecting import Chosen
+    from agentv.app.results.selecting import SelectedTrials
     from agentv.app.results.stored import StoredRun
 
 _LONG = 100_000_000
@@ -47,7 +47,7 @@ def selection_of(chosen: dict[str, Any]) -> Selection:
     return Selection(statuses, **{field: tuple(chosen[name]) for name, field in _NAMES.items()})
 
 
-def chosen_of(run: StoredRun, selection: Selection, limit: int | None) -> Chosen:
+def chosen_of(run: StoredRun, selection: Selection, limit: int | None) -> SelectedTrials:
     """The chosen trials of a run. A person who has to wait for it sees why."""
     from agentv.app.results.selecting import bytes_to_index, choose
 

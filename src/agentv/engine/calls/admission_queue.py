@@ -16,7 +16,7 @@ T = TypeVar("T")
 _numbers = count()
 
 
-class Place(NamedTuple):
+class QueuePlace(NamedTuple):
     """A place in a queue: lower ranks first, in each rank in the order of arrival."""
 
     rank: int
@@ -29,14 +29,14 @@ class Wait(NamedTuple):
     seconds: float = inf
 
 
-def next_place(rank: int = 0) -> Place:
+def next_place(rank: int = 0) -> QueuePlace:
     """The place behind all others of its rank."""
-    return Place(rank, next(_numbers))
+    return QueuePlace(rank, next(_numbers))
 
 
 @dataclass(slots=True, order=True)
 class _Entry(Generic[C, T]):
-    place: Place
+    place: QueuePlace
     call: C = field(compare=False)
     outcome: asyncio.Future[T] = field(compare=False)
 
@@ -65,7 +65,7 @@ class AdmissionQueue(Generic[C, T]):
         """Whether a call waits, or none is admitted any more."""
         return bool(self._entries) or self._closed is not None
 
-    async def wait(self, call: C, place: Place) -> T:
+    async def wait(self, call: C, place: QueuePlace) -> T:
         """What the call comes to, once that is decided."""
         if self._closed is not None:
             return self._closed

@@ -36,18 +36,18 @@ class TargetSpend:
 class Reservation:
     """What one call has reserved: nothing, or what its attempt needs that is under way."""
 
-    account: TargetSpend
+    target_spend: TargetSpend
     ceiling: Ceiling
     _held: Amount | None = None
 
     @property
     def need(self) -> Amount:
         """What an attempt needs, by what is known now."""
-        return self.account.experience.need(self.ceiling, self.account.budget_limiter.budget)
+        return self.target_spend.experience.need(self.ceiling, self.target_spend.budget_limiter.budget)
 
-    def at_once(self) -> bool:
+    def try_reserve(self) -> bool:
         """Whether the next attempt could reserve what it needs without waiting."""
-        budget_limiter, need = self.account.budget_limiter, self.need
+        budget_limiter, need = self.target_spend.budget_limiter, self.need
         if budget_limiter.waits or not budget_limiter.budget.fits(need):
             return False
         self.hold(need)
@@ -59,12 +59,12 @@ class Reservation:
         Args:
             first: before all those that wait and are not.
         """
-        return await self.account.budget_limiter.enter(self, first=first)
+        return await self.target_spend.budget_limiter.enter(self, first=first)
 
     def hold(self, need: Amount) -> None:
         """Reserve it."""
         self._held = need
-        self.account.budget_limiter.budget.hold(need)
+        self.target_spend.budget_limiter.budget.hold(need)
 
     def give_back(self) -> None:
         """The attempt was not made."""
@@ -72,16 +72,16 @@ class Reservation:
 
     def settle(self, outcome: TargetResponse | Embeddings | Failure | None) -> None:
         """The attempt has ended, with an answer or a failure; None: it was given up."""
-        account = self.account
-        taken, budget = account.experience.taken(self.ceiling, outcome), account.budget_limiter.budget
-        if account.experience.unpriced and budget.usd is not None and budget.tokens is None:
-            account.budget_limiter.cannot_count(account.name)
+        target_spend = self.target_spend
+        taken, budget = target_spend.experience.taken(self.ceiling, outcome), target_spend.budget_limiter.budget
+        if target_spend.experience.unpriced and budget.usd is not None and budget.tokens is None:
+            target_spend.budget_limiter.cannot_count(target_spend.name)
         self._settled(taken)
 
     def _settled(self, taken: Amount) -> None:
         held, self._held = self._held, None
         if held is not None:
-            self.account.budget_limiter.settle(held, taken)
+            self.target_spend.budget_limiter.settle(held, taken)
 
 
 class BudgetLimiter:
@@ -100,7 +100,7 @@ class BudgetLimiter:
         self.budget = budget
         self._largest = largest or {}
         self.refused: str | None = None
-        self._accounts: dict[Hashable, TargetSpend] = {}
+        self._spends: dict[Hashable, TargetSpend] = {}
         self._queue: AdmissionQueue[Reservation, Amount | Failure] = AdmissionQueue(
             self._decision, _give_back, in_order=True
         )
@@ -116,11 +116,11 @@ class BudgetLimiter:
         """Whether no larger limit in dollars would help, since nobody knows what the calls cost."""
         return self._uncounted is not None
 
-    def account(self, key: Hashable, name: str, kind: Kind) -> TargetSpend:
+    def target_spend(self, key: Hashable, name: str, kind: Kind) -> TargetSpend:
         """Of a target; two that say the same share one."""
-        found = self._accounts.get((key, kind))
+        found = self._spends.get((key, kind))
         if found is None:
-            found = self._accounts[key, kind] = TargetSpend(self, name, self._experience(name, kind))
+            found = self._spends[key, kind] = TargetSpend(self, name, self._experience(name, kind))
         return found
 
     def _experience(self, name: str, kind: Kind) -> Experience:
@@ -156,7 +156,7 @@ class BudgetLimiter:
     def silent(self) -> Iterator[tuple[str, str]]:
         """The targets whose calls told not all that the budget counts: name, and `usd` or `tokens`."""
         limited = [name for name in ("usd", "tokens") if getattr(self.budget, name) is not None]
-        for one in self._accounts.values():
+        for one in self._spends.values():
             yield from ((one.name, name) for name in limited if name in one.experience.silent)
 
     def _decision(self, reservation: Reservation) -> Amount | Failure | Wait:
@@ -170,7 +170,7 @@ class BudgetLimiter:
         return self._refusal(reservation, need)
 
     def _refusal(self, reservation: Reservation, need: Amount) -> Failure:
-        why = self._uncounted or exhausted(self.budget, need, reservation.account.name)
+        why = self._uncounted or exhausted(self.budget, need, reservation.target_spend.name)
         self.refused = self.refused or why
         return Failure(UNAFFORDABLE, why)
 

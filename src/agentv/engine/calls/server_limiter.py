@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from agentv.engine.calls.adaptive_concurrency import AdaptiveConcurrency, Permit
-from agentv.engine.calls.admission_queue import AdmissionQueue, Place, Wait, next_place
+from agentv.engine.calls.admission_queue import AdmissionQueue, QueuePlace, Wait, next_place
 from agentv.engine.calls.circuit_breaker import INTERRUPTED
 from agentv.engine.calls.rate_limiter import RateLimiter
 from agentv.engine.calls.retry_policy import PROBE_S, is_limited
@@ -23,15 +23,15 @@ class Waiter:
 
     Attributes:
         tokens: that it will take, about.
-        meter: of its target's own rate; None: it has none.
+        rate_limiter: of its target's own rate; None: it has none.
         patience_s: seconds that it waits for a server that says how long it has no room; longer, and it gives up.
         place: in the queue.
     """
 
     tokens: float = 0.0
-    meter: RateLimiter | None = None
+    rate_limiter: RateLimiter | None = None
     patience_s: float = inf
-    place: Place = field(default_factory=next_place)
+    place: QueuePlace = field(default_factory=next_place)
 
 
 class ServerLimiter:
@@ -40,13 +40,13 @@ class ServerLimiter:
     def __init__(self, pace: AdaptiveConcurrency) -> None:
         self.pace = pace
         self._queue: AdmissionQueue[Waiter, Permit | Failure] = AdmissionQueue(self._decision, self._give_back)
-        self._said: CallFailure | None = None
+        self._last_refusal: CallFailure | None = None
         self._refusals = 0
-        self._told = False
+        self._reported = False
 
     def is_first_refusal(self) -> bool:
         """Whether the server has just asked for a long wait for the first time; True once."""
-        first, self._told = self._refusals == 1 and not self._told, True
+        first, self._reported = self._refusals == 1 and not self._reported, True
         return first
 
     @property
@@ -54,7 +54,7 @@ class ServerLimiter:
         """Whether the server has said twice, the second time when it was asked again, that it has no room for long."""
         return self._refusals > 1
 
-    def at_once(self, waiter: Waiter) -> Permit | None:
+    def try_enter(self, waiter: Waiter) -> Permit | None:
         """A permit, where the call need not wait."""
         now = _now()
         if self._queue.is_busy or self._wait_s(waiter, now) != 0:
@@ -75,16 +75,16 @@ class ServerLimiter:
                 pause_s = PROBE_S
                 self._refusals += pace.is_news(permit)
             pace.limit(permit, now, pause_s, given.limits)
-            self._said = given
+            self._last_refusal = given
         elif given is None or isinstance(given, Failure):
             pace.abandon(permit)
             pace.learn(now, given.limits if isinstance(given, CallFailure) else None)
         else:
             tokens = _tokens_of(given)
-            self._refusals, self._told = 0, False
+            self._refusals, self._reported = 0, False
             pace.succeed(permit, now, getattr(given, "limits", None), tokens)
-            if waiter is not None and waiter.meter is not None and tokens is not None:
-                waiter.meter.correct(now, waiter.tokens, tokens)
+            if waiter is not None and waiter.rate_limiter is not None and tokens is not None:
+                waiter.rate_limiter.correct(now, waiter.tokens, tokens)
         self._queue.look()
 
     def close(self) -> None:
@@ -108,21 +108,21 @@ class ServerLimiter:
 
     def _no_room(self, now: float) -> Failure:
         """Why a call is not made that would have to wait for longer than it may."""
-        said, wait_s = self._said, self.pace.paused_until - now
+        last_refusal, wait_s = self._last_refusal, self.pace.paused_until - now
         message = f"not called: the server told an earlier call to wait {wait_s:.3g} s more"
-        if said is None:
+        if last_refusal is None:
             return CallFailure("http-status", message, retryable=True)
-        return replace(said, message=f"{message}: {said.message}", attempts=())
+        return replace(last_refusal, message=f"{message}: {last_refusal.message}", attempts=())
 
     def _wait_s(self, waiter: Waiter, now: float) -> float | None:
         wait_s = self.pace.wait_s(now)
-        if wait_s is None or waiter.meter is None:
+        if wait_s is None or waiter.rate_limiter is None:
             return wait_s
-        return max(wait_s, waiter.meter.wait_s(now, waiter.tokens))
+        return max(wait_s, waiter.rate_limiter.wait_s(now, waiter.tokens))
 
     def _let_in(self, waiter: Waiter, now: float) -> Permit:
-        if waiter.meter is not None:
-            waiter.meter.start(now, waiter.tokens)
+        if waiter.rate_limiter is not None:
+            waiter.rate_limiter.start(now, waiter.tokens)
         return self.pace.start(now)
 
 

@@ -110,7 +110,7 @@ class CaseOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class CasePair:
     """A case that was judged in both runs."""
 
     before_key: CaseKey
@@ -156,7 +156,7 @@ class Pair:
         """Whether a sample errored in one of the runs."""
         return "errored" in (self.before.status, self.after.status)
 
-    def filled(self, before: Fill, after: Fill) -> Pair:
+    def filled(self, before: Fill, after: Fill) -> CasePair:
         """The pair as if errored samples had scored these values."""
         if not self.errored:
             return self
@@ -179,7 +179,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class SampleEvidence:
     """One sample of a case that moved: what it answered, and what became of it."""
 
     status: Status
@@ -212,9 +212,9 @@ class CheckChange:
 class MovedCase:
     """A case whose score or verdict changed: of its samples those that show it best."""
 
-    pair: Pair
-    before: Evidence
-    after: Evidence
+    pair: CasePair
+    before: SampleEvidence
+    after: SampleEvidence
     changes: tuple[CheckChange, ...] = ()
 
 
@@ -257,7 +257,7 @@ class Moves:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasureResult:
     """What one measure shows by itself.
 
     Attributes:
@@ -308,8 +308,8 @@ class Judgement:
     before: Level
     after: Level
     moves: Moves
-    score: Measured
-    rate: Measured | None
+    score: MeasureResult
+    rate: MeasureResult | None
     verdict: Verdict
     shown_by: tuple[Measure, ...]
     tested: int = 1
@@ -320,12 +320,12 @@ class Judgement:
     withheld: Withheld | None = None
 
     @property
-    def measures(self) -> tuple[Measured, ...]:
+    def measures(self) -> tuple[MeasureResult, ...]:
         """Those that decide: one, or two."""
         return (self.score,) if self.rate is None else (self.score, self.rate)
 
     @property
-    def deciding(self) -> Measured:
+    def deciding(self) -> MeasureResult:
         """The measure that the verdict is reported by: the mean score unless the pass rate alone shows it."""
         if self.rate is not None and self.shown_by == ("pass rate",):
             return self.rate
@@ -373,7 +373,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupComparison:
     """The comparison of one suite, or of the cases with one tag."""
 
     name: str
@@ -381,7 +381,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ComparisonSettings:
     """How two runs are compared.
 
     Attributes:
@@ -427,11 +427,11 @@ class Comparison:
 
     base: RunLabel
     candidate: RunLabel
-    question: Question
+    question: ComparisonSettings
     whole: Judgement | None
-    pairs: Sequence[Pair]
+    pairs: Sequence[CasePair]
     left_out: LeftOut
-    groups: tuple[Group, ...] = ()
+    groups: tuple[GroupComparison, ...] = ()
     moved: tuple[MovedCase, ...] = ()
     same: bool = False
     edited: int = 0

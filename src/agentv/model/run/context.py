@@ -188,7 +188,7 @@ class Assertion(Protocol):
         ...
 
 
-class Comparison(Protocol):
+class ComparingAssertion(Protocol):
     """An assertion that looks at several answers to one case together (`compares`)."""
 
     async def choose(self, contexts: Sequence[AssertionContext]) -> Sequence[Grade]:

@@ -124,7 +124,7 @@ class TextDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PromptDiff:
     """A prompt beside what sat last; `sitting` is None where there is nothing to compare with."""
 
     prompt: str

@@ -6,16 +6,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from agentv.model.run.comparison import (
     CaseKey,
+    CasePair,
     CheckChange,
     Comparison,
-    Evidence,
-    Group,
+    ComparisonSettings,
+    GroupComparison,
     Judgement,
-    Measured,
+    MeasureResult,
     MovedCase,
-    Pair,
-    Question,
     RunLabel,
+    SampleEvidence,
     Verdict,
     Withheld,
 )
@@ -70,12 +70,12 @@ def verdict_line(found: Comparison) -> str:
     return f"{found.whole.verdict}: {_finding(found.whole, found)}"
 
 
-def certainty(one: Measured) -> str:
+def certainty(one: MeasureResult) -> str:
     """`95% CI -0.190 to -0.050, p 0.002`."""
     return "no interval" if one.interval is None else f"{interval_text(one)}, {p_value(one.p)}"
 
 
-def interval_text(one: Measured) -> str:
+def interval_text(one: MeasureResult) -> str:
     """`95% CI -0.190 to -0.050`."""
     if one.interval is None:
         return "no interval"
@@ -189,7 +189,7 @@ def _other(one: Judgement) -> str:
     return f", while {_difference(one.rate)} ({certainty(one.rate)})" if apart else ""
 
 
-def _difference(one: Measured) -> str:
+def _difference(one: MeasureResult) -> str:
     if one.delta == 0:
         return f"the {one.measure} is the same"
     return f"the {one.measure} is {signed(abs(one.delta))[1:]} {'higher' if one.delta > 0 else 'lower'}"
@@ -251,7 +251,7 @@ def _unit(one: Judgement) -> str:
     return "case" if one.clusters == one.pairs else "cluster"
 
 
-def _enough(one: Judgement, question: Question) -> str:
+def _enough(one: Judgement, question: ComparisonSettings) -> str:
     """How many cases `equivalent` takes at least, whatever the results: so many must be seen to rule out others."""
     least = cases_for_share(question.margin, 1 - question.alpha)
     within = abs(one.score.delta) <= question.margin
@@ -289,7 +289,7 @@ def _rates(one: Judgement) -> str:
     return f"{name} {rates}{sure}"
 
 
-def _errors(one: Judgement, question: Question) -> str:
+def _errors(one: Judgement, question: ComparisonSettings) -> str:
     cases = plural(one.errored, "case")
     if question.errored == "fail" or one.score.bounds is None:
         return f"{cases} errored"
@@ -319,7 +319,7 @@ def _groups(found: Comparison, *, color: bool) -> Iterator[str]:
         yield f"  {_paint_word(line, color=color)}"
 
 
-def _group_row(group: Group, question: Question) -> list[str]:
+def _group_row(group: GroupComparison, question: ComparisonSettings) -> list[str]:
     one, margin = group.judgement, question.margin
     shown = one.deciding
     return [
@@ -361,19 +361,19 @@ def _moved_case(one: MovedCase, *, several: bool) -> Iterator[str]:
         yield f"    {name}{_sample(evidence)}: {_answer(evidence.output)}"
 
 
-def _pair_label(pair: Pair) -> str:
+def _pair_label(pair: CasePair) -> str:
     before, after = pair.before_key.prompt, pair.after_key.prompt
     if before is None or after is None or before == after:
         return case_label(pair.after_key)
     return f"{case_label(pair.before_key)} → {one_line(after)}"
 
 
-def _status(pair: Pair) -> str:
+def _status(pair: CasePair) -> str:
     before, after = pair.before.status, pair.after.status
     return f"{before}, " if before == after else f"{before} → {after}, "
 
 
-def _sample(evidence: Evidence) -> str:
+def _sample(evidence: SampleEvidence) -> str:
     return f" (sample {evidence.sample} of {evidence.repeat})" if evidence.repeat > 1 else ""
 
 
@@ -381,7 +381,7 @@ def _answer(output: str | None) -> str:
     return "no answer" if output is None else one_line(output, _LONGEST)
 
 
-def _change(change: CheckChange, shown: Evidence) -> str:
+def _change(change: CheckChange, shown: SampleEvidence) -> str:
     """An assertion, and what it says, unless that is the answer which is shown anyway."""
     evidence = None if change.evidence == shown.output else change.evidence
     said = f" | {one_line(evidence, _LONGEST)}" if evidence else ""

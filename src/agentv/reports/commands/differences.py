@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from difflib import unified_diff
 
 from agentv.model.suite.exam import DESCRIPTION
-from agentv.model.suite.library import Comparison, TextDifference, called
+from agentv.model.suite.library import PromptDiff, TextDifference, called
 from agentv.model.values.values import Json
 from agentv.reports.run.exam_attempts import result, sitting_json, when
 from agentv.reports.text.escaping import one_line, safe
@@ -16,13 +16,13 @@ _STYLES = (("---", "1"), ("+++", "1"), ("@@", "36"), ("+", "32"), ("-", "31"))
 _NO_LINE_END = "\\ No newline at end of file"
 
 
-def render_differences(found: Comparison, *, color: bool = False) -> str:
+def render_differences(found: PromptDiff, *, color: bool = False) -> str:
     """A unified diff of every text that changed; empty where nothing did."""
     lines = (line for one in found.differences for line in _lines(one, found))
     return "\n".join(_painted(line) if color else line for line in lines)
 
 
-def compared_with(found: Comparison) -> str:
+def compared_with(found: PromptDiff) -> str:
     """What is on record: `the exam of 2026-11-22 08:35 (3/5)`."""
     return f"the exam of {when(found.sitting)} ({result(found.sitting)})"
 
@@ -32,7 +32,7 @@ def _painted(line: str) -> str:
     return f"\x1b[{style}m{line}\x1b[0m" if style is not None else line
 
 
-def _lines(one: TextDifference, found: Comparison) -> Iterator[str]:
+def _lines(one: TextDifference, found: PromptDiff) -> Iterator[str]:
     """The diff of one text; a line that says why, where one of its sides is not here."""
     name = one_line(called(one.path))
     before = f"{name} ({when(found.sitting)})" if one.kind != "added" else "/dev/null"
@@ -73,7 +73,7 @@ def _split(text: str) -> list[str]:
     return [*lines[:-1], f"{lines[-1]}\n{_NO_LINE_END}"]
 
 
-def differences_json(found: Comparison) -> str:
+def differences_json(found: PromptDiff) -> str:
     """One JSON object: the sitting, and for each text that changed its kind, both sides, and whether one is lost."""
     return json.dumps(
         {

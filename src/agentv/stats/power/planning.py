@@ -35,7 +35,7 @@ Rule = Callable[[Rehearsal, float, float], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
+class Assumptions:
     """What is taken for granted of two runs that do not exist yet.
 
     Attributes:
@@ -85,7 +85,7 @@ class Assumed:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ComparisonPlan:
     """Two runs of the same cases.
 
     Attributes:
@@ -96,7 +96,7 @@ class Plan:
 
     cases: int
     repeat: int
-    assumed: Assumed
+    assumed: Assumptions
     rule: Rule
 
     @property

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from agentv.model.run.clusters import ClusterId, cluster_of
-from agentv.model.run.sampling import Stopped
+from agentv.model.run.sampling import SamplingStop
 from agentv.model.run.trial import SCHEMA_VERSION, Status
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, Aggregate
 from agentv.store.files.lines import read_placed_lines
@@ -41,7 +41,7 @@ class _Row(Struct, gc=False):
     status: Status = "skipped"
     threshold: float = DEFAULT_THRESHOLD
     aggregate: Aggregate = "mean"
-    stopped: Stopped | None = None
+    stopped: SamplingStop | None = None
     eval_path: str | None = None
     conversation_id: str | None = None
     cluster_key: str | None = None

@@ -4,7 +4,7 @@ import pytest
 
 from agentv.app.compare.comparing import CompareRequest, compare
 from agentv.errors import UsageError
-from agentv.model.run.comparison import CaseKey, Comparison, Matrix, Question
+from agentv.model.run.comparison import CaseKey, Comparison, ComparisonSettings, Matrix
 from agentv.store.files.directory import RunDirectory
 from doubles.stored_runs import scoring, write_run
 from doubles.trials import finished, trial
@@ -26,13 +26,13 @@ def runs(store):
 
 
 def compared(*runs, targets=(), partial=False, **question) -> Comparison:
-    found = compare(CompareRequest(runs, targets, partial), Question(**question))
+    found = compare(CompareRequest(runs, targets, partial), ComparisonSettings(**question))
     assert isinstance(found, Comparison)
     return found
 
 
 def matrix(*runs, **question) -> Matrix:
-    found = compare(CompareRequest(runs), Question(**question))
+    found = compare(CompareRequest(runs), ComparisonSettings(**question))
     assert isinstance(found, Matrix)
     return found
 
@@ -239,7 +239,7 @@ def test_a_matrix_may_hold_runs_that_share_cases_with_the_base_alone(store):
 
 def test_parts_of_a_matrix_are_refused(runs):
     with pytest.raises(UsageError, match="--by is for two runs"):
-        compare(CompareRequest((*runs, runs[0])), Question(by="suite"))
+        compare(CompareRequest((*runs, runs[0])), ComparisonSettings(by="suite"))
 
 
 def test_the_same_run_three_times_claims_nothing(runs):

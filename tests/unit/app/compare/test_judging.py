@@ -4,11 +4,11 @@ from random import Random
 import pytest
 
 from agentv.app.compare.judging import Part, judge, judge_parts
-from agentv.model.run.comparison import CaseKey, CaseOutcome, Pair, Question
+from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, ComparisonSettings
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.power.power import fewest_cases
 
-USUAL = Question()
+USUAL = ComparisonSettings()
 
 
 def outcome(score, cluster=None):
@@ -18,7 +18,7 @@ def outcome(score, cluster=None):
 
 def pair(number, before, after, cluster=None):
     key = CaseKey("refunds", f"case-{number}", None, "gpt")
-    return Pair(key, key, outcome(before, cluster), outcome(after, cluster))
+    return CasePair(key, key, outcome(before, cluster), outcome(after, cluster))
 
 
 def pairs(*scores):
@@ -51,8 +51,8 @@ def test_the_same_loss_in_every_case_is_shown(drop, cases):
 def test_the_same_scores_show_nothing_without_a_margin_and_equivalence_with_one():
     same = pairs(*((0.9, 0.9) for _ in range(100)))
     assert judge(same, USUAL).verdict == "cannot tell"
-    assert judge(same, Question(margin=0.05)).verdict == "equivalent"
-    assert judge(same, Question(margin=0.02)).verdict == "cannot tell"
+    assert judge(same, ComparisonSettings(margin=0.05)).verdict == "equivalent"
+    assert judge(same, ComparisonSettings(margin=0.02)).verdict == "cannot tell"
 
 
 def test_a_few_cases_show_nothing_however_far_apart_they_are():
@@ -84,9 +84,9 @@ def test_a_case_on_several_targets_is_one_cluster():
 @pytest.mark.parametrize("clusters", [1, 2, 5])
 def test_of_fewer_than_six_clusters_there_is_no_interval_and_nothing_shown(clusters):
     together = [pair(number, 1.0, number / 100, f"customer {number % clusters}") for number in range(20)]
-    found = judge(together, Question(alpha=0.5))
+    found = judge(together, ComparisonSettings(alpha=0.5))
     assert (found.score.interval, found.rate.interval, found.verdict, found.needed) == (None, None, "cannot tell", 6)
-    alone = judge([pair(number, 1.0, number / 100) for number in range(clusters)], Question(alpha=0.5))
+    alone = judge([pair(number, 1.0, number / 100) for number in range(clusters)], ComparisonSettings(alpha=0.5))
     assert (alone.score.interval, alone.verdict) == (None, "cannot tell")
 
 
@@ -106,7 +106,7 @@ def gated(number, before, after, passed):
         replace(outcome(score), status=status, rate=float(status == "passed"))
         for score, status in zip((before, after), statuses, strict=True)
     ]
-    return Pair(key, key, *sides)
+    return CasePair(key, key, *sides)
 
 
 def test_what_passes_less_often_is_worse_though_its_mean_score_is_higher():
@@ -147,15 +147,17 @@ def test_scores_that_move_as_their_verdicts_do_are_one_measure():
 def test_a_loss_within_the_margin_is_no_regression():
     small = pairs(*((0.90 + number / 1000, 0.88) for number in range(30)))
     assert judge(small, USUAL).verdict == "worse"
-    assert judge(small, Question(margin=0.15)).verdict == "equivalent"
-    assert judge(small, Question(margin=0.05)).verdict == "cannot tell"  # of 30 cases, 12 % of others may be unlike all
+    assert judge(small, ComparisonSettings(margin=0.15)).verdict == "equivalent"
+    assert (
+        judge(small, ComparisonSettings(margin=0.05)).verdict == "cannot tell"
+    )  # of 30 cases, 12 % of others may be unlike all
 
 
 def test_what_nobody_saw_may_matter_more_than_the_margin():
     rare = [(1.0, 1.0)] * 9 + [(1.0, 1.0 - 0.001)]
-    assert judge(pairs(*rare), Question(margin=0.02)).verdict == "cannot tell"
-    assert judge(pairs(*rare * 20), Question(margin=0.02)).verdict == "equivalent"
-    assert judge(pairs(*rare * 18), Question(margin=0.02)).verdict == "cannot tell"
+    assert judge(pairs(*rare), ComparisonSettings(margin=0.02)).verdict == "cannot tell"
+    assert judge(pairs(*rare * 20), ComparisonSettings(margin=0.02)).verdict == "equivalent"
+    assert judge(pairs(*rare * 18), ComparisonSettings(margin=0.02)).verdict == "cannot tell"
 
 
 def test_where_samples_ended_early_everywhere_the_share_of_passed_cases_is_the_measure():
@@ -181,7 +183,7 @@ def test_verdicts_of_cases_that_were_decided_by_unlike_rules_show_nothing(other)
 
 def test_equivalent_needs_both_measures():
     flips = [gated(number, 0.8, 0.8 - number / 10**6, (number % 2, not number % 2)) for number in range(200)]
-    found = judge(flips, Question(margin=0.05))
+    found = judge(flips, ComparisonSettings(margin=0.05))
     assert (found.verdict, found.rate.verdict, found.score.interval[0] > -0.05) == ("cannot tell", "cannot tell", True)
 
 
@@ -196,7 +198,7 @@ def test_five_wins_are_no_claim_and_their_interval_holds_zero():
 
 
 def test_what_would_settle_it_is_counted_from_the_nearer_end_of_the_margin():
-    assert judge(spread_around(-0.03, 20), Question(margin=0.05)).needed == 207
+    assert judge(spread_around(-0.03, 20), ComparisonSettings(margin=0.05)).needed == 207
     assert judge(spread_around(0.0, 20), USUAL).needed is None
 
 
@@ -275,8 +277,8 @@ def test_worse_must_hold_though_all_errors_had_passed():
 def test_what_errors_leave_of_better_may_be_non_inferior():
     judged = pairs(*[(0.0, 1.0)] * 60, *[(1.0, 1.0)] * 60)
     errored = [errs(200 + number, 1.0, 0.0) for number in range(40)]
-    assert judge(judged, Question(margin=0.1)).verdict == "better"
-    found = judge(judged, Question(margin=0.1), errored)
+    assert judge(judged, ComparisonSettings(margin=0.1)).verdict == "better"
+    found = judge(judged, ComparisonSettings(margin=0.1), errored)
     assert (found.verdict, found.withheld) == ("non-inferior", None)
 
 
@@ -293,7 +295,7 @@ def test_an_errored_sample_bounds_its_case_and_does_not_drop_it():
 
 def test_non_inferior_is_shown_at_a_margin_with_its_bound():
     near = pairs(*[(1.0, 0.0)] * 2, *[(0.0, 1.0)] * 6, *[(1.0, 1.0)] * 192)
-    found = judge(near, Question(margin=0.03))
+    found = judge(near, ComparisonSettings(margin=0.03))
     assert found.verdict == "non-inferior"
     assert -0.03 <= found.score.interval[0] < 0.03 < found.score.interval[1]
 

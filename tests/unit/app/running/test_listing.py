@@ -10,7 +10,7 @@ import pytest
 
 from agentv.app.planning.preparation import prepare
 from agentv.app.running.evaluate import evaluate
-from agentv.app.running.listing import Listing
+from agentv.app.running.listing import PlanListing
 from agentv.app.settings import EvalSettings
 from agentv.model.run.listing import ListedCase, ListedTotals
 from doubles.loading import repository
@@ -38,7 +38,7 @@ def project(tmp_path):
 
 
 def listed(**options: Any) -> tuple[list[ListedCase], ListedTotals]:
-    listing = Listing(prepare(EvalSettings(paths=("a.eval.yaml",), process_env={}, **options)))
+    listing = PlanListing(prepare(EvalSettings(paths=("a.eval.yaml",), process_env={}, **options)))
     return list(listing), listing.totals
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.model.run.cases import Gate, Sample, case_verdict
+from agentv.model.run.cases import RequiredGrade, Sample, case_verdict
 
 AGGREGATES = ("mean", "pass_any", "pass_all", "majority")
 
@@ -62,10 +62,10 @@ def test_the_mean_takes_scores_not_outcomes():
 @pytest.mark.parametrize(
     ("gates", "expected"),
     [
-        ([Gate(1.0, 1.0), Gate(1.0, 1.0)], "passed"),
-        ([Gate(1.0, 1.0), Gate(1.0, 0.0)], "failed"),
-        ([Gate(0.5, 0.9), Gate(0.5, 0.1)], "passed"),
-        ([Gate(0.5, 0.8), Gate(0.5, 0.1)], "failed"),
+        ([RequiredGrade(1.0, 1.0), RequiredGrade(1.0, 1.0)], "passed"),
+        ([RequiredGrade(1.0, 1.0), RequiredGrade(1.0, 0.0)], "failed"),
+        ([RequiredGrade(0.5, 0.9), RequiredGrade(0.5, 0.1)], "passed"),
+        ([RequiredGrade(0.5, 0.8), RequiredGrade(0.5, 0.1)], "failed"),
     ],
 )
 @pytest.mark.parametrize("aggregate", AGGREGATES)
@@ -75,7 +75,7 @@ def test_gates_look_at_the_mean(gates, expected, aggregate):
 
 
 def test_a_gate_that_one_sample_lacks_counts_nothing_there():
-    assert verdict([passed(1.0, Gate(0.6, 1.0)), passed(1.0)]) == "failed"
+    assert verdict([passed(1.0, RequiredGrade(0.6, 1.0)), passed(1.0)]) == "failed"
 
 
 @given(st.lists(st.sampled_from([passed(), failed()]), max_size=4), st.sampled_from(AGGREGATES))
@@ -100,7 +100,13 @@ def test_no_sample_at_all_is_skipped(repeat):
 
 @pytest.mark.parametrize(
     ("required", "gate"),
-    [(False, None), (True, Gate(1.0, 0.0)), (0.5, Gate(0.5, 0.6)), (0.0, Gate(0.0, 0.6)), (1, Gate(1.0, 0.6))],
+    [
+        (False, None),
+        (True, RequiredGrade(1.0, 0.0)),
+        (0.5, RequiredGrade(0.5, 0.6)),
+        (0.0, RequiredGrade(0.0, 0.6)),
+        (1, RequiredGrade(1.0, 0.6)),
+    ],
 )
 def test_what_required_means(required, gate):
-    assert Gate.of(required, 0.6, passed=False) == gate
+    assert RequiredGrade.of(required, 0.6, passed=False) == gate

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentv.model.run.comparison import Group, Measured, Question
+from agentv.model.run.comparison import ComparisonSettings, GroupComparison, MeasureResult
 from agentv.reports.commands.comparison import lost_line, render_comparison, verdict_line, warnings
 from doubles.comparisons import EVERYTHING, MOVED, UNSURE, WORSE, comparison, key, moved, pair
 
@@ -123,10 +123,10 @@ ERRORED = replace(
     ],
 )
 def test_the_verdict_is_one_sentence_that_a_person_can_act_on(whole, margin, line):
-    assert verdict_line(comparison(whole, question=Question(margin=margin))) == line
+    assert verdict_line(comparison(whole, question=ComparisonSettings(margin=margin))) == line
 
 
-RATE = Measured("pass rate", -0.4, (-0.6, -0.2), 0.008, 0.008, "worse", 0.975)
+RATE = MeasureResult("pass rate", -0.4, (-0.6, -0.2), 0.008, 0.008, "worse", 0.975)
 HIGHER = replace(scored(WORSE, delta=0.138, interval=(0.05, 0.2), p=0.01), rate=RATE, tested=2)
 
 
@@ -162,10 +162,10 @@ def test_errors_are_counted_with_what_they_could_change():
 
 def test_a_part_is_told_by_the_measure_that_shows_it_and_without_an_interval_where_it_is_small():
     groups = (
-        Group("a", replace(HIGHER, shown_by=("pass rate",))),
-        Group("b", scored(UNSURE, interval=None, p=None, p_of_claim=None)),
+        GroupComparison("a", replace(HIGHER, shown_by=("pass rate",))),
+        GroupComparison("b", scored(UNSURE, interval=None, p=None, p_of_claim=None)),
     )
-    text = render_comparison(comparison(question=Question(by="suite"), groups=groups))
+    text = render_comparison(comparison(question=ComparisonSettings(by="suite"), groups=groups))
     assert "worse        -0.400 pass rate   97.5% CI -0.600 to -0.200" in text
     assert "cannot tell  -0.030 mean score  no interval" in text
     assert "By suite; corrected for 2 tests (Holm)" in text
@@ -222,7 +222,7 @@ def test_what_would_go_unseen_is_no_nothing_and_verdicts_alone_have_no_mean_scor
 def test_one_cluster_is_too_few_and_a_lower_bound_names_the_measure_that_it_is_of():
     assert "; 1 cluster is too few to compare; " in verdict_line(comparison(replace(SMALL, clusters=1)))
     shown = replace(scored(UNSURE, delta=0.1, interval=(0.04, 0.1)), verdict="non-inferior", rate=RATE)
-    line = verdict_line(comparison(shown, question=Question(margin=0.6)))
+    line = verdict_line(comparison(shown, question=ComparisonSettings(margin=0.6)))
     assert line.endswith("; not worse by more than 0.6 (lower bound of the pass rate -0.600)"), line
 
 
@@ -235,7 +235,7 @@ def test_what_hangs_together_is_told():
 
 
 def test_p_values_that_say_nothing_are_not_shown_of_groups_with_a_margin():
-    text = render_comparison(replace(EVERYTHING, question=Question(by="suite", margin=0.01)))
+    text = render_comparison(replace(EVERYTHING, question=ComparisonSettings(by="suite", margin=0.01)))
     (orders,) = (line for line in text.split("\n") if line.startswith("  orders"))
     assert "p " not in orders
 

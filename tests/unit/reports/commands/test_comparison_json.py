@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from agentv.model.run.comparison import Matrix, Measured
+from agentv.model.run.comparison import Matrix, MeasureResult
 from agentv.reports.commands.comparison_json import comparison_json
 from doubles.comparisons import EVERYTHING, UNSURE, WORSE, comparison, key
 
@@ -29,7 +29,7 @@ def test_the_verdict_and_its_numbers():
 
 
 def test_both_measures_have_their_numbers_and_those_that_show_the_verdict_are_named():
-    rate = Measured("pass rate", -0.4, None, 0.008, 0.009, "worse", 0.95)
+    rate = MeasureResult("pass rate", -0.4, None, 0.008, 0.009, "worse", 0.95)
     score = replace(WORSE.score, interval=None)
     found = shown(comparison(replace(WORSE, score=score, rate=rate, shown_by=("pass rate",))))
     assert (found["mean_delta"], found["delta_interval"], found["pass_rate_delta"]) == (-0.12, None, -0.4)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agentv.model.run.comparison import LeftOut, Matrix, Measured, RunLabel
+from agentv.model.run.comparison import LeftOut, Matrix, MeasureResult, RunLabel
 from agentv.reports.commands.comparison_matrix import render_matrix
 from doubles.comparisons import UNSURE, WORSE, comparison, key
 
@@ -58,7 +58,7 @@ def test_what_is_in_no_number_and_what_else_differs_is_told_beside_the_base():
 
 
 def test_a_difference_that_the_pass_rate_shows_is_named_so():
-    rate = Measured("pass rate", -0.4, (-0.6, -0.2), 0.008, 0.008, "worse", 0.95)
+    rate = MeasureResult("pass rate", -0.4, (-0.6, -0.2), 0.008, 0.008, "worse", 0.95)
     found = comparison(replace(WORSE, rate=rate, shown_by=("pass rate",)))
     text = render_matrix(Matrix(RUNS[:2], {(0, 1): found}, {}))
     assert "- -0.400 pass rate (95% CI -0.600 to -0.200, p 0.008, 38 cases)" in text

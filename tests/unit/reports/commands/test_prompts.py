@@ -9,11 +9,11 @@ import pytest
 
 from agentv.model.suite.exam import Sitting
 from agentv.model.suite.library import (
-    Comparison,
     ExamReport,
     Gate,
     ListedPrompt,
     Promotion,
+    PromptDiff,
     ShownPrompt,
     TextChange,
     TextDifference,
@@ -147,7 +147,7 @@ def test_nothing_that_files_say_steers_the_terminal():
         render_list([hostile.listed], width=80),
         *exam_lines(report, (), "/repo"),
         *promotion_lines(Promotion(STEERING, STEERING, "draft", hostile.gate), here="/repo"),
-        render_differences(Comparison("p", replace(PASSED, ts=STEERING), (difference,))),
+        render_differences(PromptDiff("p", replace(PASSED, ts=STEERING), (difference,))),
     ]
     assert not any("\x1b" in text for text in shown)
     assert "\x1b" not in prompt_json(hostile, here="/repo") + list_json([hostile.listed], here="/repo")
@@ -257,7 +257,7 @@ def test_what_became_of_a_promotion(done, said):
     ],
 )
 def test_a_difference(difference, said):
-    found = Comparison("p", replace(PASSED, ts="T"), (difference,))
+    found = PromptDiff("p", replace(PASSED, ts="T"), (difference,))
     assert render_differences(found) == said
     assert uncoloured(render_differences(found, color=True)) == said
     [told] = json.loads(differences_json(found))["differences"]
