@@ -8,7 +8,7 @@ from agentv.engine.calls.recorded_call import RecordedCall
 from agentv.engine.run_context import RunContext
 from agentv.engine.services import TrialServices
 from agentv.model.run.context import AssertionContext
-from agentv.model.run.spending import spent_on
+from agentv.model.run.grade import spent_on
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
 from agentv.model.run.verdict import combined
 from agentv.model.values.message import Message, prompt_text

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from agentv.model.run.choice import Choice
 from agentv.model.run.grade import Grade
-from agentv.model.run.rubric import Rubric, Verdict
+from agentv.model.run.rubric import Choice, Rubric, Verdict
 from agentv.model.run.trial import Score
 from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.values.message import Message, ToolCall, attached_files, prompt_text, reference_text

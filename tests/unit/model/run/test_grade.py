@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.model.run.grade import Grade
-from agentv.model.run.spending import spent_on
+from agentv.model.run.grade import Grade, spent_on
 from agentv.model.values.response import TokenUsage
 
 TOKENS = TokenUsage(1, 2, 3)
