@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from agentv.app.compare.judging import judge
-from agentv.model.run.comparison import CaseKey, CaseOutcome, ComparisonSettings, Pair, Verdict
+from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, ComparisonSettings, Verdict
 
 Chance = np.random.Generator
 Scores = tuple[np.ndarray, np.ndarray]
@@ -80,9 +80,9 @@ def contradicts(verdict: Verdict, setting: Setting) -> bool:
     }[verdict]
 
 
-def pairs_of(setting: Setting, before: np.ndarray, after: np.ndarray) -> tuple[list[Pair], list[Pair]]:
+def pairs_of(setting: Setting, before: np.ndarray, after: np.ndarray) -> tuple[list[CasePair], list[CasePair]]:
     """The pairs that have a score, and those that errored."""
-    pairs: tuple[list[Pair], list[Pair]] = ([], [])
+    pairs: tuple[list[CasePair], list[CasePair]] = ([], [])
     for number, (old, new) in enumerate(zip(before.tolist(), after.tolist(), strict=True)):
         key = CaseKey("suite", f"case-{number}", None, "target")
         cluster = str(number // setting.size) if setting.size > 1 else None
@@ -90,7 +90,7 @@ def pairs_of(setting: Setting, before: np.ndarray, after: np.ndarray) -> tuple[l
         sides = [outcome(old, cluster), outcome(0.0 if errored else new, cluster)]
         if errored:
             sides[1] = replace(sides[1], status="errored", score=None, rate=None, samples=0)
-        pairs[errored].append(Pair(key, key, *sides))
+        pairs[errored].append(CasePair(key, key, *sides))
     return pairs
 
 

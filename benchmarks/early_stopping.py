@@ -30,7 +30,7 @@ from functools import cache
 from typing import Any
 
 from agentv.model.run.cases import Sample
-from agentv.model.run.sampling import Stopped
+from agentv.model.run.sampling import SamplingStop
 from agentv.stats.comparison.discoveries import evidence_needed
 from agentv.stats.intervals.design_effect import estimated_mean, estimated_rate
 from agentv.stats.intervals.proportion import wilson_interval
@@ -125,7 +125,7 @@ def one_run(
     )
 
 
-def sampled(dice: random.Random, rate: float, rule: Rule) -> Stopped:
+def sampled(dice: random.Random, rate: float, rule: Rule) -> SamplingStop:
     """One case, as `agentv eval` samples it."""
     samples: list[Sample] = []
     while (end := stopped_by(samples, rule)) is None:

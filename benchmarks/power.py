@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from agentv.app.compare.judging import judge
 from agentv.app.power.plan_rule import chance_shown
-from agentv.model.run.comparison import CaseKey, CaseOutcome, ComparisonSettings, Pair
-from agentv.stats.power.planning import Assumed, Plan
+from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, ComparisonSettings
+from agentv.stats.power.planning import Assumptions, ComparisonPlan
 from agentv.stats.power.power_simulation import Rehearsal, Rehearsed
 
 ALPHA = 0.05
@@ -28,7 +28,7 @@ def main() -> None:
     rounds = options.parse_args().rounds
     print(f"promised | of {rounds} comparisons | cases needed for 80 %, and what they show")
     for name, cases, repeat, assumed, difference in plans():
-        plan = Plan(cases, repeat, assumed, chance_shown)
+        plan = ComparisonPlan(cases, repeat, assumed, chance_shown)
         needed = plan.needed(difference) or 0
         shown = simulated(assumed.rehearsal(cases, repeat, difference), assumed, rounds)
         at_needed = simulated(assumed.rehearsal(needed, repeat, difference), assumed, rounds) if needed <= 500 else None
@@ -36,39 +36,39 @@ def main() -> None:
         print(f"{name:<66} {plan.chance(difference):6.1%} {shown:6.1%} {needed:>6} {told}", flush=True)
 
 
-def plans() -> Iterator[tuple[str, int, int, Assumed, float]]:
+def plans() -> Iterator[tuple[str, int, int, Assumptions, float]]:
     """Verdicts, several samples, clusters, scores whose pass rate is tested beside them, and a margin."""
-    yield "20 cases, 80 % to 50 %", 20, 1, Assumed(), 0.3
-    yield "100 cases, 80 % to 66 %", 100, 1, Assumed(), 0.14
-    yield "200 cases, 80 % to 70 %", 200, 1, Assumed(), 0.1
-    yield "100 cases with 3 samples, 80 % to 70 %", 100, 3, Assumed(), 0.1
+    yield "20 cases, 80 % to 50 %", 20, 1, Assumptions(), 0.3
+    yield "100 cases, 80 % to 66 %", 100, 1, Assumptions(), 0.14
+    yield "200 cases, 80 % to 70 %", 200, 1, Assumptions(), 0.1
+    yield "100 cases with 3 samples, 80 % to 70 %", 100, 3, Assumptions(), 0.1
     yield (
         "100 cases in clusters of 5, correlation 0.3, 80 % to 60 %",
         100,
         1,
-        Assumed(cluster_size=5, correlation=0.3),
+        Assumptions(cluster_size=5, correlation=0.3),
         0.2,
     )
-    yield "100 cases, scores of 0.8 with deviation 0.25, to 0.7", 100, 1, Assumed(deviation=0.25), 0.1
-    yield "40 cases, scores of 0.8 with deviation 0.15, to 0.72", 40, 1, Assumed(deviation=0.15), 0.08
-    yield "200 cases, nothing differs, margin 0.1", 200, 1, Assumed(margin=0.1), 0.0
-    yield "200 cases, all alike and shared, margin 0.05", 200, 1, Assumed(margin=0.05, alike=0.9, shared=0.9), 0.0
+    yield "100 cases, scores of 0.8 with deviation 0.25, to 0.7", 100, 1, Assumptions(deviation=0.25), 0.1
+    yield "40 cases, scores of 0.8 with deviation 0.15, to 0.72", 40, 1, Assumptions(deviation=0.15), 0.08
+    yield "200 cases, nothing differs, margin 0.1", 200, 1, Assumptions(margin=0.1), 0.0
+    yield "200 cases, all alike and shared, margin 0.05", 200, 1, Assumptions(margin=0.05, alike=0.9, shared=0.9), 0.0
 
 
-def simulated(plan: Rehearsal, assumed: Assumed, rounds: int) -> float:
+def simulated(plan: Rehearsal, assumed: Assumptions, rounds: int) -> float:
     """How often the whole of `compare` shows it."""
     wanted = {"worse"} if plan.difference else {"non-inferior", "equivalent", "better"}
     question = ComparisonSettings(margin=assumed.margin, alpha=assumed.alpha)
     return sum(judge(pairs_of(runs), question).verdict in wanted for runs in plan.runs(rounds, seed=1)) / rounds
 
 
-def pairs_of(runs: Rehearsed) -> list[Pair]:
+def pairs_of(runs: Rehearsed) -> list[CasePair]:
     """The cases of two drawn runs, as the rows of real ones give them."""
     pairs = []
     for place, cluster in enumerate(runs.clusters):
         key = CaseKey("suite", str(place), None, "target")
         before = outcome(runs.before[place], runs.passed_before[place], cluster)
-        pairs.append(Pair(key, key, before, outcome(runs.after[place], runs.passed_after[place], cluster)))
+        pairs.append(CasePair(key, key, before, outcome(runs.after[place], runs.passed_after[place], cluster)))
     return pairs
 
 

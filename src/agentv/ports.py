@@ -1,24 +1,17 @@
-"""Ports between packages: Protocols, so that no package imports a sibling."""
+"""Ports between packages: Protocols, so that no package imports a sibling. `model.run.context` has those of grading."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
+from agentv.model.run.trial import TrialResult
+from agentv.model.suite.suite import TargetSpec
+from agentv.model.values.message import Message
+from agentv.model.values.response import Embeddings, Failure, TargetResponse
 from agentv.model.values.values import EMPTY, Json, JsonObject
-
-if TYPE_CHECKING:
-    from agentv.model.run.choice import Choice
-    from agentv.model.run.context import AssertionContext
-    from agentv.model.run.grade import Grade
-    from agentv.model.run.rubric import Rubric, Verdict
-    from agentv.model.run.trial import Score, TrialResult
-    from agentv.model.suite.assertion import AssertionEntry, Transform
-    from agentv.model.suite.suite import TargetSpec
-    from agentv.model.values.message import Message
-    from agentv.model.values.response import Embeddings, Failure, TargetResponse
 
 T = TypeVar("T")
 
@@ -90,55 +83,6 @@ class Connectable(Protocol):
         ...
 
 
-class Assertion(Protocol):
-    """The frozen options of one assertion type, and how they grade an answer. Stateless."""
-
-    def label(self) -> str:
-        """What the entry looks for, in a few words; part of its default name."""
-        ...
-
-    def grade(self, context: AssertionContext) -> Grade | Awaitable[Grade]:
-        """Judge one answer. An assertion that cannot judge returns `Grade.errored`."""
-        ...
-
-
-class Comparison(Protocol):
-    """An assertion that looks at several answers to one case together (`compares`)."""
-
-    async def choose(self, contexts: Sequence[AssertionContext]) -> Sequence[Grade]:
-        """The grade of each answer, in their order."""
-        ...
-
-
-class Judge(Protocol):
-    """A model that grades rubrics."""
-
-    async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
-        """Ask the judge about one answer and read its verdict."""
-        ...
-
-    async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Choice | Failure:
-        """Which of several answers is the best by the criteria; asked twice, in opposite orders."""
-        ...
-
-    async def ask(self, prompt: str) -> TargetResponse | Failure:
-        """Send a prompt as it stands; the model's answer, whose `output` is never empty."""
-        ...
-
-
-class PromptWriter(Protocol):
-    """Code of the user's that writes a judge prompt."""
-
-    async def write(self, values: Mapping[str, Json], context: AssertionContext) -> str | tuple[Message, ...] | Failure:
-        """The prompt as text or messages.
-
-        Args:
-            values: what a template could show, by its names; what is judged stands between its markers.
-            context: the answer's, as custom assertions get it, with `output` between its markers too.
-        """
-        ...
-
-
 class Executor(Protocol):
     """Where users' functions run, so that one that hangs or blocks holds up nobody else.
 
@@ -160,36 +104,6 @@ class JavaScriptHost(Protocol):
 
     async def grade(self, file: str, payload: Mapping[str, Json], timeout_s: float) -> JsonObject | Failure:
         """Have the default export of `file` grade the payload; its plain result, or why there is none."""
-        ...
-
-
-class Services(Protocol):
-    """What a run offers to the assertions that ask or start something."""
-
-    @property
-    def executor(self) -> Executor:
-        """Threads and an event loop for user code."""
-        ...
-
-    @property
-    def javascript(self) -> JavaScriptHost:
-        """The JavaScript runtime, started at its first use."""
-        ...
-
-    def judge(self, name: str | None) -> Judge:
-        """The judge of that name, or the one in force for this trial."""
-        ...
-
-    def embedder(self, name: str | None) -> Embedder:
-        """The target of that name that embeds texts, or the one that stands in for this trial."""
-        ...
-
-    async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
-        """Grade a nested list, with all the rules that hold for the outermost one."""
-        ...
-
-    async def evaluate(self, transform: Transform, context: AssertionContext) -> Json | Failure:
-        """The value that an expression over the answer has."""
         ...
 
 

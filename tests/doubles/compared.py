@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agentv.app.compare.cases import ChosenCases, Common, KeyedCases, Place, RunCases
+from agentv.app.compare.cases import CaseScope, ChosenCases, Common, KeyedCases, RunCases
 from agentv.model.run.comparison import CaseKey, CaseOutcome
 
 
@@ -12,5 +12,5 @@ def held(outcomes: Mapping[CaseKey, CaseOutcome]) -> KeyedCases:
     """The cases with these keys."""
     cases = RunCases(Common())
     for key, outcome in outcomes.items():
-        cases.add(Place(key.suite, None, key.prompt, key.target), key.case_id, outcome)
+        cases.add(CaseScope(key.suite, None, key.prompt, key.target), key.case_id, outcome)
     return KeyedCases(ChosenCases(cases, range(len(cases))))

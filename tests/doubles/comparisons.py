@@ -7,10 +7,10 @@ from dataclasses import replace
 from agentv.model.run.comparison import (
     CaseKey,
     CaseOutcome,
+    CasePair,
     CheckChange,
     Comparison,
     ComparisonSettings,
-    Evidence,
     GroupComparison,
     Judgement,
     LeftOut,
@@ -18,8 +18,8 @@ from agentv.model.run.comparison import (
     MeasureResult,
     MovedCase,
     Moves,
-    Pair,
     RunLabel,
+    SampleEvidence,
 )
 
 BASE = RunLabel("20261121T140322Z-7f3a", "/repo/.agentv/results/20261121T140322Z-7f3a", ("gpt",), 44)
@@ -51,20 +51,20 @@ def key(case_id, *, suite="refunds", prompt=None, target="claude") -> CaseKey:
     return CaseKey(suite, case_id, prompt, target)
 
 
-def pair(case_id, before, after, **given) -> Pair:
+def pair(case_id, before, after, **given) -> CasePair:
     new = key(case_id, **given)
     sides = (
         CaseOutcome("passed" if score >= 0.8 else "failed", score, 1, 0.8, 1, 1, 1, rate=float(score >= 0.8))
         for score in (before, after)
     )
-    return Pair(new._replace(target="gpt"), new, *sides)
+    return CasePair(new._replace(target="gpt"), new, *sides)
 
 
 def moved(case_id="return-late", before=1.0, after=0.0, *changes: CheckChange, **given) -> MovedCase:
     one = pair(case_id, before, after, **given)
     answers = ("You may return it within 30 days.", "No.\x1b[2J")
     old, new = (
-        Evidence(side.status, side.score, output, 1, 1)
+        SampleEvidence(side.status, side.score, output, 1, 1)
         for side, output in zip((one.before, one.after), answers, strict=True)
     )
     return MovedCase(one, old, new, changes)

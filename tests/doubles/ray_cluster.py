@@ -56,11 +56,11 @@ class TwoNodes:
 
 def main() -> None:
     """Be the cluster."""
-    told = os.fdopen(os.dup(1), "w")
+    reply = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what Ray prints is no reply
 
     def say(text: str) -> None:
-        print(text, file=told, flush=True)
+        print(text, file=reply, flush=True)
 
     place = tempfile.mkdtemp(prefix="agentv-ray-")  # the paths of its sockets must be short
     Path(place, "ray").mkdir()  # where Ray notes the address of the last cluster, and does not make the directory

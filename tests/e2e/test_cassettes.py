@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from agentv.app.planning.answer_sources import Shelves
+from agentv.app.planning.answer_sources import AnswerSources
 from agentv.errors import StoreError
 from agentv.model.secrets.redaction import Redactor
 from agentv.store.cassettes.cassette import Cassette
@@ -94,7 +94,7 @@ def test_a_good_cassette_is_not_lost_to_a_target_that_is_down(recorded, edit, wh
 
 def test_a_recording_of_nothing_takes_no_cassettes_place(tmp_path):
     path = tmp_path / "run.jsonl"
-    recording = Shelves(cassette=Cassette(path, Redactor()), records=True)
+    recording = AnswerSources(cassette=Cassette(path, Redactor()), records=True)
     assert recording.ended(interrupted=False, cut=False, errored=0) == (f"recorded 0 calls in {path}", False)
     before = path.read_bytes()
     told, failed = recording.ended(interrupted=False, cut=False, errored=0)

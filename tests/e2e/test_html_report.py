@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agentv.model.run.grade import Check
-from agentv.model.run.summary import Counts, Group
+from agentv.model.run.summary import Counts, GroupTotals
 from agentv.model.values.message import Message
 from agentv.reports.html import HtmlReport, page, render
 from agentv.reports.text.escaping import percent
@@ -132,7 +132,9 @@ def test_a_case_on_several_targets_and_in_several_samples_counts_once_in_interva
     ends = estimated_rate([(2, 2)] * 8 + [(2, 0)] * 2).interval
     of_target = " to ".join(percent(end).replace("%", "\xa0%") for end in ends)
     assert tab.locator("table .small", has_text=of_target).count() == 2
-    summary = replace(SUMMARY, by_target={name: Group(Counts(10, 8, 2), 0.8, None, (0.25, 0.75)) for name in "ab"})
+    summary = replace(
+        SUMMARY, by_target={name: GroupTotals(Counts(10, 8, 2), 0.8, None, (0.25, 0.75)) for name in "ab"}
+    )
     assert opened(results, summary=summary).locator(".small", has_text="25.0\xa0% to 75.0\xa0%").count() == 2
 
 

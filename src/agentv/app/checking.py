@@ -35,19 +35,19 @@ _CUT_SHORT = "max_tokens or model output limit"
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class CheckedTarget:
     """A target to call; `key` is the name of the variable that its key is out of."""
 
     spec: TargetSpec
     key: str | None = None
 
 
-def check_all(called: Sequence[Called], env: Mapping[str, str], timeout_s: float) -> list[CheckOutcome]:
+def check_all(called: Sequence[CheckedTarget], env: Mapping[str, str], timeout_s: float) -> list[CheckOutcome]:
     """What a call to each comes to, in their order; they are called at once."""
     return asyncio.run(_check_all(called, env, timeout_s))
 
 
-async def _check_all(called: Sequence[Called], env: Mapping[str, str], timeout_s: float) -> list[CheckOutcome]:
+async def _check_all(called: Sequence[CheckedTarget], env: Mapping[str, str], timeout_s: float) -> list[CheckOutcome]:
     connections = Connections()
     try:
         return await asyncio.gather(*(_check(connections, one, env, timeout_s) for one in called))
@@ -56,7 +56,9 @@ async def _check_all(called: Sequence[Called], env: Mapping[str, str], timeout_s
         kill_all()
 
 
-async def _check(connections: Connections, called: Called, env: Mapping[str, str], timeout_s: float) -> CheckOutcome:
+async def _check(
+    connections: Connections, called: CheckedTarget, env: Mapping[str, str], timeout_s: float
+) -> CheckOutcome:
     spec = called.spec
     if spec.provider in NOTHING_TO_CALL:
         return CheckOutcome("untried", message="it answers by itself")
@@ -91,7 +93,7 @@ def frugal(spec: TargetSpec) -> TargetSpec:
     return replace(spec, settings=told, retry=Retry(max_retries=0))
 
 
-def _fix(failure: Failure, called: Called) -> str | None:
+def _fix(failure: Failure, called: CheckedTarget) -> str | None:
     """What a person can do about it; None where the message says it all."""
     status = failure.status if isinstance(failure, CallFailure) else None
     if status in (401, 403):
@@ -99,7 +101,7 @@ def _fix(failure: Failure, called: Called) -> str | None:
     return _FIXES_OF_STATUS.get(status or 0) or _FIXES.get(failure.code)
 
 
-def _of_keys(called: Called) -> str:
+def _of_keys(called: CheckedTarget) -> str:
     """What to do where a server does not let one in: with a key, without one, or with what cannot be known here."""
     settings: Any = called.spec.settings
     if not hasattr(settings, "api_key"):

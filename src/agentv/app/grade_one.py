@@ -17,14 +17,14 @@ from agentv.authoring.source.masking import environment_secrets, secrets_in
 from agentv.engine.grading import grade_entries
 from agentv.engine.transform import value_of
 from agentv.errors import LoadError
-from agentv.model.run.context import AssertionContext
+from agentv.model.run.context import AssertionContext, Judge
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json
-from agentv.ports import Clock, Embedder, Executor, JavaScriptHost, Judge
+from agentv.ports import Clock, Embedder, Executor, JavaScriptHost
 from agentv.user_code.functions.threads import DaemonThreads
 from agentv.user_code.processes.processes import kill_all
 

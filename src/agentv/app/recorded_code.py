@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from agentv.authoring.code.fingerprints import fingerprint
 from agentv.authoring.source.files import without_home
-from agentv.model.run.context import AssertionContext
+from agentv.model.run.context import Assertion, AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Trial
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
@@ -138,7 +138,7 @@ class _Recorded:
         if not self._code.asks:
             missing = cassette.ungraded(grading)
             return Grade.errored(missing.code, missing.message)
-        given = entry.assertion.grade(context)
+        given = cast("Assertion", entry.assertion).grade(context)
         grade = given if isinstance(given, Grade) else await given
         if grade.error is None:
             cassette.keep_grade(grading, grade)

@@ -96,7 +96,7 @@ class EvalSettings:
     process_env: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
 
     @property
-    def goes_on_with(self) -> str | None:
+    def resume_run(self) -> str | None:
         """The run to go on with: that of `resume`, else for a rerun the last one."""
         return self.resume or ("last" if self.rerun is not None else None)
 
@@ -209,7 +209,7 @@ def _check_reuse(settings: EvalSettings) -> None:
     if settings.record is not None and settings.replay is not None:
         hint = "--replay FILE --replay-mode new adds what a cassette lacks"
         raise UsageError("--record and --replay conflict", hint)
-    if settings.record is not None and settings.goes_on_with is not None:
+    if settings.record is not None and settings.resume_run is not None:
         flag = "--resume" if settings.resume is not None else "--rerun"
         hint = "record again; with --cache on all runs, you pay for no call twice"
         raise UsageError(f"--record needs a whole run, and {flag} runs a part of one", hint)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 
-from agentv.app.checking import Called, check_all
+from agentv.app.checking import CheckedTarget, check_all
 from agentv.app.registries import registries
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.request import LoadRequest
@@ -39,7 +39,7 @@ OTHER_EXAMPLES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class TargetsAsked:
+class TargetsRequest:
     """What `agentv targets` was asked.
 
     Attributes:
@@ -63,7 +63,7 @@ class TargetsFound:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def list_targets(asked: TargetsAsked) -> TargetsFound:
+def list_targets(asked: TargetsRequest) -> TargetsFound:
     """The targets, called where that was asked for.
 
     Raises:
@@ -126,9 +126,9 @@ def _marks(name: str, found: Inventory) -> Iterator[str]:
             yield f"judge of {entry.name}"
 
 
-def _checked(targets: tuple[ListedTarget, ...], found: Inventory, asked: TargetsAsked) -> tuple[ListedTarget, ...]:
+def _checked(targets: tuple[ListedTarget, ...], found: Inventory, asked: TargetsRequest) -> tuple[ListedTarget, ...]:
     specs = [entry.spec if not entry.spec or not entry.spec.missing else None for entry in found.entries]
-    called = [Called(spec, _key_of(target)) for spec, target in zip(specs, targets, strict=True) if spec]
+    called = [CheckedTarget(spec, _key_of(target)) for spec, target in zip(specs, targets, strict=True) if spec]
     outcomes = iter(check_all(called, found.env, asked.timeout_s))
     return tuple(
         replace(target, check=next(outcomes) if spec else _impossible(target, entry))

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 from agentv.app.changed_files import ImportedCode, SuiteFiles, directories_of_targets, unchanged
 from agentv.app.plugins.guarded_target import connected as connect_target
 from agentv.engine.calls.call_throttle import CallThrottle
-from agentv.engine.calls.embeddings import EmbeddingCache, KeptEmbedder
-from agentv.engine.calls.recorded_call import KeptTarget, Unanswered
-from agentv.engine.grading import Check
-from agentv.engine.services import RunContext
+from agentv.engine.calls.embeddings import EmbeddingCache, RecordedEmbedder
+from agentv.engine.calls.recorded_call import RecordedTarget, Unanswered
+from agentv.engine.grading import GraderCheck
+from agentv.model.run.context import Judge
 from agentv.model.secrets.redaction import Redactor
 from agentv.model.suite.suite import DEFAULT_WORKERS, JUDGE_TIMEOUT_S, Suite, TargetSpec
-from agentv.model.values.response import Failure
+from agentv.model.values.response import Failure, TargetResponse
 from agentv.model.values.values import JsonObject
-from agentv.ports import AnswerLookup, Embedder, Judge, Target
+from agentv.ports import AnswerLookup, Call, Embedder, Target
 from agentv.user_code.functions.threads import DaemonThreads
 
 if TYPE_CHECKING:
@@ -74,15 +74,35 @@ class Answers:
     no_judge: Unanswered | None = None
 
 
+class NoAnswers:
+    """No answer is recorded, and none will be. An `AnswerLookup`."""
+
+    def keep(self, call: Call, answer: TargetResponse) -> None:
+        """Forget it."""
+
+    def kept(self, call: Call) -> None:
+        """Nothing."""
+
+
 class Connections:
-    """The targets and judges of one run, each connected once; closed together.
+    """The targets and judges of one run, each connected once; closed together. The run's `RunContext`.
 
     Args:
         workers: calls that one endpoint gets at once, at most.
         budget_limiter: what the calls may spend; None: there is no budget.
+        answers: where answers are found and kept; None: nowhere.
     """
 
-    def __init__(self, workers: int = DEFAULT_WORKERS, budget_limiter: BudgetLimiter | None = None) -> None:
+    def __init__(
+        self,
+        workers: int = DEFAULT_WORKERS,
+        budget_limiter: BudgetLimiter | None = None,
+        answers: Answers | None = None,
+    ) -> None:
+        self.answers = answers or Answers(NoAnswers())
+        self.store = self.answers.store
+        self.unanswered = self.answers.no_target
+        self.clock = SystemClock()
         self.executor = DaemonThreads()
         self.throttle = CallThrottle(workers, budget_limiter=budget_limiter)
         self._javascript: dict[int, LazyJavaScript] = {}
@@ -111,7 +131,7 @@ class Connections:
             found = self._javascript[id(suite)] = next(same, None) or LazyJavaScript(suite.env)
         return found
 
-    def judge(self, spec: TargetSpec, suite: Suite, answers: Answers) -> Judge:
+    def judge(self, spec: TargetSpec, suite: Suite) -> Judge:
         """The judge that asks a spec's target, in the environment of a suite."""
         key = (id(spec), id(suite))
         found = self._judges.get(key)
@@ -121,12 +141,12 @@ class Connections:
             self._kept += (spec, suite)
             env = {**suite.env, **spec.env}
             checked = unchanged(self.target(spec), spec, self.imported, code_only=False)
-            asked = KeptTarget(checked, spec, answers.store, answers.no_judge)
+            asked = RecordedTarget(checked, spec, self.store, self.answers.no_judge)
             found = TargetJudge(asked, spec.name, timeout_s=spec.timeout_s or JUDGE_TIMEOUT_S, env=env)
             self._judges[key] = found
         return found
 
-    def embedder(self, spec: TargetSpec, answers: Answers) -> Embedder:
+    def embedder(self, spec: TargetSpec) -> Embedder:
         """What embeds texts through a spec's target, each text once.
 
         Raises:
@@ -137,25 +157,11 @@ class Connections:
             target = self.target(spec)
             if not isinstance(target, Embedder):
                 raise LookupError(f"'{spec.name}' does not embed")
-            kept = KeptEmbedder(target, spec, answers.store, answers.no_judge)
+            kept = RecordedEmbedder(target, spec, self.store, self.answers.no_judge)
             found = self._embedders[id(spec)] = EmbeddingCache(kept)
         return found
 
-    def world(self, answers: Answers) -> RunContext:
-        """What the engine reaches."""
-
-        def judge(spec: TargetSpec, suite: Suite) -> Judge:
-            return self.judge(spec, suite, answers)
-
-        def embedder(spec: TargetSpec) -> Embedder:
-            return self.embedder(spec, answers)
-
-        ports = (self.target, judge, self.executor, self.javascript, answers.store, SystemClock())
-        return RunContext(
-            *ports, throttle=self.throttle, embedder=embedder, unanswered=answers.no_target, check=self._check
-        )
-
-    def _check(self, suite: Suite) -> Check | None:
+    def check(self, suite: Suite) -> GraderCheck | None:
         """What says whether the entries of a suite may grade still; None where no file and no program bears on them."""
         key = id(suite)
         if key not in self._checks:

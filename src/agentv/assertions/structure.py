@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from agentv.model.run.context import AssertionContext
-from agentv.model.run.grade import Check, Grade
-from agentv.model.run.spending import spent_on
+from agentv.model.run.grade import Check, Grade, spent_on
 from agentv.model.run.trial import Score
 from agentv.model.run.verdict import ZERO_HINT, combined, counts, excludes_nothing, passes_gate
 from agentv.model.values.values import Json

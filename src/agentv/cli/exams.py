@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agentv.app.running.exam_attempt import Sat
+from agentv.app.running.exam_attempt import ExamAttempt
 from agentv.model.suite.library import ExamReport
 from agentv.model.values.values import Json
 from agentv.reports.run.exam_attempts import exam_json, exam_lines, painted
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Exams:
     """The exams of a run; `here` is the directory that paths are shown from."""
 
-    found: Sequence[tuple[Sat, ExamReport]]
+    found: Sequence[tuple[ExamAttempt, ExamReport]]
     here: str
 
     def text(self, *, color: bool) -> str:
@@ -41,7 +41,7 @@ class Exams:
             yield from exam_lines(report, triggering_lines(confusion) if confusion is not None else (), self.here)
 
 
-def confusion_of(sat: Sat) -> Confusion | None:
+def confusion_of(sat: ExamAttempt) -> Confusion | None:
     """How the queries of an exam came out; None where it has none."""
     if not sat.exam.queries:
         return None
@@ -50,12 +50,12 @@ def confusion_of(sat: Sat) -> Confusion | None:
     return confusion(sat.suite, sat.verdicts)
 
 
-def is_quiet(sat: Sat) -> bool:
+def is_quiet(sat: ExamAttempt) -> bool:
     """Whether there is nothing to say of a sitting but that it was passed: it was whole, and is on record."""
     return sat.sitting.all_passed and not sat.sitting.partial and sat.fault is None
 
 
-def exams_of(sittings: Sequence[Sat], here: str, *, promotes: bool) -> Exams:
+def exams_of(sittings: Sequence[ExamAttempt], here: str, *, promotes: bool) -> Exams:
     """What is to be said of the exams of a run; `promotes`: with the gates as they stand after it."""
     from agentv.app.prompts.reporting import report_of
 

@@ -57,10 +57,10 @@ def command(*, as_json: bool, **asked: object) -> int:
 
     Exit status 2 if it cannot be planned.
     """
-    from agentv.app.power.power import PlanAsked, plan
+    from agentv.app.power.power import PlanRequest, plan
     from agentv.reports.commands.power import PilotShown, PlanShown, power_json, render_power
 
-    planned = plan(PlanAsked(**asked))  # type: ignore[arg-type]  # click read them by the types above
+    planned = plan(PlanRequest(**asked))  # type: ignore[arg-type]  # click read them by the types above
     pilot = None
     if (run := planned.pilot) is not None:
         trials = (run.passed, run.judged)

@@ -234,11 +234,11 @@ def _stopping(event: RunInterrupted) -> str:
 
 def _exams(outcome: Outcome, here: str, *, promotes: bool, quiet: bool) -> Exams | None:
     """What became of the exams, for those who read it; None where there was none, or quiet, and all went well."""
-    if not outcome.sittings:
+    if not outcome.exam_attempts:
         return None
     from agentv.cli.exams import exams_of, is_quiet  # only exams pay for this
 
-    told = [sat for sat in outcome.sittings if not (quiet and is_quiet(sat))]
+    told = [sat for sat in outcome.exam_attempts if not (quiet and is_quiet(sat))]
     return exams_of(told, here, promotes=promotes) if told else None
 
 

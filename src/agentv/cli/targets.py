@@ -43,10 +43,10 @@ def command(names: tuple[str, ...], *, check: bool, timeout_s: float, env_file: 
 
     Exit status: 2 if a file is wrong; 3 if a call failed.
     """
-    from agentv.app.targets import TargetsAsked, list_targets
+    from agentv.app.targets import TargetsRequest, list_targets
     from agentv.reports.commands.targets import render_targets, targets_json
 
-    asked = TargetsAsked(names, check, timeout_s, dict(os.environ), env_file)
+    asked = TargetsRequest(names, check, timeout_s, dict(os.environ), env_file)
     with apart_from_output():
         found = list_targets(asked)
     print_diagnostics(found.diagnostics)

@@ -11,20 +11,19 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from agentv.engine.calls.deadlines import in_time
-from agentv.engine.grading import Check, grade_entries, limit_of
-from agentv.engine.services import RunContext
+from agentv.engine.grading import GraderCheck, grade_entries, limit_of
+from agentv.engine.run_context import RunContext
 from agentv.engine.transform import transformed
-from agentv.engine.trial import Answered
-from agentv.model.run.context import AssertionContext
+from agentv.engine.trial import AnsweredTrial
+from agentv.model.run.context import AssertionContext, ComparingAssertion
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score, TrialResult
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.response import Failure
-from agentv.ports import Comparison
 
 
 @dataclass(frozen=True, slots=True)
-class _Settled:
+class _GivenGrade:
     """An assertion whose grade was found by comparing."""
 
     entry: AssertionEntry
@@ -37,26 +36,28 @@ class _Settled:
         return self.outcome
 
 
-async def graded_rivals(all_of_them: Sequence[Answered | TrialResult], world: RunContext) -> list[TrialResult]:
+async def graded_together(
+    all_of_them: Sequence[AnsweredTrial | TrialResult], run_context: RunContext
+) -> list[TrialResult]:
     """The result of every trial, in their order. Those without an answer take no part in what is compared."""
-    rivals = [one for one in all_of_them if isinstance(one, Answered)]
+    group = [one for one in all_of_them if isinstance(one, AnsweredTrial)]
     missing = [one.trial.target.name for one in all_of_them if isinstance(one, TrialResult)]
-    settled: list[dict[int, Grade]] = [{} for _ in rivals]
-    entries = rivals[0].trial.case.assertions if rivals else ()
-    check = world.check(rivals[0].trial.suite) if rivals else None
+    settled: list[dict[int, Grade]] = [{} for _ in group]
+    entries = group[0].trial.case.assertions if group else ()
+    check = run_context.check(group[0].trial.suite) if group else None
     for place, entry in enumerate(entries):
         if getattr(entry.assertion, "compares", False):
-            grades = await _compared(entry, [one.context for one in rivals], check)
+            grades = await _compared(entry, [one.context for one in group], check)
             for own, grade in zip(settled, grades, strict=True):
                 own[place] = _with_missing(grade, missing)
     results = {}
-    for rival, own in zip(rivals, settled, strict=True):
-        results[rival.trial.key] = rival.result(await _scores(rival, own, world))
+    for answered, own in zip(group, settled, strict=True):
+        results[answered.trial.key] = answered.result(await _scores(answered, own, run_context))
     return [one if isinstance(one, TrialResult) else results[one.trial.key] for one in all_of_them]
 
 
 async def _compared(
-    entry: AssertionEntry, contexts: Sequence[AssertionContext], check: Check | None
+    entry: AssertionEntry, contexts: Sequence[AssertionContext], check: GraderCheck | None
 ) -> Sequence[Grade]:
     refused = check.begin(entry) if check is not None else None
     if refused is not None:
@@ -71,7 +72,7 @@ async def _compared(
 async def _chosen(entry: AssertionEntry, contexts: Sequence[AssertionContext]) -> Sequence[Grade]:
     shaped = [await _shaped(entry, context) for context in contexts]
     whole = [one for one in shaped if isinstance(one, AssertionContext)]
-    choosing = cast("Comparison", entry.assertion).choose(whole)
+    choosing = cast("ComparingAssertion", entry.assertion).choose(whole)
     found = await in_time(choosing, limit_of(entry), code="assertion-raised", what=entry.type, missing="grade")
     if isinstance(found, Failure):
         found = (Grade.errored(found.code, found.message),) * len(whole)
@@ -87,16 +88,16 @@ async def _shaped(entry: AssertionEntry, context: AssertionContext) -> Assertion
     return output if isinstance(output, Failure) else replace(context, output=output)
 
 
-async def _scores(rival: Answered, own: dict[int, Grade], world: RunContext) -> tuple[Score, ...]:
+async def _scores(answered: AnsweredTrial, own: dict[int, Grade], run_context: RunContext) -> tuple[Score, ...]:
     """All scores of one answer, those of comparisons at their places."""
-    entries = rival.trial.case.assertions
+    entries = answered.trial.case.assertions
     given = [_settled(entry, own[place]) if place in own else entry for place, entry in enumerate(entries)]
-    scores = await grade_entries(given, rival.context, world.clock, world.check(rival.trial.suite))
+    scores = await grade_entries(given, answered.context, run_context.clock, run_context.check(answered.trial.suite))
     return tuple(replace(score, entry=entry) for score, entry in zip(scores, entries, strict=True))
 
 
 def _settled(entry: AssertionEntry, grade: Grade) -> AssertionEntry:
-    return replace(entry, assertion=_Settled(entry, grade), settings=replace(entry.settings, transform=None))
+    return replace(entry, assertion=_GivenGrade(entry, grade), settings=replace(entry.settings, transform=None))
 
 
 def _with_missing(grade: Grade, missing: Sequence[str]) -> Grade:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from agentv.engine.grading import grade_entries
-from agentv.engine.services import RunContext
+from agentv.engine.run_context import RunContext
 from agentv.engine.trial import EMPTY, ask, attempts_of, context_of, is_empty, request_of, result_of
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.trial import Score, Trial, TrialResult
@@ -30,18 +30,20 @@ def is_conversation(trial: Trial) -> bool:
     return bool(trial.case.turns) or trial.case.conversation_id is not None
 
 
-async def run_conversation(trial: Trial, world: RunContext) -> TrialResult:
+async def run_conversation(trial: Trial, run_context: RunContext) -> TrialResult:
     """The result of a trial with turns, or of one that continues another. Nothing is raised from here.
 
     A turn whose assertions fail does not end the conversation; one without an answer does: the trial is errored, and
     later turns are not asked. The case's own assertions grade the whole once every turn is answered.
     """
-    talk = _Talk(trial, world)
+    talk = _Conversation(trial, run_context)
     for number, turn in enumerate(turns_of(trial), 1):
         failure = await talk.take(turn, number)
         if failure is not None:
             return talk.result(error=failure)
-    talk.scores += await grade_entries(trial.case.assertions, talk.whole(), world.clock, world.check(trial.suite))
+    talk.scores += await grade_entries(
+        trial.case.assertions, talk.whole(), run_context.clock, run_context.check(trial.suite)
+    )
     return talk.result()
 
 
@@ -74,7 +76,7 @@ def transcript_of(trial: Trial, answers: Iterable[TargetResponse]) -> tuple[Mess
 
 
 @dataclass(slots=True)
-class _Talk:
+class _Conversation:
     """A conversation that goes on.
 
     Attributes:
@@ -85,7 +87,7 @@ class _Talk:
     """
 
     trial: Trial
-    world: RunContext
+    run_context: RunContext
     spoken: list[Message] = field(init=False)
     asked: tuple[Message, ...] = ()
     answers: list[TargetResponse] = field(default_factory=list)
@@ -103,12 +105,12 @@ class _Talk:
 
     async def take(self, turn: Turn, number: int) -> Failure | None:
         """Ask, keep the answer, grade it; why there is none."""
-        trial, world = self.trial, self.world
+        trial, run_context = self.trial, self.run_context
         self.asked = (*self.spoken, *turn.input)
         self.calls += 1
-        started = world.clock.monotonic()
-        answer = await ask(trial, world, self.asked, number if self._several else None)
-        measured = (world.clock.monotonic() - started) * 1000
+        started = run_context.clock.monotonic()
+        answer = await ask(trial, run_context, self.asked, number if self._several else None)
+        measured = (run_context.clock.monotonic() - started) * 1000
         if isinstance(answer, Failure):
             self._unanswered_ms = measured
             self.retries += attempts_of(answer)
@@ -122,19 +124,19 @@ class _Talk:
         own = said(answer, self.asked)
         self.spoken = [*self.asked, *own]
         if turn.assertions:
-            context, check = self._of_turn(turn, answer, own), world.check(self.trial.suite)
-            self.scores += await grade_entries(turn.assertions, context, world.clock, check)
+            context, check = self._of_turn(turn, answer, own), run_context.check(self.trial.suite)
+            self.scores += await grade_entries(turn.assertions, context, run_context.clock, check)
         return None
 
     def _of_turn(self, turn: Turn, answer: TargetResponse, own: tuple[Message, ...]) -> AssertionContext:
         """What the assertions of a turn see: its answer, and all that the target was asked for it."""
-        context = context_of(self.trial, answer, 0.0, self.world)
+        context = context_of(self.trial, answer, 0.0, self.run_context)
         expected, criteria = turn.expected_output, turn.criteria
         return replace(context, input=self.asked, messages=own, expected_output=expected, criteria=criteria)
 
     def whole(self) -> AssertionContext:
         """What the assertions of the case see: the last answer, the transcript, and what all of it took."""
-        context = context_of(self.trial, self._summed(), 0.0, self.world)
+        context = context_of(self.trial, self._summed(), 0.0, self.run_context)
         begin = len(self.trial.history) if self._several else len(self.asked)
         told = all(answer.messages for answer in self.answers)
         return replace(context, input=self.asked, messages=tuple(self.spoken[begin:]), has_transcript=told)
@@ -161,7 +163,7 @@ class _Talk:
             paid = fresh or self.answers  # what was paid for before is reported where nothing else was
             cost, usage = _sum(one.cost_usd for one in paid), _usage(one.token_usage for one in paid)
             answer = replace(answer, cost_usd=cost, token_usage=usage, earlier=not fresh)
-        made = result_of(self.trial, self.world, took, answer, tuple(self.scores), error=error)
+        made = result_of(self.trial, self.run_context, took, answer, tuple(self.scores), error=error)
         attempts, retries = self.calls + len(self.retries), tuple(self.retries)
         return replace(made, input=self.asked, turns=tuple(self.answers), attempts=attempts, retries=retries)
 

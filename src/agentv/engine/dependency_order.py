@@ -43,12 +43,14 @@ class TrialKey(NamedTuple):
 
 
 class DependencyScheduler:
-    """Hands out trials, each when it may start. Used from one event loop.
+    """Hands out trials, each when it may start. A `TrialQueue`, used from one event loop.
 
     Attributes:
         skipped: trials that will not run, and why. Whoever takes trials takes these away too.
         noticed: takes them away while everybody who takes trials waits.
     """
+
+    batch = 1
 
     def __init__(self, plan: Plan, trials: Iterable[Trial]) -> None:
         self.skipped: deque[tuple[Trial, Failure]] = deque()
@@ -79,7 +81,7 @@ class DependencyScheduler:
             await self._changed.wait()
         return None
 
-    def rivals(self, number: int) -> list[Trial]:
+    def comparison_group(self, number: int) -> list[Trial]:
         """The next trials, which were promised to go with the one that was just taken; nothing waits for those."""
         found = list(islice(self._trials, number))
         self._running += len(found)
@@ -223,7 +225,7 @@ def parted(plan: Plan, rows: Container[str], most: int) -> tuple[list[str], list
 
 
 def _has_row(trial: Trial, rows: Container[str]) -> bool:
-    return trial.key in rows and all(rival in rows for rival in trial.rivals)
+    return trial.key in rows and all(key in rows for key in trial.comparison_group)
 
 
 def _reopened(plan: Plan, rows: Container[str]) -> Container[str]:
@@ -234,7 +236,7 @@ def _reopened(plan: Plan, rows: Container[str]) -> Container[str]:
     for trial in plan:
         if (links := linked.get(id(trial.suite))) is None:
             continue
-        needed: list[TrialKey | str] = [*links.needed_by(trial), *trial.rivals]
+        needed: list[TrialKey | str] = [*links.needed_by(trial), *trial.comparison_group]
         for one in needed:
             hanging.setdefault(one, []).append(trial)
         if not _has_row(trial, rows):

@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
-from agentv.engine.comparison_group import graded_rivals
+from agentv.engine.comparison_group import graded_together
 from agentv.engine.conversation import is_conversation, run_conversation
-from agentv.engine.services import RunContext
-from agentv.engine.trial import Answered, answer_of, run_trial
+from agentv.engine.grading import grade_entries
+from agentv.engine.run_context import RunContext
+from agentv.engine.trial import AnsweredTrial, answer_of
 from agentv.model.run.trial import Trial, TrialResult
 from agentv.user_code.processes.supervised import leftovers
 
@@ -24,11 +25,11 @@ class TrialExecutor(Protocol):
         """The result of one trial."""
         ...
 
-    async def answer(self, trial: Trial) -> Answered | TrialResult:
+    async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
         """The answer to a trial, not graded yet; its errored result where there is none."""
         ...
 
-    async def compare(self, answered: Sequence[Answered | TrialResult]) -> Sequence[TrialResult]:
+    async def compare(self, answered: Sequence[AnsweredTrial | TrialResult]) -> Sequence[TrialResult]:
         """The results of trials whose answers are compared with each other, in their order."""
         ...
 
@@ -37,36 +38,40 @@ class TrialExecutor(Protocol):
         ...
 
 
-class LocalTrials:
+class LocalExecutor:
     """Trials that run in this process, on its event loop."""
 
-    def __init__(self, world: RunContext) -> None:
-        self._world = world
+    def __init__(self, run_context: RunContext) -> None:
+        self._run_context = run_context
 
     async def run(self, trial: Trial) -> TrialResult:
-        """The result of one trial. What it leaves running is ended."""
+        """The result of one trial; nothing in it raises, and what it leaves running is ended."""
         found = leftovers()
         number = found.begin()
         try:  # no context manager, since this is done for every trial
             if is_conversation(trial):
-                return await run_conversation(trial, self._world)
-            return await run_trial(trial, self._world)
+                return await run_conversation(trial, self._run_context)
+            answered = await answer_of(trial, self._run_context)
+            if isinstance(answered, TrialResult):
+                return answered
+            clock, check = self._run_context.clock, self._run_context.check(trial.suite)
+            return answered.result(await grade_entries(trial.case.assertions, answered.context, clock, check))
         finally:
             found.end(number)
 
-    async def answer(self, trial: Trial) -> Answered | TrialResult:
+    async def answer(self, trial: Trial) -> AnsweredTrial | TrialResult:
         """The answer to a trial; its errored result where there is none."""
         with _ending_leftovers():
-            return await answer_of(trial, self._world)
+            return await answer_of(trial, self._run_context)
 
-    async def compare(self, answered: Sequence[Answered | TrialResult]) -> Sequence[TrialResult]:
+    async def compare(self, answered: Sequence[AnsweredTrial | TrialResult]) -> Sequence[TrialResult]:
         """The results of trials whose answers are compared."""
         with _ending_leftovers():
-            return await graded_rivals(answered, self._world)
+            return await graded_together(answered, self._run_context)
 
     def interrupt(self) -> None:
         """End all waiting."""
-        self._world.throttle.interrupt()
+        self._run_context.throttle.interrupt()
 
 
 @contextmanager

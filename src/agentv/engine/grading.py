@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import asdict, replace
-from typing import Protocol
+from typing import Protocol, cast
 
 from agentv.engine.calls.deadlines import in_time
 from agentv.engine.plugin_grades import grade_of_plugin
 from agentv.engine.transform import transformed
-from agentv.model.run.context import AssertionContext
+from agentv.model.run.context import Assertion, AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Score
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
@@ -21,7 +21,7 @@ from agentv.user_code.functions.deadline import Deadline
 from agentv.user_code.functions.guard import attempt
 
 
-class Check(Protocol):
+class GraderCheck(Protocol):
     """Whether entries may grade, such as that their files are as they were when the run began."""
 
     def begin(self, entry: AssertionEntry) -> Failure | None:
@@ -34,7 +34,7 @@ class Check(Protocol):
 
 
 async def grade_entries(
-    entries: Sequence[AssertionEntry], context: AssertionContext, clock: Clock, check: Check | None = None
+    entries: Sequence[AssertionEntry], context: AssertionContext, clock: Clock, check: GraderCheck | None = None
 ) -> tuple[Score, ...]:
     """The score of every entry, one after the other. What goes wrong in one is its errored grade: the rest go on."""
     scores = []
@@ -51,7 +51,7 @@ async def grade_entries(
     return tuple(scores)
 
 
-async def _checked(entry: AssertionEntry, context: AssertionContext, check: Check) -> Grade:
+async def _checked(entry: AssertionEntry, context: AssertionContext, check: GraderCheck) -> Grade:
     """The grade of an entry that may grade both before and after: its files were the same while they were read."""
     refused = check.begin(entry)
     if refused is not None:
@@ -77,7 +77,8 @@ def judged(entry: AssertionEntry, grade: Grade) -> Grade:
 def _begun(entry: AssertionEntry, context: AssertionContext) -> Grade | Awaitable[Grade]:
     if entry.plugin:
         return grade_of_plugin(entry, context)
-    given = attempt(entry.assertion.grade, context, "assertion-raised", entry.type)
+    assertion = cast("Assertion", entry.assertion)
+    given = attempt(assertion.grade, context, "assertion-raised", entry.type)
     return Grade.errored(given.code, given.message) if isinstance(given, Failure) else given
 
 

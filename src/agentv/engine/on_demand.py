@@ -12,7 +12,7 @@ from agentv.model.run.trial import Trial
 class OnDemandScheduler(DependencyScheduler):
     """Hands out the trials that were asked for, each when it may start. Used from one event loop.
 
-    Workers wait for more until `end`. Whoever asks for a trial asks for all that it needs, and for its rivals too.
+    Workers wait for more until `end`. Whoever asks for a trial asks for all that it needs, and for its group too.
 
     Args:
         plan: holds all trials that may be asked for.
@@ -26,7 +26,7 @@ class OnDemandScheduler(DependencyScheduler):
         self._over = False
 
     def ask(self, trials: Iterable[Trial]) -> None:
-        """Have trials run that nobody asked for before. Rivals stand side by side, in the order of the plan."""
+        """Have trials run that nobody asked for before. Those that are compared stand side by side, as in the plan."""
         new = [trial for trial in trials if _identity(trial) not in self._asked]
         for trial in new:
             case = trial.case
@@ -59,7 +59,7 @@ class OnDemandScheduler(DependencyScheduler):
             await self._changed.wait()
         return None
 
-    def rivals(self, number: int) -> list[Trial]:
+    def comparison_group(self, number: int) -> list[Trial]:
         """The trials that were asked for together with the one that was just taken."""
         found = [self._ready.popleft() for _ in range(min(number, len(self._ready)))]
         self._running += len(found)

@@ -65,9 +65,9 @@ class Plan:
         """The trials of a suite whose cases compare answers: those that are compared stand side by side."""
         for _, variants in groupby(self._pairs(suite), key=lambda pair: pair[0].id):
             samples = [list(self.samples(suite, case, target)) for case, target in variants]
-            for rivals in zip(*samples, strict=True):
-                keys = tuple(trial.key for trial in rivals) if compares(rivals[0].case) else ()
-                yield from (replace(trial, rivals=keys) for trial in rivals)
+            for group in zip(*samples, strict=True):
+                keys = tuple(trial.key for trial in group) if compares(group[0].case) else ()
+                yield from (replace(trial, comparison_group=keys) for trial in group)
 
     def pairs(self) -> Iterator[tuple[Suite, Case, TargetSpec]]:
         """Every case with every target that it runs on."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
-from agentv.model.run.context import AssertionContext
+from agentv.model.run.context import Assertion, AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.user_code.functions.guard import ForeignError, foreign_code
@@ -20,12 +20,13 @@ async def grade_of_plugin(entry: AssertionEntry, context: AssertionContext) -> G
 
     A plain function runs on a thread. A coroutine runs here, where it reaches the judge, and must not block.
     """
+    grade: Callable[[AssertionContext], Any] = cast("Assertion", entry.assertion).grade
     try:
-        if inspect.iscoroutinefunction(entry.assertion.grade):
+        if inspect.iscoroutinefunction(grade):
             with foreign_code(RAISED, entry.type):
-                given: object = await entry.assertion.grade(context)
+                given: object = await grade(context)
         else:
-            given = await context.services.executor.call(partial(_graded, entry, context))
+            given = await context.services.executor.call(partial(_graded, entry, grade, context))
             if inspect.isawaitable(given):
                 given = await _awaited(entry, given)
     except ForeignError as error:
@@ -35,9 +36,9 @@ async def grade_of_plugin(entry: AssertionEntry, context: AssertionContext) -> G
     return Grade.errored("bad-result", f"{entry.type} must return a Grade, and returned {type(given).__name__}")
 
 
-def _graded(entry: AssertionEntry, context: AssertionContext) -> object:
+def _graded(entry: AssertionEntry, grade: Callable[[AssertionContext], Any], context: AssertionContext) -> object:
     with foreign_code(RAISED, entry.type):
-        return entry.assertion.grade(context)
+        return grade(context)
 
 
 async def _awaited(entry: AssertionEntry, given: Awaitable[Any]) -> object:

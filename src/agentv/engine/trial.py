@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from agentv.engine.calls.recorded_call import Given, kept_or_asked
-from agentv.engine.grading import grade_entries
-from agentv.engine.services import RunContext, TrialServices
+from agentv.engine.calls.recorded_call import RecordedCall
+from agentv.engine.run_context import RunContext
+from agentv.engine.services import TrialServices
 from agentv.model.run.context import AssertionContext
-from agentv.model.run.spending import spent_on
+from agentv.model.run.grade import spent_on
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
 from agentv.model.run.verdict import combined
 from agentv.model.values.formatting import timestamp
@@ -21,40 +21,31 @@ EMPTY = Failure("empty-output", "the target answered with nothing; `allow_empty:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredTrial:
     """A trial whose answer is there and not graded yet; `measured_ms` is how long it took."""
 
     trial: Trial
-    world: RunContext
+    run_context: RunContext
     answer: TargetResponse
     measured_ms: float
     context: AssertionContext
 
     def result(self, scores: tuple[Score, ...]) -> TrialResult:
         """The result with these scores."""
-        return result_of(self.trial, self.world, self.measured_ms, self.answer, scores)
+        return result_of(self.trial, self.run_context, self.measured_ms, self.answer, scores)
 
 
-async def run_trial(trial: Trial, world: RunContext) -> TrialResult:
-    """The result of one trial. Nothing that a target, a judge or an assertion does is raised from here."""
-    answered = await answer_of(trial, world)
-    if isinstance(answered, TrialResult):
-        return answered
-    check = world.check(trial.suite)
-    return answered.result(await grade_entries(trial.case.assertions, answered.context, world.clock, check))
-
-
-async def answer_of(trial: Trial, world: RunContext) -> Answered | TrialResult:
+async def answer_of(trial: Trial, run_context: RunContext) -> AnsweredTrial | TrialResult:
     """The answer to a trial, kept; its errored result where there is none."""
-    clock = world.clock
+    clock = run_context.clock
     started = clock.monotonic()
-    answer = await ask(trial, world, trial.case.input)
+    answer = await ask(trial, run_context, trial.case.input)
     measured = (clock.monotonic() - started) * 1000
     if isinstance(answer, Failure):
-        return result_of(trial, world, measured, None, (), error=answer)
+        return result_of(trial, run_context, measured, None, (), error=answer)
     if is_empty(answer, trial):
-        return result_of(trial, world, measured, answer, (), error=EMPTY)
-    return Answered(trial, world, answer, measured, context_of(trial, answer, measured, world))
+        return result_of(trial, run_context, measured, answer, (), error=EMPTY)
+    return AnsweredTrial(trial, run_context, answer, measured, context_of(trial, answer, measured, run_context))
 
 
 def is_empty(answer: TargetResponse, trial: Trial) -> bool:
@@ -64,7 +55,7 @@ def is_empty(answer: TargetResponse, trial: Trial) -> bool:
     return answer.output is not None or not (answer.messages and answer.messages[-1].tool_calls)
 
 
-def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, world: RunContext) -> AssertionContext:
+def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, run_context: RunContext) -> AssertionContext:
     """What the assertions of a trial get to see."""
     case = trial.case
     said = Message("assistant", answer.output or "")
@@ -85,21 +76,21 @@ def context_of(trial: Trial, answer: TargetResponse, measured_ms: float, world: 
         threshold=trial.threshold,
         response_metadata=answer.metadata,
         has_transcript=bool(answer.messages),
-        _services=TrialServices(world, trial),
+        _services=TrialServices(run_context, trial),
     )
 
 
 async def ask(
-    trial: Trial, world: RunContext, messages: tuple[Message, ...], turn: int | None = None
+    trial: Trial, run_context: RunContext, messages: tuple[Message, ...], turn: int | None = None
 ) -> TargetResponse | Failure:
     """The target's answer to the messages, or why there is none."""
-    what = f"target '{trial.target.name}'"
-
-    def guarded(request: TargetRequest) -> Given:
-        return attempt(world.connect(trial.target).answer, request, "target-raised", what)
-
     request = request_of(trial, messages, turn)
-    return await kept_or_asked(guarded, trial.target, request, world.store, world.unanswered)
+    call = RecordedCall(trial.target, request, run_context.store, run_context.unanswered)
+    answer = await call.found()
+    if answer is not None:
+        return answer
+    target = run_context.target(trial.target)
+    return await call.record(attempt(target.answer, request, "target-raised", f"target '{trial.target.name}'"))
 
 
 def request_of(trial: Trial, messages: tuple[Message, ...], turn: int | None = None) -> TargetRequest:
@@ -123,7 +114,7 @@ def request_of(trial: Trial, messages: tuple[Message, ...], turn: int | None = N
 
 def result_of(
     trial: Trial,
-    world: RunContext,
+    run_context: RunContext,
     duration_ms: float,
     answer: TargetResponse | None,
     scores: tuple[Score, ...],
@@ -149,7 +140,7 @@ def result_of(
         scores=scores,
         error=error,
         duration_ms=answer.duration_ms if answer and answer.duration_ms is not None else duration_ms,
-        timestamp=timestamp(world.clock.utc()),
+        timestamp=timestamp(run_context.clock.utc()),
         messages=answer.messages if answer else (),
         token_usage=answer.token_usage if answer else None,
         cost_usd=answer.cost_usd if answer else None,
@@ -167,6 +158,6 @@ def attempts_of(outcome: TargetResponse | Failure | None) -> tuple[Attempt, ...]
     return outcome.attempts if isinstance(outcome, TargetResponse | CallFailure) else ()
 
 
-def not_run(trial: Trial, why: Failure, world: RunContext) -> TrialResult:
+def not_run(trial: Trial, why: Failure, run_context: RunContext) -> TrialResult:
     """The result of a trial that will not run."""
-    return replace(result_of(trial, world, 0.0, None, (), error=why), status="skipped", attempts=0)
+    return replace(result_of(trial, run_context, 0.0, None, (), error=why), status="skipped", attempts=0)

@@ -17,9 +17,8 @@ from agentv.judge.delimiter import CONFIRM, Delimiter, new_word
 from agentv.judge.excerpt import Excerpt
 from agentv.judge.question import built_in
 from agentv.judge.shapes import UnreadableError
-from agentv.model.run.choice import Choice
 from agentv.model.run.context import AssertionContext
-from agentv.model.run.rubric import MAX_CHARS
+from agentv.model.run.rubric import MAX_CHARS, Choice
 from agentv.model.values.message import Message
 from agentv.model.values.response import TokenUsage
 from agentv.model.values.values import Json, JsonObject

@@ -17,10 +17,9 @@ from agentv.judge.shapes import ReadVerdict, UnreadableError, speakable
 from agentv.judge.sharing import SharedCalls
 from agentv.judge.votes import Spent, outcome_of
 from agentv.judge.written import question_of
-from agentv.model.run.choice import Choice
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check
-from agentv.model.run.rubric import JudgeFailure, Rubric, Verdict
+from agentv.model.run.rubric import Choice, JudgeFailure, Rubric, Verdict
 from agentv.model.suite.suite import JUDGE_TIMEOUT_S
 from agentv.model.values.formatting import shorten
 from agentv.model.values.message import Message, prompt_text

@@ -7,27 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agentv.pytest_plugin.session import EXAMS, LEFT, OWN, RUNS, mark_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agentv.pytest_plugin.collection import EvalFile
-    from agentv.pytest_plugin.running import Runs
     from agentv.sdk import Evaluation
 
 COLLECTED = (".eval.yaml", ".eval.yml", ".eval.py")
 EXAM_FILES = ("eval.yml", "eval.yaml")
 NAMED = (".yaml", ".yml", ".jsonl", ".csv")
 """What is an eval file only where it is named."""
-
-RUNS: pytest.StashKey[Runs] = pytest.StashKey()
-LEFT: pytest.StashKey[list[str]] = pytest.StashKey()
-"""Eval files that were seen and left alone."""
-
-EXAMS: pytest.StashKey[list[str]] = pytest.StashKey()
-"""Prompt exams that were seen."""
-
-OWN: pytest.StashKey[set[str]] = pytest.StashKey()
-"""Marks that the project declares, and tags of its eval files."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -50,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Count what is left alone, and hear of the runs of other processes."""
     config.stash[LEFT] = []
     config.stash[EXAMS] = []
-    config.stash[OWN] = {_mark_of(line) for line in config.getini("markers")}  # before plugins add theirs
+    config.stash[OWN] = {mark_of(line) for line in config.getini("markers")}  # before plugins add theirs
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Elsewhere(), "agentv-elsewhere")
 
@@ -102,22 +93,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section("agentv")
         for line in lines:
             terminalreporter.write_line(line)
-
-
-def is_taken(config: pytest.Config, tag: str) -> bool:
-    """Whether a mark of this name means something to pytest or a plugin. The first time makes it the project's own."""
-    own = config.stash[OWN]
-    if tag not in own and tag in {_mark_of(line) for line in config.getini("markers")}:
-        return True
-    if tag not in own:
-        own.add(tag)
-        config.addinivalue_line("markers", f"{tag}: cases of eval files with this tag")
-    return False
-
-
-def _mark_of(line: str) -> str:
-    """`timeout(seconds): …` → `timeout`."""
-    return line.partition(":")[0].partition("(")[0].strip()
 
 
 class _Elsewhere:

@@ -14,9 +14,9 @@ from agentv.app.planning.preparation import Prepared, prepare
 from agentv.app.settings import EvalSettings
 from agentv.errors import AgentvError, LoadError, UsageError
 from agentv.model.run.trial import Trial
-from agentv.pytest_plugin import RUNS, is_taken
-from agentv.pytest_plugin.outcomes import CaseOutcome, Errored, lines_of
+from agentv.pytest_plugin.outcomes import CaseResults, Errored, lines_of
 from agentv.pytest_plugin.running import Runs
+from agentv.pytest_plugin.session import RUNS, is_taken
 from agentv.reports.diagnostics.diagnostics import render_diagnostics
 from agentv.reports.text.escaping import one_line, safe
 
@@ -67,7 +67,7 @@ class EvalCase(pytest.Item):
     def __init__(self, *, trials: Sequence[Trial], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.trials = trials
-        self.outcome: CaseOutcome | None = None
+        self.outcome: CaseResults | None = None
 
     def setup(self) -> None:
         """Wait for the trials.
@@ -77,9 +77,9 @@ class EvalCase(pytest.Item):
         """
         runs = self.config.stash[RUNS]
         first = self.trials[0]
-        runs.begin(one for one in self.session.items if isinstance(one, EvalCase))
+        runs.begin(one.trials for one in self.session.items if isinstance(one, EvalCase))
         try:
-            self.outcome = found = CaseOutcome(runs.results_of(self.trials), first)
+            self.outcome = found = CaseResults(runs.results_of(self.trials), first)
         except AgentvError as error:
             raise Errored(safe(str(error)), pytrace=False) from error
         self.user_properties += [("target", first.target.name), ("status", found.status)]

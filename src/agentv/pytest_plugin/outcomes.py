@@ -27,7 +27,7 @@ class Errored(pytest.fail.Exception):  # type: ignore[name-defined,misc]  # pyte
 
 
 @dataclass(frozen=True, slots=True)
-class CaseOutcome:
+class CaseResults:
     """The samples of one case on one target.
 
     Attributes:
@@ -51,7 +51,7 @@ class CaseOutcome:
         return sum(scores) / len(scores) if scores else None
 
 
-def lines_of(outcome: CaseOutcome, here: str) -> Iterator[str]:
+def lines_of(outcome: CaseResults, here: str) -> Iterator[str]:
     """Why a case did not pass, or which checks of a good one did not: sample by sample, with what was answered."""
     if not outcome.results:
         yield "not run: the run ended before it"

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Condition, Thread
-from typing import TYPE_CHECKING
 
 from agentv.app.planning.preparation import Prepared
 from agentv.app.running.evaluate import GRACE_S, evaluate_async
@@ -22,9 +21,6 @@ from agentv.model.values.formatting import money, plural
 from agentv.model.values.response import Failure
 from agentv.reports.text.paths import shown_from
 from agentv.user_code.functions.guard import attempt
-
-if TYPE_CHECKING:
-    from agentv.pytest_plugin.collection import EvalCase
 
 
 class Runs:
@@ -59,20 +55,20 @@ class Runs:
         """Take in an eval file. None comes after the first test has begun."""
         self._prepared.append(prepared)
 
-    def begin(self, selected: Iterable[EvalCase]) -> None:
-        """Start the run, with the cases that were selected; nothing if it goes on already."""
+    def begin(self, selected: Iterable[Sequence[Trial]]) -> None:
+        """Start the run, with the trials of the cases that were selected; nothing if it goes on already."""
         if self._thread is not None:
             return
         for prepared in self._prepared:
             for trial in prepared.plan:
-                if trial.suite.links or trial.rivals:
+                if trial.suite.links or trial.comparison_group:
                     self._by_case[id(trial.suite), trial.case.id].append(trial)
         self._thread = Thread(target=self._run, name="agentv", daemon=True)
         self._thread.start()
         with self._changed:
             self._changed.wait_for(lambda: self._demand is not None or self._over)
         if not self._one_by_one:
-            self._ask([trial for item in selected for trial in item.trials])
+            self._ask([trial for trials in selected for trial in trials])
 
     def results_of(self, trials: Sequence[Trial]) -> list[TrialResult]:
         """What the trials came to, once they have all ended; fewer where the run ended before.
@@ -141,7 +137,7 @@ class Runs:
         for needed in link.needs if link is not None else ():
             for other in self._by_case[id(trial.suite), needed]:
                 yield from self._needed(other, seen)
-        yield from self._by_case[spot] if link is not None or trial.rivals else (trial,)
+        yield from self._by_case[spot] if link is not None or trial.comparison_group else (trial,)
 
     def _run(self) -> None:
         found = attempt(asyncio.run, self._evaluate(), "internal-error", "agentv")

@@ -13,9 +13,10 @@ from agentv.registry.fields import Declared, DeclaredAssertion, Issue
 from agentv.registry.plugins import PluginCode
 
 if TYPE_CHECKING:
+    from agentv.model.run.context import Assertion
     from agentv.model.suite.suite import TargetSpec, Variable
     from agentv.model.values.message import Block
-    from agentv.ports import Assertion, Executor, Target, TargetRequest
+    from agentv.ports import Executor, Target, TargetRequest
 
 
 @dataclass(frozen=True, slots=True)

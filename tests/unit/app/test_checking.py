@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.app.checking import Called, check_all
+from agentv.app.checking import CheckedTarget, check_all
 from agentv.model.suite.suite import TargetSpec, Variable
 from agentv.targets.http.target import Http
 from agentv.targets.openai_compatible.openai import OpenAI
@@ -21,7 +21,7 @@ def server():
 
 def fix(settings, key=None):
     spec = TargetSpec("a", "openai", settings, variables=(KEY,))
-    (found,) = check_all([Called(spec, key)], {}, 10.0)
+    (found,) = check_all([CheckedTarget(spec, key)], {}, 10.0)
     assert found.state == "failed"
     return found.fix
 

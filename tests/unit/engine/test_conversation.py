@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from agentv.engine.conversation import is_conversation, run_conversation, transcript_of
-from agentv.engine.services import RunContext
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import Trial, TrialResult
@@ -17,6 +16,7 @@ from agentv.model.suite.conversation import Turn, said
 from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Failure, TargetResponse, TokenUsage
+from doubles.run_contexts import GivenRunContext
 from doubles.stores import MemoryStore
 
 
@@ -83,8 +83,8 @@ def trial_of(*turns: Turn, opening: tuple[Message, ...] = (), history: tuple[Mes
 
 def run(trial: Trial, *answers: Any) -> tuple[TrialResult, Script, MemoryStore]:
     target, store = Script(list(answers)), MemoryStore()
-    world = RunContext(lambda _: target, lambda _: None, None, None, store, Ticking())
-    return asyncio.run(run_conversation(trial, world)), target, store
+    run_context = GivenRunContext(lambda _: target, store, Ticking())
+    return asyncio.run(run_conversation(trial, run_context)), target, store
 
 
 def test_every_turn_is_asked_with_the_transcript_so_far():

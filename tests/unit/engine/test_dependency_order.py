@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from agentv.engine.dependency_order import DependencyScheduler, parted, standing
 from agentv.engine.plan import Plan, PlanSettings, without
-from agentv.engine.run import Run, RunLimits
-from agentv.engine.services import RunContext
+from agentv.engine.run import Run, RunOptions
+from agentv.engine.run_state import RunLimits
 from agentv.model.run.events import RunFinished, TrialFinished
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import TrialResult
@@ -24,6 +24,7 @@ from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
 from doubles.nested_grading import Given
+from doubles.run_contexts import GivenRunContext
 from doubles.stores import MemoryStore
 
 GOOD, BAD = Grade.of(True, "good"), Grade.of(False, "bad")
@@ -85,8 +86,8 @@ def ran(
     plan = Plan([suite], settings or PlanSettings())
 
     async def main() -> list[Any]:
-        world = RunContext(lambda _: target, lambda _: None, None, None, MemoryStore(), Clock())
-        run = Run("run", DependencyScheduler(plan, plan), plan.counts()[1], workers=workers, world=world, **given)
+        order, options = DependencyScheduler(plan, plan), RunOptions(workers, **given)
+        run = Run("run", order, plan.counts()[1], run_context=GivenRunContext(lambda _: target), options=options)
         return [event async for event in run.events()]
 
     events = asyncio.run(asyncio.wait_for(main(), 20))
@@ -258,8 +259,8 @@ def test_a_bug_of_ours_ends_the_run_though_others_wait():
 
     async def main() -> None:
         target = Recording()
-        world = RunContext(lambda _: target, lambda _: None, None, None, Broken(), Clock())
-        run = Run("run", DependencyScheduler(plan, plan), 3, workers=3, world=world)
+        run_context = GivenRunContext(lambda _: target, Broken())
+        run = Run("run", DependencyScheduler(plan, plan), 3, run_context=run_context, options=RunOptions(3))
         async for _ in run.events():
             pass
 
@@ -309,8 +310,8 @@ def test_what_an_earlier_run_kept_is_gone_on_from():
     async def main() -> list[Any]:
         order = DependencyScheduler(plan, without(plan, {first.key}))
         order.keep(kept)
-        world = RunContext(lambda _: target, lambda _: None, None, None, MemoryStore(), Clock())
-        return [event async for event in Run("run", order, 2, workers=2, world=world).events()]
+        run = Run("run", order, 2, run_context=GivenRunContext(lambda _: target), options=RunOptions(2))
+        return [event async for event in run.events()]
 
     events = asyncio.run(asyncio.wait_for(main(), 20))
     ended = {event.result.trial.case.id: event.result.status for event in events if isinstance(event, TrialFinished)}

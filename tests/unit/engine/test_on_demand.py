@@ -7,8 +7,7 @@ import pytest
 
 from agentv.engine.on_demand import OnDemandScheduler
 from agentv.engine.plan import Plan, PlanSettings
-from agentv.engine.run import Run
-from agentv.engine.services import RunContext
+from agentv.engine.run import Run, RunOptions
 from agentv.model.run.events import RunFinished, TrialFinished
 from agentv.model.run.grade import Grade
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
@@ -17,7 +16,7 @@ from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import TargetResponse
 from doubles.nested_grading import Given
-from doubles.stores import MemoryStore
+from doubles.run_contexts import GivenRunContext
 
 
 class Clock:
@@ -58,8 +57,8 @@ def ran(suite, *asks):
     trials = {trial.case.id: trial for trial in plan}
 
     async def main():
-        world = RunContext(lambda _: target, lambda _: None, None, None, MemoryStore(), Clock())
-        run = Run("run", demand, len(trials), workers=3, world=world)
+        run_context = GivenRunContext(lambda _: target)
+        run = Run("run", demand, len(trials), run_context=run_context, options=RunOptions(3))
         found, left = {}, [list(names) for names in asks]
         demand.ask(trials[name] for name in left[0])
         async for event in run.events():

@@ -3,14 +3,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from agentv.engine.plan import Plan, PlanSettings, without
-from agentv.engine.run import Run, RunLimits
-from agentv.engine.services import RunContext
+from agentv.engine.run import Run, RunOptions
+from agentv.engine.run_state import RunLimits
+from agentv.engine.trial_queue import IndependentTrials
 from agentv.model.run.events import RunFinished, RunInterrupted, RunStarted, TrialFinished
 from agentv.model.run.grade import Grade
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
@@ -18,15 +18,8 @@ from agentv.model.suite.suite import Case, Suite, TargetSpec
 from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import Failure, TargetResponse, TokenUsage
 from doubles.nested_grading import Given
+from doubles.run_contexts import GivenRunContext
 from doubles.stores import MemoryStore
-
-
-class FixedClock:
-    def monotonic(self) -> float:
-        return 0.0
-
-    def utc(self) -> datetime:
-        return datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
 
 
 @dataclass
@@ -77,8 +70,8 @@ def run_of(
     plan: Plan, target: Scripted, *, workers: int = 4, store: MemoryStore | None = None, **given: Any
 ) -> tuple[Run, MemoryStore]:
     kept = store or MemoryStore()
-    world = RunContext(lambda _: target, lambda *_: None, None, lambda _: None, kept, FixedClock())
-    return Run("run", plan, plan.counts()[1], workers=workers, world=world, **given), kept
+    run_context, options = GivenRunContext(lambda _: target, kept), RunOptions(workers, **given)
+    return Run("run", IndependentTrials(plan), plan.counts()[1], run_context=run_context, options=options), kept
 
 
 async def until(holds: Callable[[], bool]) -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from agentv.engine.dependency_order import DependencyScheduler
 from agentv.engine.plan import Plan, PlanSettings
-from agentv.engine.run import Run, RunLimits
+from agentv.engine.run import Run, RunOptions
 from agentv.engine.sequential_samples import SequentialSampler
-from agentv.engine.services import RunContext
+from agentv.engine.trial_queue import IndependentTrials
 from agentv.model.run.events import RunFinished, TrialFinished
 from agentv.model.run.grade import Grade
 from agentv.model.run.trial import TrialResult
@@ -20,9 +20,8 @@ from agentv.model.suite.conversation import Link
 from agentv.model.suite.suite import Case, RunSettings, Suite, TargetSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TargetResponse
-from doubles.stores import MemoryStore
+from doubles.run_contexts import GivenRunContext
 from doubles.trials import finished, trial
-from unit.engine.test_run import FixedClock
 
 EARLY = PlanSettings(repeat=20, until="decided")
 
@@ -76,11 +75,11 @@ def ran(one: Suite, target: Told, *, kept: Sequence[TrialResult] = (), settings:
     keys = {result.trial.key for result in kept}
     to_do = [trial for trial in series.open(plan) if trial.key not in keys]
     firsts = series.firsts(iter(to_do))
-    world = RunContext(lambda _: target, lambda *_: None, None, lambda _: None, MemoryStore(), FixedClock())
-    trials = DependencyScheduler(plan, firsts) if one.links else firsts
+    trials = DependencyScheduler(plan, firsts) if one.links else IndependentTrials(firsts)
 
     async def main() -> list[Any]:
-        run = Run("run", trials, len(to_do), workers=4, world=world, limits=RunLimits(series=series))
+        run_context, options = GivenRunContext(lambda _: target), RunOptions(4, sampler=series)
+        run = Run("run", trials, len(to_do), run_context=run_context, options=options)
         return [event async for event in run.events()]
 
     events = asyncio.run(main())

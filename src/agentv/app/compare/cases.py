@@ -21,7 +21,7 @@ NONE = float("nan")
 """In a column of scores: there is none."""
 
 
-class Place(NamedTuple):
+class CaseScope(NamedTuple):
     """Where cases belong: in a suite of a file, on a target, with a prompt."""
 
     suite: str
@@ -34,7 +34,7 @@ class Place(NamedTuple):
         return f"{self.suite} ({self.path})" if self.suite in shared else self.suite
 
 
-class Numbered(Generic[T]):
+class NumberedValues(Generic[T]):
     """Values that many cases, and those of several runs, have in common: each is held once, and has a number."""
 
     def __init__(self) -> None:
@@ -57,11 +57,11 @@ class Common:
     """What cases have in common."""
 
     def __init__(self) -> None:
-        self.ids = Numbered[str]()
-        self.places = Numbered[Place]()
-        self.rules = Numbered[Rule]()
-        self.tags = Numbered[tuple[str, ...]]()
-        self.clusters = Numbered[str | None]()
+        self.ids = NumberedValues[str]()
+        self.places = NumberedValues[CaseScope]()
+        self.rules = NumberedValues[Rule]()
+        self.tags = NumberedValues[tuple[str, ...]]()
+        self.clusters = NumberedValues[str | None]()
 
 
 class RunCases:
@@ -78,7 +78,7 @@ class RunCases:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def add(self, place: Place, case_id: str, outcome: CaseOutcome) -> None:
+    def add(self, place: CaseScope, case_id: str, outcome: CaseOutcome) -> None:
         """Take in a case."""
         common = self.common
         self._places.append(common.places.number(place))
@@ -126,7 +126,7 @@ class RunCases:
         """Where a case belongs: the number of its place among those of `common`."""
         return self._places[number]
 
-    def place(self, number: int) -> Place:
+    def place(self, number: int) -> CaseScope:
         """Where a case belongs."""
         return self.common.places.values[self._places[number]]
 
@@ -185,12 +185,12 @@ class KeyedCases:
         return map(self.key, numbers)
 
 
-def shared_names(runs: Iterable[Iterable[Place]]) -> frozenset[str]:
+def shared_names(runs: Iterable[Iterable[CaseScope]]) -> frozenset[str]:
     """The names that several suites of a run share."""
     return frozenset(name for run in runs for name in _shared_in(run))
 
 
-def _shared_in(run: Iterable[Place]) -> Iterator[str]:
+def _shared_in(run: Iterable[CaseScope]) -> Iterator[str]:
     paths: dict[str, set[str | None]] = {}
     for place in run:
         paths.setdefault(place.suite, set()).add(place.path)

@@ -20,12 +20,12 @@ from agentv.errors import UsageError
 from agentv.model.run.comparison import (
     CaseKey,
     CaseOutcome,
+    CasePair,
     Comparison,
     ComparisonSettings,
     GroupComparison,
     Judgement,
     Matrix,
-    Pair,
     RunLabel,
 )
 from agentv.model.run.trial import TrialResult
@@ -198,7 +198,7 @@ def _holds(run: _Run) -> str:
     return f"the {several} {', '.join(suites)} on {', '.join(targets)}"
 
 
-def _refuse_unclustered(pairs: Sequence[Pair], question: ComparisonSettings) -> None:
+def _refuse_unclustered(pairs: Sequence[CasePair], question: ComparisonSettings) -> None:
     """Every case must have the cluster that was asked for: one without it would be taken for independent."""
     if question.cluster is None:
         return

@@ -6,7 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from agentv.model.run.comparison import CaseOutcome, CheckChange, Evidence, MovedCase, Pair
+from agentv.model.run.comparison import CaseOutcome, CasePair, CheckChange, MovedCase, SampleEvidence
 from agentv.model.run.grade import TOLERANCE
 from agentv.model.run.trial import Score, TrialResult
 
@@ -16,7 +16,7 @@ Reader = Callable[[Sequence[int]], Iterable[TrialResult]]
 _WORST, _BEST = min, max
 
 
-def worst_first(pairs: Sequence[Pair]) -> list[int]:
+def worst_first(pairs: Sequence[CasePair]) -> list[int]:
     """The places of the pairs: what passed and now fails, then by the difference; what now passes comes last."""
     keys, deltas, ways = list[tuple[str, str, str, str]](), array("d"), array("b")
     for pair in pairs:
@@ -31,7 +31,7 @@ def worst_first(pairs: Sequence[Pair]) -> list[int]:
     return order
 
 
-def moved_cases(pairs: Sequence[Pair], base: Reader, candidate: Reader) -> tuple[MovedCase, ...]:
+def moved_cases(pairs: Sequence[CasePair], base: Reader, candidate: Reader) -> tuple[MovedCase, ...]:
     """The pairs with their evidence: memory holds the answers of these alone.
 
     Where a case got several samples, a loss is shown by the best one of the base and the worst one of the candidate,
@@ -42,7 +42,7 @@ def moved_cases(pairs: Sequence[Pair], base: Reader, candidate: Reader) -> tuple
     return tuple(map(_moved, pairs, before, after))
 
 
-def _fell(pair: Pair) -> bool:
+def _fell(pair: CasePair) -> bool:
     return pair.broken or (pair.delta < 0 and not pair.fixed)
 
 
@@ -53,7 +53,7 @@ def _samples(read: Reader, cases: Sequence[CaseOutcome]) -> list[list[TrialResul
     return [[found[place] for place in case.places] for case in cases]
 
 
-def _moved(pair: Pair, before: Sequence[TrialResult], after: Sequence[TrialResult]) -> MovedCase:
+def _moved(pair: CasePair, before: Sequence[TrialResult], after: Sequence[TrialResult]) -> MovedCase:
     fell = _fell(pair)
     old, new = _chosen(before, _BEST if fell else _WORST), _chosen(after, _WORST if fell else _BEST)
     return MovedCase(pair, _evidence(old), _evidence(new), tuple(_changes(old.scores, new.scores)))
@@ -63,8 +63,8 @@ def _chosen(samples: Sequence[TrialResult], choose: Callable[..., TrialResult]) 
     return choose(samples, key=lambda one: one.score or 0.0)
 
 
-def _evidence(result: TrialResult) -> Evidence:
-    return Evidence(result.status, result.score, result.output, result.trial.sample, result.trial.repeat)
+def _evidence(result: TrialResult) -> SampleEvidence:
+    return SampleEvidence(result.status, result.score, result.output, result.trial.sample, result.trial.repeat)
 
 
 def _changes(before: Sequence[Score], after: Sequence[Score]) -> Iterator[CheckChange]:

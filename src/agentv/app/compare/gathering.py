@@ -7,8 +7,8 @@ from array import array
 from collections.abc import Iterable, Iterator
 from statistics import fmean
 
-from agentv.app.compare.cases import NONE, STATUS_NUMBERS, STATUSES, Common, Numbered, Place, RunCases
-from agentv.model.run.cases import Gate, Sample
+from agentv.app.compare.cases import NONE, STATUS_NUMBERS, STATUSES, CaseScope, Common, NumberedValues, RunCases
+from agentv.model.run.cases import RequiredGrade, Sample
 from agentv.model.run.comparison import CaseOutcome
 from agentv.stats.samples.deciding import Rule, verdict_over
 from agentv.store.rows.outcomes import OutcomeRow
@@ -44,14 +44,14 @@ class _Gathered:
         self._known: dict[int, int] = {}  # keys of one number take half of what pairs take
         self._texts, self._inputs, self._checks = (array("q") for _ in range(3))
         self._rules, self._tags, self._clusters = (array("I") for _ in range(3))
-        self._gates = Numbered[tuple[Gate, ...]]()
+        self._gates = NumberedValues[tuple[RequiredGrade, ...]]()
         self._case_of, self._gates_of = array("I"), array("I")
         self._status_of, self._score_of, self._row_of = array("b"), array("d"), array("q")
 
     def add(self, at: int, row: OutcomeRow) -> None:
         """Take in a trial, whose row begins there."""
         common = self.common
-        place = common.places.number(Place(row.suite, row.eval_path, row.prompt_id, row.target))
+        place = common.places.number(CaseScope(row.suite, row.eval_path, row.prompt_id, row.target))
         identity = common.ids.number(row.test_id) << _PLACE_BITS | place
         case = self._known.setdefault(identity, len(self._known))
         if case == len(self._texts):
@@ -74,7 +74,7 @@ class _Gathered:
         self._inputs.append(0 if row.turns else hash(bytes(row.input)))
         self._checks.append(0)
 
-    def outcomes(self) -> Iterator[tuple[Place, str, CaseOutcome]]:
+    def outcomes(self) -> Iterator[tuple[CaseScope, str, CaseOutcome]]:
         """The cases, in the order in which they began."""
         first, following = self._trials()
         for case, identity in enumerate(self._known):
@@ -140,8 +140,8 @@ def _value(row: OutcomeRow, name: str) -> str | None:
     return None if value is None else json.dumps(value, sort_keys=True)
 
 
-def _gates(row: OutcomeRow) -> Iterator[Gate]:
+def _gates(row: OutcomeRow) -> Iterator[RequiredGrade]:
     for score in row.scores:
-        gate = Gate.of(score.required, score.score or 0.0, score.passed or False)
+        gate = RequiredGrade.of(score.required, score.score or 0.0, score.passed or False)
         if gate is not None:
             yield gate

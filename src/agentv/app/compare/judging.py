@@ -19,6 +19,7 @@ from agentv.app.compare.measuring import Measurement, claimed, measured
 from agentv.app.compare.settings import Settings, same_rate, same_rule
 from agentv.model.run.comparison import (
     CaseOutcome,
+    CasePair,
     ComparisonSettings,
     Fill,
     Judgement,
@@ -26,7 +27,6 @@ from agentv.model.run.comparison import (
     Measure,
     MeasureResult,
     Moves,
-    Pair,
     Verdict,
     Withheld,
 )
@@ -54,10 +54,10 @@ class Part:
         errored: cases without a score in one of them, because it errored.
     """
 
-    pairs: Sequence[Pair]
-    errored: Sequence[Pair] = ()
+    pairs: Sequence[CasePair]
+    errored: Sequence[CasePair] = ()
 
-    def filled(self, before: Fill, after: Fill) -> Iterator[Pair]:
+    def filled(self, before: Fill, after: Fill) -> Iterator[CasePair]:
         """All of them, as if every errored sample had scored these values."""
         return (pair.filled(before, after) for pair in chain(self.pairs, self.errored))
 
@@ -92,7 +92,7 @@ class _Tally:
         errored: of how many a sample errored.
     """
 
-    def __init__(self, pairs: Iterable[Pair]) -> None:
+    def __init__(self, pairs: Iterable[CasePair]) -> None:
         self.before, self.after = _Side(), _Side()
         self.deltas, self.moved, self.clusters = array("d"), array("d"), array("I")
         self.outcomes = {"win": 0, "loss": 0, "tie": 0}
@@ -111,7 +111,7 @@ class _Tally:
     def __len__(self) -> int:
         return len(self.deltas)
 
-    def _add(self, pair: Pair) -> None:
+    def _add(self, pair: CasePair) -> None:
         before, after = pair.rates
         self.before.add(pair.before, before)
         self.after.add(pair.after, after)
@@ -148,7 +148,7 @@ class _Decision:
         return tuple(one.measure for one in self.measures if verdict not in claims or one.verdict == verdict)
 
 
-def judge(pairs: Sequence[Pair], question: ComparisonSettings, errored: Sequence[Pair] = ()) -> Judgement:
+def judge(pairs: Sequence[CasePair], question: ComparisonSettings, errored: Sequence[CasePair] = ()) -> Judgement:
     """What the pairs show; at least one."""
     return judge_parts([Part(pairs, errored)], question)[0]
 
@@ -264,7 +264,7 @@ def _with_bounds(one: _Decision, bounds: Sequence[_Decision]) -> list[MeasureRes
     ]
 
 
-def _cluster(pair: Pair) -> Hashable:
+def _cluster(pair: CasePair) -> Hashable:
     """What a pair depends on: its conversation or what the user named, else its own case on all targets."""
     return pair.before.cluster or (pair.before_key.suite, pair.before_key.case_id)
 

@@ -11,7 +11,7 @@ from typing import Literal
 from agentv.app.compare.cases import KeyedCases
 from agentv.app.compare.pairs import Pairs, paired
 from agentv.app.compare.settings import Settings
-from agentv.model.run.comparison import CaseKey, Change, Errored, LeftOut, Loss, Pair
+from agentv.model.run.comparison import CaseKey, CasePair, Change, Errored, LeftOut, Loss
 
 _Fate = Literal["compared", "edited", "errored", "unfinished"]
 
@@ -108,12 +108,12 @@ class _Matching:
         return Matched(self._pairs, self._uncertain, self._common, self._edited, left_out, lost, self._settings)
 
 
-def _loss(pair: Pair) -> Loss | None:
+def _loss(pair: CasePair) -> Loss | None:
     status = pair.after.status
     return None if pair.before.status != "passed" or status == "passed" else status
 
 
-def _fate(pair: Pair, *, edited: bool, errored: Errored) -> _Fate:
+def _fate(pair: CasePair, *, edited: bool, errored: Errored) -> _Fate:
     if _is_edited(pair) and not edited:
         return "edited"
     if _ran(pair) and (not pair.errored or errored == "fail" or (errored == "bounds" and pair.comparable)):
@@ -121,15 +121,15 @@ def _fate(pair: Pair, *, edited: bool, errored: Errored) -> _Fate:
     return "errored" if pair.errored else "unfinished"
 
 
-def _ran(pair: Pair) -> bool:
+def _ran(pair: CasePair) -> bool:
     return "skipped" not in (pair.before.status, pair.after.status)
 
 
-def _is_edited(pair: Pair) -> bool:
+def _is_edited(pair: CasePair) -> bool:
     return pair.before.text != pair.after.text
 
 
-def _changes(pair: Pair) -> Iterator[Change]:
+def _changes(pair: CasePair) -> Iterator[Change]:
     """What an edit touched, as far as rows can say. An errored sample may lack its grades, so it says nothing."""
     before, after = pair.before, pair.after
     judged = before.judged and after.judged

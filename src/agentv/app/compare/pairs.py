@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import overload
 
 from agentv.app.compare.cases import KeyedCases
-from agentv.model.run.comparison import CaseOutcome, Pair
+from agentv.model.run.comparison import CaseOutcome, CasePair
 
 
-class Pairs(Sequence[Pair]):
+class Pairs(Sequence[CasePair]):
     """Some cases of two runs, two by two.
 
     Args:
@@ -23,7 +23,7 @@ class Pairs(Sequence[Pair]):
         self._base, self._candidate, self._filled = base, candidate, filled
         self._before, self._after = array("I"), array("I")
 
-    def add(self, before: int, after: int) -> Pair:
+    def add(self, before: int, after: int) -> CasePair:
         """Put in the pair of these cases."""
         self._before.append(before)
         self._after.append(after)
@@ -41,25 +41,25 @@ class Pairs(Sequence[Pair]):
         return len(self._before)
 
     @overload
-    def __getitem__(self, place: int) -> Pair: ...
+    def __getitem__(self, place: int) -> CasePair: ...
     @overload
     def __getitem__(self, place: slice) -> Pairs: ...
-    def __getitem__(self, place: int | slice) -> Pair | Pairs:
+    def __getitem__(self, place: int | slice) -> CasePair | Pairs:
         if isinstance(place, slice):
             return self.chosen(range(*place.indices(len(self))))
         return self._pair(self._before[place], self._after[place])
 
-    def __iter__(self) -> Iterator[Pair]:
+    def __iter__(self) -> Iterator[CasePair]:
         return map(self._pair, self._before, self._after)
 
-    def _pair(self, before: int, after: int) -> Pair:
+    def _pair(self, before: int, after: int) -> CasePair:
         pair = paired(self._base, before, self._candidate, after)
         return pair.filled(0, 0) if self._filled else pair
 
 
-def paired(base: KeyedCases, before: int, candidate: KeyedCases, after: int) -> Pair:
+def paired(base: KeyedCases, before: int, candidate: KeyedCases, after: int) -> CasePair:
     """The pair, with verdicts in the place of scores where one side was sampled until decided."""
-    pair = Pair(base.key(before), candidate.key(after), base.outcome(before), candidate.outcome(after))
+    pair = CasePair(base.key(before), candidate.key(after), base.outcome(before), candidate.outcome(after))
     if not pair.by_verdict:
         return pair
     return replace(pair, before=_by_verdict(pair.before), after=_by_verdict(pair.after))

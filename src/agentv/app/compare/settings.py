@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
-from agentv.model.run.comparison import CaseOutcome, Pair
+from agentv.model.run.comparison import CaseOutcome, CasePair
 
 _CONSEQUENCES = {
     "threshold": "pass rates are not compared",
@@ -20,9 +20,9 @@ class Settings:
     """How the cases of some pairs were judged and sampled: which settings there are, and in how many pairs."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[object, ...], tuple[Pair, int]] = {}
+        self._found: dict[tuple[object, ...], tuple[CasePair, int]] = {}
 
-    def add(self, pair: Pair) -> None:
+    def add(self, pair: CasePair) -> None:
         """Take in a pair."""
         before, after = pair.before, pair.after
         settings = (
@@ -32,7 +32,7 @@ class Settings:
         one, number = self._found.get(settings, (pair, 0))
         self._found[settings] = one, number + 1
 
-    def __iter__(self) -> Iterator[Pair]:
+    def __iter__(self) -> Iterator[CasePair]:
         """A pair of each kind."""
         return (pair for pair, _ in self._found.values())
 
@@ -57,12 +57,12 @@ class Settings:
             )
 
 
-def same_rate(pair: Pair) -> bool:
+def same_rate(pair: CasePair) -> bool:
     """Whether the pass rates of both runs can be compared: of samples, or the verdicts of a case that was decided."""
     return same_rule(pair) if pair.by_verdict else _threshold(pair.before) == _threshold(pair.after)
 
 
-def same_rule(pair: Pair) -> bool:
+def same_rule(pair: CasePair) -> bool:
     """Whether both runs took the case's verdict from its samples by the same rule."""
     return all(of(pair.before) == of(pair.after) for of in _SETTINGS.values())
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelves:
+class AnswerSources:
     """What stands behind the journal of a run.
 
     Attributes:
@@ -118,7 +118,7 @@ class Shelves:
 
 
 @contextmanager
-def shelves_of(prepared: Prepared) -> Iterator[Shelves]:
+def answer_sources(prepared: Prepared) -> Iterator[AnswerSources]:
     """What the settings put behind the journal.
 
     Raises:
@@ -133,7 +133,7 @@ def shelves_of(prepared: Prepared) -> Iterator[Shelves]:
         cache = opened.enter_context(_cache(prepared)) if caches(prepared) else None
         records, asks = settings.record is not None, settings.replay is None or adds
         code = _code(prepared, cassette, asks=asks)
-        yield Shelves(earlier, cassette, cache, asks=asks, records=records, adds=adds, code=code)
+        yield AnswerSources(earlier, cassette, cache, asks=asks, records=records, adds=adds, code=code)
 
 
 def _code(prepared: Prepared, cassette: Cassette | None, *, asks: bool) -> RecordedCode | None:

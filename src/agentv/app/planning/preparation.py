@@ -70,8 +70,8 @@ def prepare(settings: EvalSettings) -> Prepared:
     diagnostics = (*_of_settings(settings, suites), *loaded.diagnostics)
     if settings.strict and any(found.severity == "warning" for found in diagnostics):
         raise LoadError(diagnostics)
-    if settings.goes_on_with is not None:
-        return _within_limits(_going_on(settings, suites, diagnostics))
+    if settings.resume_run is not None:
+        return _within_limits(_resumed(settings, suites, diagnostics))
     if settings.against is not None:
         from agentv.app.against.drawing import resolved
 
@@ -102,25 +102,25 @@ def _plan(settings: EvalSettings, suites: tuple[Suite, ...]) -> Plan:
     return plan
 
 
-def _going_on(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tuple[Diagnostic, ...]) -> Prepared:
-    """The plan of a run that goes on: that which it was begun with, of which this command may choose a part."""
-    from agentv.app.planning import resume as going_on
+def _resumed(settings: EvalSettings, suites: tuple[Suite, ...], diagnostics: tuple[Diagnostic, ...]) -> Prepared:
+    """The plan of a resumed run: the one it started with, of which this command may choose a part."""
+    from agentv.app.planning import resume
 
-    run = find_run(settings.goes_on_with or "last", results_of(suites), settings.out)
-    added = going_on.added_suites(run, suites, root_of(suites), settings.paths)
-    recorded = going_on.recorded_settings(run)
+    run = find_run(settings.resume_run or "last", results_of(suites), settings.out)
+    added = resume.added_suites(run, suites, root_of(suites), settings.paths)
+    recorded = resume.recorded_settings(run)
     if settings.against is not None or recorded.get("against") is not None:
         from agentv.app.against.drawing import check_terms
 
         check_terms(settings, recorded, run.name)
     cluster = settings.cluster
-    flags, settings = going_on.flags_of(settings), going_on.as_begun(settings, recorded, run.name)
+    flags, settings = resume.flags_of(settings), resume.as_begun(settings, recorded, run.name)
     if settings.cluster != cluster:  # which cases have which is found out where they are read
         suites = load(_request(settings), registries()).suites
-    begun = going_on.chosen_again(settings, recorded) if flags and recorded else None
+    begun = resume.chosen_again(settings, recorded) if flags and recorded else None
     plan = _plan(begun or settings, suites)
     check_early_ends(settings, plan)
-    chosen = None if begun is None else going_on.chosen_of(_plan(settings, suites), plan, run.name, flags)
+    chosen = None if begun is None else resume.chosen_of(_plan(settings, suites), plan, run.name, flags)
     settings = begun or settings
     notes = (*added, *_notes(plan), *_unfollowed(settings, suites), *_unsearched(suites))
     draws = _draws(settings, plan)
@@ -152,7 +152,7 @@ def _notes(plan: Plan) -> Iterator[str]:
 
 def _unfollowed(settings: EvalSettings, suites: tuple[Suite, ...]) -> Iterator[str]:
     """What is kept by the text of a command alone, where answers and grades of earlier runs are used again."""
-    if not (_caches(settings, suites) or settings.replay or settings.goes_on_with is not None):
+    if not (_caches(settings, suites) or settings.replay or settings.resume_run is not None):
         return
     asked = {spec.name for suite in suites for spec in (*suite.targets, *suite.judges.values()) if spec.unfollowed}
     grades = {label for suite in suites if suite.graders is not None for label in suite.graders.unfollowed}

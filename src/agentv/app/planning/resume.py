@@ -57,7 +57,7 @@ class PreviousRun:
     started: str | None = None
 
 
-def before(run: Path) -> PreviousRun:
+def previous_run(run: Path) -> PreviousRun:
     """What a run directory says of its processes, read before this one writes to it.
 
     A process that was killed left no summary: it lasted until it last wrote a row.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Sequence
 from functools import partial
+from typing import cast
 
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
-from agentv.ports import Embedder, Executor, Target, TargetRequest
+from agentv.ports import Connectable, Embedder, Executor, Target, TargetRequest
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 RAISED = "target-raised"
@@ -16,12 +17,13 @@ RAISED = "target-raised"
 
 def connected(spec: TargetSpec, executor: Executor) -> Target:
     """The target of a spec, ready to be asked; that of a plugin inside the guard."""
+    settings = cast("Connectable", spec.settings)
     if not spec.plugin:
-        return spec.settings.connect(spec, executor)
+        return settings.connect(spec, executor)
     what = f"target '{spec.name}' of {spec.plugin}"
     try:
         with foreign_code(RAISED, what):
-            target: object = spec.settings.connect(spec, executor)
+            target: object = settings.connect(spec, executor)
     except ForeignError as error:
         return UnconnectedTarget(error.failure)
     if not callable(getattr(target, "answer", None)) or not callable(getattr(target, "close", None)):

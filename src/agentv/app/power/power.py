@@ -13,11 +13,11 @@ from agentv.app.power.plan_rule import chance_shown
 from agentv.errors import UsageError
 from agentv.model.run.clusters import TrialCluster, cluster_of
 from agentv.model.run.trial import TrialResult
-from agentv.stats.intervals.classification import Measured
+from agentv.stats.intervals.classification import MeasuredShare
 from agentv.stats.intervals.clustered import MeanInterval
 from agentv.stats.intervals.design_effect import ClusterSum, estimated_mean
 from agentv.stats.intervals.variance import Noise, split
-from agentv.stats.power.planning import LEAST_CASES, USUAL_CASES, Assumed, Plan
+from agentv.stats.power.planning import LEAST_CASES, USUAL_CASES, Assumptions, ComparisonPlan
 from agentv.stats.samples.flakiness import mean_disagreement
 
 MOST_APART = 0.98
@@ -27,7 +27,7 @@ USUAL_CORRELATION = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class PlanAsked:
+class PlanRequest:
     """What a person wrote. None: not written.
 
     Attributes:
@@ -78,7 +78,7 @@ class Pilot:
     passed: int
     judged: int
     mean: MeanInterval
-    disagreement: Measured | None
+    disagreement: MeasuredShare | None
     verdicts: Noise
     scores: Noise
 
@@ -108,7 +108,7 @@ Source = Literal["given", "run", "assumed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedComparison:
     """What is planned, and what it is based on.
 
     Attributes:
@@ -116,7 +116,7 @@ class Planned:
         rate_from, alike_from: where the pass rate, and the part of its variance between cases, come from.
     """
 
-    plan: Plan
+    plan: ComparisonPlan
     detect: float | None
     pilot: Pilot | None
     cases_given: bool
@@ -124,7 +124,7 @@ class Planned:
     alike_from: Source
 
 
-def plan(asked: PlanAsked) -> Planned:
+def plan(asked: PlanRequest) -> PlannedComparison:
     """Fill in what was not said.
 
     Raises:
@@ -133,7 +133,7 @@ def plan(asked: PlanAsked) -> Planned:
     """
     _check(asked)
     pilot = None if asked.earlier is None else _pilot(asked.earlier)
-    usual = Assumed()
+    usual = Assumptions()
     guessed = usual.rate if pilot is None or pilot.rate is not None else pilot.nearest_rate
     rate, rate_from = _first(asked.rate, pilot.rate if pilot else None, guessed)
     alike, alike_from = _first(asked.alike, pilot.alike if pilot else None, usual.alike)
@@ -151,13 +151,13 @@ def plan(asked: PlanAsked) -> Planned:
         raise UsageError(f"no scores with the mean {rate:g} deviate by {deviation:g}", f"--deviation below {most:.3g}")
     if deviation is None and pilot is not None and pilot.deviation is not None:
         deviation = min(pilot.deviation, MOST_APART * most)
-    assumed = Assumed(rate, alike, shared, asked.alpha, asked.power, asked.margin or 0.0, *_clusters(asked, pilot))
-    planned = Plan(cases, repeat, replace(assumed, deviation=deviation), chance_shown)
+    assumed = Assumptions(rate, alike, shared, asked.alpha, asked.power, asked.margin or 0.0, *_clusters(asked, pilot))
+    planned = ComparisonPlan(cases, repeat, replace(assumed, deviation=deviation), chance_shown)
     sized = asked.cases is not None or pilot is not None
-    return Planned(planned, asked.detect, pilot, sized, rate_from, alike_from)
+    return PlannedComparison(planned, asked.detect, pilot, sized, rate_from, alike_from)
 
 
-def _clusters(asked: PlanAsked, pilot: Pilot | None) -> tuple[int, float]:
+def _clusters(asked: PlanRequest, pilot: Pilot | None) -> tuple[int, float]:
     """Cases of one cluster, and how alike they are: as told, as the run has them, or each alone."""
     size = asked.cluster_size
     if size is None:
@@ -174,7 +174,7 @@ def _first(given: float | None, found: float | None, guessed: float) -> tuple[fl
     return (guessed, "assumed") if found is None else (found, "run")
 
 
-def _check(asked: PlanAsked) -> None:
+def _check(asked: PlanRequest) -> None:
     if asked.detect is not None and not 0 < asked.detect < 1:
         near = (
             f"did you mean {asked.detect / 100:g}?" if 1 < asked.detect < 100 else "such as 0.05, 5 percentage points"

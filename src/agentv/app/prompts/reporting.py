@@ -5,13 +5,13 @@ from __future__ import annotations
 from agentv.app.prompts.examining import Examiner
 from agentv.app.prompts.library import Library
 from agentv.app.prompts.promoting import gate_of
-from agentv.app.running.exam_attempt import Sat
+from agentv.app.running.exam_attempt import ExamAttempt
 from agentv.authoring.exams.detection import exam_of
 from agentv.model.suite.library import ExamReport
 from agentv.prompts.reading import log_path
 
 
-def report_of(sat: Sat, *, promotes: bool) -> ExamReport:
+def report_of(sat: ExamAttempt, *, promotes: bool) -> ExamReport:
     """The report of a sitting; `promotes`: with the gate as it stands after it, where the prompt's own exam was sat."""
     gate = None
     if promotes and exam_of(sat.exam.directory) == sat.suite.path:

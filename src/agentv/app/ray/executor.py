@@ -12,15 +12,14 @@ from agentv.app.ray.connection import ADDRESS, cluster
 from agentv.app.ray.files import needed_files
 from agentv.app.ray.messages import WorkerConfig
 from agentv.app.ray.serialization import SharedObjects
-from agentv.app.ray.trials import ClusterTrials
+from agentv.app.ray.trials import RayExecutor
 from agentv.app.ray.worker_pool import Needs, WorkerPool
-from agentv.app.wiring import Answers
+from agentv.app.wiring import Connections
 from agentv.engine.executor import TrialExecutor
-from agentv.engine.services import RunContext
 from agentv.errors import UsageError
 from agentv.model.suite.suite import TargetSpec
 
-ExecutorFactory: TypeAlias = Callable[[RunContext, Answers], TrialExecutor]
+ExecutorFactory: TypeAlias = Callable[[Connections], TrialExecutor]
 """Makes the executor of a run, given what it reaches here."""
 
 
@@ -42,22 +41,22 @@ async def pool_of(prepared: Prepared) -> AsyncIterator[ExecutorFactory]:
         number = max(1, min(at_once, free, prepared.counts[1]))
         shared = SharedObjects(number)
         needs = Needs(needed_files(prepared.plan), prepared.settings.process_env)
-        pool = WorkerPool(ray, terms_of(prepared, number), shared, needs)
+        pool = WorkerPool(ray, worker_config(prepared, number), shared, needs)
         try:
             await pool.open(number)
-            yield lambda world, answers: ClusterTrials(pool, shared, world, answers)
+            yield lambda connections: RayExecutor(pool, shared, connections)
         finally:
             await pool.close()
 
 
-def terms_of(prepared: Prepared, number: int) -> WorkerConfig:
+def worker_config(prepared: Prepared, number: int) -> WorkerConfig:
     """What each of so many workers receives: how many calls it makes at once, and whether it asks at home first.
 
     An endpoint gets no more calls at once from all of them together than from one process.
     """
     settings = prepared.settings
     offline = settings.replay is not None and settings.replay_mode == "strict"
-    earlier = (settings.goes_on_with, settings.regrade, settings.replay)
+    earlier = (settings.resume_run, settings.regrade, settings.replay)
     return WorkerConfig(
         at_once=ceil(workers_of(prepared) / number),
         looks=any(one is not None for one in earlier) or caches(prepared),

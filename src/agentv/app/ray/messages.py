@@ -87,7 +87,7 @@ class LookupReply:
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class StoppedTarget:
     """A target can answer nobody any more; `spec` is its number among the shared objects."""
 
     spec: int
@@ -95,7 +95,7 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TrialAnswer:
     """The answer to the trial of a job that asks for no more."""
 
     answer: TargetResponse
@@ -116,5 +116,5 @@ class Unreadable:
     why: str
 
 
-Parcel: TypeAlias = Received | Wanted | Stopped | Answer | Results | Unreadable
+WorkerMessage: TypeAlias = Received | Wanted | StoppedTarget | TrialAnswer | Results | Unreadable
 """From a worker to us."""

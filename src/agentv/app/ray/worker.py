@@ -18,23 +18,22 @@ from typing import Any
 
 from agentv.app.ray.files import lacking
 from agentv.app.ray.messages import (
-    Answer,
     Job,
     LookupReply,
-    Parcel,
     Readiness,
     Received,
     Results,
-    Stopped,
+    StoppedTarget,
+    TrialAnswer,
     Unreadable,
     Wanted,
     WorkerConfig,
+    WorkerMessage,
 )
 from agentv.app.ray.serialization import Shared, packed_results, unpacked
 from agentv.app.wiring import Answers, Connections
-from agentv.engine.executor import LocalTrials
-from agentv.engine.services import RunContext
-from agentv.engine.trial import Answered, context_of
+from agentv.engine.executor import LocalExecutor
+from agentv.engine.trial import AnsweredTrial, context_of
 from agentv.model.run.trial import TrialResult
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Failure, TargetResponse
@@ -62,7 +61,7 @@ class _Desk:
     """
 
     known: Mapping[str, TargetResponse]
-    outbox: asyncio.Queue[Parcel | None] = field(default_factory=asyncio.Queue)
+    outbox: asyncio.Queue[WorkerMessage | None] = field(default_factory=asyncio.Queue)
 
 
 _DESK: ContextVar[_Desk] = ContextVar("desk")
@@ -71,9 +70,9 @@ _DESK: ContextVar[_Desk] = ContextVar("desk")
 class RemoteStore:
     """The store on the first machine, an `agentv.ports.AnswerLookup`."""
 
-    def __init__(self, terms: WorkerConfig) -> None:
+    def __init__(self, config: WorkerConfig) -> None:
         self.desks: dict[_Desk, None] = {}
-        self._looks = terms.looks
+        self._looks = config.looks
         self._numbers = count()
         self._waiting: dict[int, asyncio.Future[TargetResponse | None]] = {}
         self._refused: dict[str, LookupReply] = {}
@@ -91,27 +90,27 @@ class RemoteStore:
 
     async def _asked_home(self, call: Call) -> TargetResponse | None:
         number = next(self._numbers)
-        told: asyncio.Future[TargetResponse | None] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = told
+        reply: asyncio.Future[TargetResponse | None] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = reply
         self._post(Wanted(number, _bare(call)))
         try:
-            return await told
+            return await reply
         finally:
             del self._waiting[number]
 
-    def _post(self, parcel: Parcel) -> None:
+    def _post(self, message: WorkerMessage) -> None:
         """Send with the job that made the call; with another one where that has ended, and others share the call."""
         own = _DESK.get()
         desk = own if own in self.desks else next(iter(self.desks), own)
-        desk.outbox.put_nowait(parcel)
+        desk.outbox.put_nowait(message)
 
-    def tell(self, number: int, told: LookupReply, key: str) -> None:
+    def tell(self, number: int, reply: LookupReply, key: str) -> None:
         """Take in what was said at home."""
         waiting = self._waiting.get(number)
-        if told.answer is None and (told.no_target or told.no_judge):
-            self._refused[key] = told
+        if reply.answer is None and (reply.no_target or reply.no_judge):
+            self._refused[key] = reply
         if waiting is not None and not waiting.done():
-            waiting.set_result(told.answer)
+            waiting.set_result(reply.answer)
 
     def no_target(self, call: Call) -> Failure:
         """Why a target is not asked."""
@@ -134,13 +133,12 @@ def _bare(call: Call) -> Call:
 class Worker:
     """Runs trials, as many at once as it is sent. Every method runs on one event loop."""
 
-    def __init__(self, terms: WorkerConfig) -> None:
-        self._store = RemoteStore(terms)
-        self._connections = Connections(terms.at_once)
-        no_target = self._store.no_target if terms.no_target else None
-        no_judge = self._store.no_judge if terms.no_judge else None
-        self._world: RunContext = self._connections.world(Answers(self._store, no_target, no_judge))
-        self._trials = LocalTrials(self._world)
+    def __init__(self, config: WorkerConfig) -> None:
+        self._store = RemoteStore(config)
+        no_target = self._store.no_target if config.no_target else None
+        no_judge = self._store.no_judge if config.no_judge else None
+        self._connections = Connections(config.at_once, answers=Answers(self._store, no_target, no_judge))
+        self._trials = LocalExecutor(self._connections)
         self._things: dict[int, Shared] = {}
         self._stopped: set[int] = set()
 
@@ -175,16 +173,16 @@ class Worker:
         self._store.desks[desk] = None
         task = asyncio.create_task(self._work(job, desk))
         try:
-            while (parcel := await desk.outbox.get()) is not None:
-                yield pickle.dumps(parcel)
+            while (message := await desk.outbox.get()) is not None:
+                yield pickle.dumps(message)
             await task
         finally:
             task.cancel()
             self._store.desks.pop(desk, None)
 
-    async def tell(self, number: int, told: bytes, key: str) -> None:
+    async def tell(self, number: int, reply: bytes, key: str) -> None:
         """The reply to a `Wanted`."""
-        self._store.tell(number, pickle.loads(told), key)  # noqa: S301  # of the process that started this one
+        self._store.tell(number, pickle.loads(reply), key)  # noqa: S301  # of the process that started this one
 
     async def interrupt(self) -> None:
         """Nobody waits for another attempt any more."""
@@ -199,14 +197,14 @@ class Worker:
         _DESK.set(desk)
         try:
             outcome = await self._outcome(job)
-            for parcel in self._news():
-                desk.outbox.put_nowait(parcel)
+            for message in self._news():
+                desk.outbox.put_nowait(message)
             self._store.desks.pop(desk, None)  # nothing may come behind the last parcel
             desk.outbox.put_nowait(outcome)
         finally:
             desk.outbox.put_nowait(None)
 
-    async def _outcome(self, job: Job) -> Parcel:
+    async def _outcome(self, job: Job) -> WorkerMessage:
         if job.what == "run":
             return _results([await self._trials.run(job.trials[0])], job)
         if job.what == "compare":
@@ -214,27 +212,27 @@ class Worker:
         answered = await self._trials.answer(job.trials[0])
         if isinstance(answered, TrialResult):
             return _results([answered], job)
-        return Answer(answered.answer, answered.measured_ms)
+        return TrialAnswer(answered.answer, answered.measured_ms)
 
-    def _answered(self, job: Job) -> list[Answered | TrialResult]:
-        world, found = self._world, list[Answered | TrialResult]()
+    def _answered(self, job: Job) -> list[AnsweredTrial | TrialResult]:
+        run_context, found = self._connections, list[AnsweredTrial | TrialResult]()
         for trial, given in zip(job.trials, job.answered, strict=True):
             if isinstance(given, TrialResult):
                 found.append(given)
             else:
                 answer, measured_ms = given
-                context = context_of(trial, answer, measured_ms, world)
-                found.append(Answered(trial, world, answer, measured_ms, context))
+                context = context_of(trial, answer, measured_ms, run_context)
+                found.append(AnsweredTrial(trial, run_context, answer, measured_ms, context))
         return found
 
-    def _news(self) -> list[Stopped]:
+    def _news(self) -> list[StoppedTarget]:
         """The targets that were found to be stopped, and of which nobody was told."""
-        stops = self._world.throttle.stops
+        stops = self._connections.throttle.stops
         if not stops.any:
             return []
         specs = ((number, one) for number, one in self._things.items() if isinstance(one, TargetSpec))
         found = ((number, stops.of(spec).failure) for number, spec in specs if number not in self._stopped)
-        news = [Stopped(number, failure) for number, failure in found if failure is not None]
+        news = [StoppedTarget(number, failure) for number, failure in found if failure is not None]
         self._stopped.update(one.spec for one in news)
         return news
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentv.app.ray.messages import LookupReply, Parcel, Readiness, WorkerConfig
+from agentv.app.ray.messages import LookupReply, Readiness, WorkerConfig, WorkerMessage
 from agentv.app.ray.serialization import Packed, SharedObjects
 from agentv.errors import UsageError
 from agentv.version import __version__
@@ -64,7 +64,7 @@ class WorkerHandle:
     """
 
     actor: Any
-    fitness: Readiness
+    readiness: Readiness
     busy: int = 0
     lost: bool = False
     has: dict[int, asyncio.Task[str | None]] = field(default_factory=dict)
@@ -75,17 +75,17 @@ class WorkerPool:
 
     Args:
         ray: the module, connected.
-        terms: told to each worker.
+        config: told to each worker.
         shared: what trials share.
         needs: what trials find on their machine, or must.
     """
 
-    def __init__(self, ray: Any, terms: WorkerConfig, shared: SharedObjects, needs: Needs) -> None:
+    def __init__(self, ray: Any, config: WorkerConfig, shared: SharedObjects, needs: Needs) -> None:
         self._ray = ray
-        self._terms = terms
+        self._config = config
         self._shared = shared
         self._needs = needs
-        self._hands: list[WorkerHandle] = []
+        self._workers: list[WorkerHandle] = []
         self._aside: set[WorkerHandle] = set()
         self._coming: set[asyncio.Task[WorkerHandle | None]] = set()
         self._actors: list[Any] = []
@@ -102,18 +102,18 @@ class WorkerPool:
         for _ in range(number):
             self._recruit()
         await asyncio.wait(self._coming)
-        unfit = [hand.fitness for hand in self._hands if not _fits(hand.fitness)]
+        unfit = [worker.readiness for worker in self._workers if not _fits(worker.readiness)]
         if unfit:
-            raise _unfit(unfit[0], len(unfit), len(self._hands))
-        if not self._hands:
+            raise _unfit(unfit[0], len(unfit), len(self._workers))
+        if not self._workers:
             why = self._faults[0] if self._faults else "none has started"
             raise UsageError(f"no worker of the Ray cluster can be used: {why}", "`ray status` shows what is free")
 
     def interrupt(self) -> None:
         """Nobody waits for another attempt any more."""
-        for hand in (*self._hands, *self._aside):
-            if not hand.lost:
-                hand.actor.interrupt.remote()
+        for worker in (*self._workers, *self._aside):
+            if not worker.lost:
+                worker.actor.interrupt.remote()
 
     async def free(self, avoided: Collection[str] = ()) -> WorkerHandle:
         """The worker with the least to do.
@@ -125,23 +125,23 @@ class WorkerPool:
             NoWorkersError: there is none any more, and none comes in their place.
         """
         while True:
-            there = [hand for hand in self._hands if self._serves(hand)]
+            there = [worker for worker in self._workers if self._serves(worker)]
             if there:
-                return min(there, key=lambda hand: (hand.fitness.node_id in avoided, hand.busy))
+                return min(there, key=lambda worker: (worker.readiness.node_id in avoided, worker.busy))
             if not self._coming:
                 raise NoWorkersError(self._why())
             await asyncio.wait(self._coming, return_when=asyncio.FIRST_COMPLETED)
 
-    def exclude(self, hand: WorkerHandle) -> bool:
+    def exclude(self, worker: WorkerHandle) -> bool:
         """Give the node of a worker no more trials; whether there are others, without which it is kept."""
-        node = hand.fitness.node_id
-        if not any(self._serves(one) and one.fitness.node_id != node for one in self._hands):
+        node = worker.readiness.node_id
+        if not any(self._serves(one) and one.readiness.node_id != node for one in self._workers):
             return False
         self._excluded.add(node)
         return True
 
-    def _serves(self, hand: WorkerHandle) -> bool:
-        return not hand.lost and _fits(hand.fitness) and hand.fitness.node_id not in self._excluded
+    def _serves(self, worker: WorkerHandle) -> bool:
+        return not worker.lost and _fits(worker.readiness) and worker.readiness.node_id not in self._excluded
 
     @asynccontextmanager
     async def alone(self, avoided: Collection[str] = ()) -> AsyncIterator[WorkerHandle]:
@@ -150,49 +150,51 @@ class WorkerPool:
         Raises:
             NoWorkersError: none can be started.
         """
-        hand = await self._started(cpus=0)  # it need not wait until the others leave it a place
-        if hand is None or not self._serves(hand):
-            if hand is not None:
-                self._end(hand.actor)
+        worker = await self._started(cpus=0)  # it need not wait until the others leave it a place
+        if worker is None or not self._serves(worker):
+            if worker is not None:
+                self._end(worker.actor)
             yield await self.free(avoided)
             return
-        self._aside.add(hand)
+        self._aside.add(worker)
         try:
-            yield hand
+            yield worker
         finally:
-            self._aside.discard(hand)
-            self._end(hand.actor)
+            self._aside.discard(worker)
+            self._end(worker.actor)
 
-    async def parcels(self, hand: WorkerHandle, packed: Packed) -> AsyncGenerator[Parcel, None]:
+    async def messages(self, worker: WorkerHandle, packed: Packed) -> AsyncGenerator[WorkerMessage, None]:
         """What a worker sends while it does a job.
 
         Raises:
             WorkerLostError: it does so no more.
             UnfitError: it cannot make the job of its bytes.
         """
-        hand.busy += 1
+        worker.busy += 1
         try:
-            await self._supply(hand, packed.needs)
-            async for reference in hand.actor.run.options(num_returns="streaming").remote(packed.body):
+            await self._supply(worker, packed.needs)
+            async for reference in worker.actor.run.options(num_returns="streaming").remote(packed.body):
                 yield pickle.loads(await reference)  # noqa: S301  # of a process that this one started
         except self._ray.exceptions.RayTaskError:
             raise  # a bug of ours, and no loss
         except self._ray.exceptions.RayError as error:
-            self._lose(hand)
+            self._lose(worker)
             raise WorkerLostError(_first_line(error)) from error
         finally:
-            hand.busy -= 1
+            worker.busy -= 1
 
-    def tell(self, hand: WorkerHandle, number: int, told: LookupReply, key: str) -> None:
+    def tell(self, worker: WorkerHandle, number: int, reply: LookupReply, key: str) -> None:
         """Reply to what a worker wants to know."""
-        hand.actor.tell.remote(number, pickle.dumps(told), key)
+        worker.actor.tell.remote(number, pickle.dumps(reply), key)
 
     async def close(self) -> None:
         """End all workers, in good order where they let themselves be ended so."""
         self._closed = True
         for task in self._coming:
             task.cancel()
-        closing = [asyncio.ensure_future(_ended(hand.actor.close.remote())) for hand in self._hands if not hand.lost]
+        closing = [
+            asyncio.ensure_future(_ended(worker.actor.close.remote())) for worker in self._workers if not worker.lost
+        ]
         if closing:
             await asyncio.wait(closing, timeout=CLOSE_S)
         for task in closing:
@@ -200,29 +202,29 @@ class WorkerPool:
         for actor in tuple(self._actors):  # ending one takes it out
             self._end(actor)
 
-    async def _supply(self, hand: WorkerHandle, numbers: Sequence[int]) -> None:
+    async def _supply(self, worker: WorkerHandle, numbers: Sequence[int]) -> None:
         """Have a worker take what a job needs, each once, and what that needs before it."""
         for number in numbers:
-            if number not in hand.has:
-                hand.has[number] = asyncio.create_task(self._given(hand, number))
-            fault = await asyncio.shield(hand.has[number])
+            if number not in worker.has:
+                worker.has[number] = asyncio.create_task(self._given(worker, number))
+            fault = await asyncio.shield(worker.has[number])
             if fault is not None:
                 raise UnfitError(fault)
 
-    async def _given(self, hand: WorkerHandle, number: int) -> str | None:
+    async def _given(self, worker: WorkerHandle, number: int) -> str | None:
         piece = self._shared.piece(number)
-        await self._supply(hand, piece.needs)
-        fault: str | None = await hand.actor.take.remote(number, *_chunks(piece.body))
+        await self._supply(worker, piece.needs)
+        fault: str | None = await worker.actor.take.remote(number, *_chunks(piece.body))
         return fault
 
-    def _lose(self, hand: WorkerHandle) -> None:
+    def _lose(self, worker: WorkerHandle) -> None:
         """A worker is lost: another one comes in its place."""
-        if hand.lost or self._closed:
+        if worker.lost or self._closed:
             return
-        hand.lost = True
-        self._end(hand.actor)  # it may live, and only be out of reach: nobody listens to it any more
-        if hand in self._hands:
-            self._hands.remove(hand)
+        worker.lost = True
+        self._end(worker.actor)  # it may live, and only be out of reach: nobody listens to it any more
+        if worker in self._workers:
+            self._workers.remove(worker)
             self._recruit()
 
     def _recruit(self) -> None:
@@ -231,12 +233,12 @@ class WorkerPool:
         task.add_done_callback(self._coming.discard)
 
     async def _joined(self) -> WorkerHandle | None:
-        hand = await self._started(cpus=1)
-        if hand is not None:
-            self._hands.append(hand)
-            if not _fits(hand.fitness):
-                self._faults.append(str(_unfit(hand.fitness, 1, 1)))
-        return hand
+        worker = await self._started(cpus=1)
+        if worker is not None:
+            self._workers.append(worker)
+            if not _fits(worker.readiness):
+                self._faults.append(str(_unfit(worker.readiness, 1, 1)))
+        return worker
 
     def _why(self) -> str:
         return self._faults[-1] if self._faults else "they were lost"
@@ -246,7 +248,7 @@ class WorkerPool:
         from agentv.app.ray.worker import Worker
 
         options = {"num_cpus": cpus, "scheduling_strategy": "SPREAD", "max_concurrency": AT_ONCE}
-        actor = self._ray.remote(Worker).options(**options).remote(self._terms)
+        actor = self._ray.remote(Worker).options(**options).remote(self._config)
         self._actors.append(actor)
         try:
             async with asyncio.timeout(START_S):
@@ -275,8 +277,8 @@ async def _ended(reference: Any) -> None:
         await reference
 
 
-def _fits(fitness: Readiness) -> bool:
-    return fitness.version == __version__ and not fitness.missing and not fitness.other
+def _fits(readiness: Readiness) -> bool:
+    return readiness.version == __version__ and not readiness.missing and not readiness.other
 
 
 def _unfit(found: Readiness, number: int, of: int) -> UsageError:

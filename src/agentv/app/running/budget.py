@@ -29,7 +29,7 @@ def budget_limiter_of(prepared: Prepared, run: Path) -> BudgetLimiter | None:
     from agentv.engine.calls.budget_limiter import BudgetLimiter
     from agentv.store.journal.spent import spent_in
 
-    if prepared.settings.goes_on_with is None:
+    if prepared.settings.resume_run is None:
         return BudgetLimiter(Budget(usd, tokens))
     before = spent_in(run / JOURNAL)
     return BudgetLimiter(Budget(usd, tokens, before.total), before.largest)

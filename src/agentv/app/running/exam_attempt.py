@@ -34,7 +34,7 @@ _WORST: Sequence[Status] = ("errored", "skipped", "failed", "passed")
 
 
 @dataclass(frozen=True, slots=True)
-class Sat:
+class ExamAttempt:
     """One exam that a run was.
 
     Attributes:
@@ -62,7 +62,9 @@ class _Verdict:
     status: Status
 
 
-def sit(prepared: Prepared, rows: Iterable[RowFacts], *, run_id: str, why: Sequence[str]) -> tuple[Sat, ...]:
+def record_attempts(
+    prepared: Prepared, rows: Iterable[RowFacts], *, run_id: str, why: Sequence[str]
+) -> tuple[ExamAttempt, ...]:
     """The sittings that a run was, each appended to its log. A log that cannot be written is reported, and not raised.
 
     Args:
@@ -93,15 +95,15 @@ def restored_logs(logs: Iterable[WatchedLog], run_id: str) -> Iterator[str]:
                 yield f"{Path(log.directory).name}: {told}"
 
 
-def recorded(sat: Sat, append: Append) -> Sat:
-    """The sitting, appended to its log."""
+def recorded(attempt: ExamAttempt, append: Append) -> ExamAttempt:
+    """The attempt, appended to its log."""
     notes: tuple[str, ...] = ()
     fault = None
     try:
-        notes = append(sat.exam, sat.sitting)
+        notes = append(attempt.exam, attempt.sitting)
     except StoreError as error:
         fault = str(error)
-    return replace(sat, notes=notes, fault=fault)
+    return replace(attempt, notes=notes, fault=fault)
 
 
 def append(exam: Exam, sitting: Sitting) -> tuple[str, ...]:
@@ -125,8 +127,8 @@ def texts_home(directory: str) -> Path:
 
 def sittings(
     prepared: Prepared, rows: Iterable[RowFacts], *, run_id: str, now: datetime, why: Sequence[str] = ()
-) -> Iterator[Sat]:
-    """What each exam among the suites came to, computed from the rows as `sit` gets them; it ended now."""
+) -> Iterator[ExamAttempt]:
+    """What each exam among the suites came to, computed from the rows as `record_attempts` gets them; it ended now."""
     plan, settings = prepared.plan, prepared.settings
     planned = {id(suite): list(_trials(suite, plan)) for suite in prepared.suites if suite.exam is not None}
     keys = {trial.key for cases in planned.values() for trials in cases for trial in trials}
@@ -139,7 +141,7 @@ def sittings(
         reused = any(row.reused for row in _rows_of(planned[id(suite)], by_key))
         partial = tuple(dict.fromkeys((*why, *([REUSED] if reused else []), *why_partial(suite, trials, settings))))
         sitting = _sitting(suite.exam, found, run_id=run_id, ts=timestamp(now), partial=bool(partial))
-        yield Sat(suite, suite.exam, sitting, _by_case(found), partial=partial)
+        yield ExamAttempt(suite, suite.exam, sitting, _by_case(found), partial=partial)
 
 
 def _trials(suite: Suite, plan: Plan) -> Iterator[list[Trial]]:

@@ -30,8 +30,8 @@ class PlanListing:
         results = results_of(prepared.suites)
         settings = prepared.settings
         self._done: frozenset[str] | None = None
-        if settings.goes_on_with is not None:
-            index = find_run(settings.goes_on_with, results, settings.out) / INDEX
+        if settings.resume_run is not None:
+            index = find_run(settings.resume_run, results, settings.out) / INDEX
             anew = {row.key for row in read_rows(index) if row.status == settings.rerun}
             self._done = frozenset(finished_keys(index)) - anew
         self._prices = Prices(results_directory(results))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agentv.app.running.exam_attempt import Sat
+from agentv.app.running.exam_attempt import ExamAttempt
 from agentv.errors import ExitStatus
 from agentv.model.run.budget import BudgetUse
 from agentv.model.run.events import RunFinished
@@ -33,7 +33,7 @@ class Outcome:
         problem: what could not be done beside the run, such as a cassette or an export that is not written.
         budget: what became of it; None: there was none.
         uncounted: nobody knows what the calls cost, so that no larger budget in dollars would help.
-        sittings: of the exams among the suites, each with its row in the log of its prompt.
+        exam_attempts: of the exams among the suites, each with its row in the log of its prompt.
         exports: the files that the run was written to.
         touched: what something else than agentv wrote to while it ran, and what was done about it.
     """
@@ -48,7 +48,7 @@ class Outcome:
     problem: str | None = None
     budget: BudgetUse | None = None
     uncounted: bool = False
-    sittings: tuple[Sat, ...] = ()
+    exam_attempts: tuple[ExamAttempt, ...] = ()
     exports: tuple[str, ...] = ()
     touched: tuple[str, ...] = ()
 
@@ -65,7 +65,7 @@ class Outcome:
             return ExitStatus.INTERRUPTED
         worse = self.summary.against is not None and self.summary.against.verdict == "worse"
         unexplained = cases.skipped > self.held_back and not (self.fail_fast and cases.failed) and not worse
-        unrecorded = self.problem or any(one.fault is not None for one in self.sittings)
+        unrecorded = self.problem or any(one.fault is not None for one in self.exam_attempts)
         if cases.errored or unexplained or unrecorded or self.touched:
             return ExitStatus.ERRORED
         return ExitStatus.FAILED if worse or cases.failed or cases.skipped or not cases.passed else ExitStatus.PASSED

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aiohttp.typedefs import Handler, Middleware
     from aiohttp.web import Request, Response, StreamResponse
 
-    from agentv.ports import Judge
+    from agentv.model.run.context import Judge
 
 URL = "AGENTV_TARGET_PROXY_URL"
 TOKEN = "AGENTV_TARGET_PROXY_TOKEN"  # noqa: S105  # the name of the variable, not a token

@@ -8,9 +8,9 @@ from typing import Annotated, ClassVar
 
 from agentv.assertions.evidence import excerpt, quoted
 from agentv.assertions.judged.rubric import unjudged
-from agentv.model.run.choice import Choice
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
+from agentv.model.run.rubric import Choice
 from agentv.model.suite.suite import JUDGE_TIMEOUT_S
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Alias, DeclaredAssertion, Doc, Nonempty, Text

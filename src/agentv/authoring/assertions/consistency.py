@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import process_time
+from typing import cast
 
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.report import Report
-from agentv.model.run.context import AssertionContext
+from agentv.model.run.context import Assertion, AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.suite.assertion import DEFAULTS, AssertionEntry
 from agentv.model.values.span import Span
@@ -117,7 +118,7 @@ def _intersect(counting: Sequence[AssertionEntry], report: Report) -> None:
 
 
 def _passes(entry: AssertionEntry, answer: str) -> bool:
-    grade = entry.assertion.grade(AssertionContext((), answer))
+    grade = cast("Assertion", entry.assertion).grade(AssertionContext((), answer))
     if not isinstance(grade, Grade) or grade.error is not None:
         return True  # it says nothing of this answer
     return grade.passed is not entry.settings.negate

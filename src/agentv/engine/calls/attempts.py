@@ -30,7 +30,7 @@ class AttemptAllowance(NamedTuple):
 
 
 @dataclass(slots=True)
-class Call(Generic[A]):
+class RetriedCall(Generic[A]):
     """One call.
 
     Attributes:
@@ -41,7 +41,7 @@ class Call(Generic[A]):
         attempts: those that failed and were followed by another.
     """
 
-    line: TargetChannel
+    channel: TargetChannel
     ask: Callable[[AttemptAllowance], A | Failure | Awaitable[A | Failure]]
     timeout_s: float
     waiter: Waiter = field(default_factory=Waiter)
@@ -49,7 +49,7 @@ class Call(Generic[A]):
     attempts: list[Attempt] = field(default_factory=list)
     _tries: Tries = field(default_factory=Tries)
     _ends_at: float | None = None
-    _asker: Deadline | None = field(default_factory=LIMIT.get)
+    _outer_deadline: Deadline | None = field(default_factory=LIMIT.get)
 
     async def outcome(self, first: A | Failure | Awaitable[A | Failure] | None = None) -> tuple[A | Failure, float]:
         """What the call comes to, and how many seconds its last attempt took.
@@ -57,7 +57,7 @@ class Call(Generic[A]):
         Args:
             first: what the first attempt gave, where it is made already.
         """
-        line = self.line
+        channel = self.channel
         failed: tuple[Failure, float, float] | None = None
         while True:
             permit = await self._admitted()
@@ -65,7 +65,7 @@ class Call(Generic[A]):
                 return self._given_up(permit, GiveUp()), 0.0
             began = _now()
             if failed is not None:
-                self._note(*failed, began)
+                self._record_attempt(*failed, began)
             if self._ends_at is None:
                 self._ends_at = began + patience_s(self.timeout_s)
             outcome = await self._attempt(first, permit)
@@ -78,8 +78,8 @@ class Call(Generic[A]):
             if isinstance(decision, GiveUp):
                 return self._given_up(outcome, decision), ended - began
             failed = (outcome, began, ended)
-            with self._unhurried(limited=is_limited(outcome)):
-                if not await line.sleeper.sleep(decision.after_s):
+            with self._deadline_paused(limited=is_limited(outcome)):
+                if not await channel.sleeper.sleep(decision.after_s):
                     return INTERRUPTED, 0.0
 
     async def _admitted(self) -> Permit | Failure | None:
@@ -87,7 +87,7 @@ class Call(Generic[A]):
         reservation = self.reservation
         if reservation is None:
             return await self._let_in()
-        refused = await self._afforded(reservation)
+        refused = await self._reserved(reservation)
         if refused is not None:
             return refused
         found: Permit | Failure | None = INTERRUPTED
@@ -98,39 +98,39 @@ class Call(Generic[A]):
                 reservation.give_back()
         return found
 
-    async def _afforded(self, reservation: Reservation) -> Failure | None:
+    async def _reserved(self, reservation: Reservation) -> Failure | None:
         """Reserve what the attempt can cost, or why it is not to be made. The wait is not the call's time."""
-        if reservation.at_once():
+        if reservation.try_reserve():
             return None
         came = _now()
-        with self._unhurried(limited=True):
-            refused = await reservation.reserve(first=self._asker is not None)
+        with self._deadline_paused(limited=True):
+            refused = await reservation.reserve(first=self._outer_deadline is not None)
         if self._ends_at is not None:
             self._ends_at += _now() - came
         return refused
 
     async def _let_in(self) -> Permit | Failure | None:
-        line, gate = self.line, self.line.gate
-        stopped = line.stop.failure_for(line.spec.name)
-        if stopped is not None or gate is None:
+        channel, limiter = self.channel, self.channel.limiter
+        stopped = channel.stop.failure_for(channel.spec.name)
+        if stopped is not None or limiter is None:
             return stopped
-        permit = gate.at_once(self.waiter)
+        permit = limiter.try_enter(self.waiter)
         if permit is not None:
             return permit
         came = _now()
         self.waiter.patience_s = patience_s(self.timeout_s) if self._ends_at is None else self._ends_at - came
-        with self._unhurried(limited=True):
-            found = await gate.enter(self.waiter)
+        with self._deadline_paused(limited=True):
+            found = await limiter.enter(self.waiter)
         if self._ends_at is not None:
             self._ends_at += _now() - came
-        stopped = line.stop.failure_for(line.spec.name)
+        stopped = channel.stop.failure_for(channel.spec.name)
         if stopped is not None and isinstance(found, Permit):
-            gate.leave(found)
+            limiter.leave(found)
         return stopped or found
 
     async def _attempt(self, made: A | Failure | Awaitable[A | Failure] | None, permit: Permit | None) -> A | Failure:
-        line, gate = self.line, self.line.gate
-        what = f"target '{line.spec.name}'"
+        channel, limiter = self.channel, self.channel.limiter
+        what = f"target '{channel.spec.name}'"
         seconds = min(self.timeout_s, self._left_s(_now()))
         ended: A | Failure | None = None
         try:
@@ -140,53 +140,53 @@ class Call(Generic[A]):
                 given = await in_time(given, Deadline(seconds), code="target-raised", what=what, missing="answer")
             ended = given
         finally:
-            if gate is not None and permit is not None:
+            if limiter is not None and permit is not None:
                 self.waiter.patience_s = self._left_s(_now())
-                gate.leave(permit, ended, self.waiter)
+                limiter.leave(permit, ended, self.waiter)
             if self.reservation is not None:
                 self.reservation.settle(ended)
         return ended
 
     def _bounded(self, failure: Failure, now: float) -> Failure:
         """A refusal for longer than the call has: asked once more before that is believed, and then nobody asks."""
-        gate, left_s = self.line.gate, self._left_s(now)
-        if gate is None or not isinstance(failure, CallFailure) or not is_limited(failure):
+        limiter, left_s = self.channel.limiter, self._left_s(now)
+        if limiter is None or not isinstance(failure, CallFailure) or not is_limited(failure):
             return failure
         asked_s = failure.retry_after_s
         if asked_s is None or asked_s <= left_s:
             return failure
         told = f"the server asks to wait {asked_s:g} s, and the call has {max(left_s, 0):.3g} s left"
         message = f"{failure.message}; {told}"
-        if gate.is_shut:
+        if limiter.is_shut:
             return replace(failure, message=message, stops=True)
-        if gate.is_first_refusal():
-            self.line.tell_pause(self.line.spec, f"{message}; it is asked once more in {PROBE_S:g} s")
+        if limiter.is_first_refusal():
+            self.channel.report_pause(self.channel.spec, f"{message}; it is asked once more in {PROBE_S:g} s")
         return replace(failure, message=message, retry_after_s=PROBE_S)
 
     def _decision(self, failure: Failure, now: float) -> Again | GiveUp:
-        line = self.line
+        channel = self.channel
         if isinstance(failure, CallFailure) and failure.stops:
             return GiveUp()
-        if failure.code == "timeout" and not line.networked:
+        if failure.code == "timeout" and not channel.networked:
             return GiveUp()  # what runs here and took too long once takes too long again
         left_s = self._left_s(now)
-        if self._asker is not None and not is_limited(failure):
-            left_s = min(left_s, self._asker.left_s(now))
-        return decide(failure, self._tries, line.spec.retry, left_s, line.chance())
+        if self._outer_deadline is not None and not is_limited(failure):
+            left_s = min(left_s, self._outer_deadline.left_s(now))
+        return decide(failure, self._tries, channel.spec.retry, left_s, channel.chance())
 
     def _left_s(self, now: float) -> float:
         return self.timeout_s if self._ends_at is None else self._ends_at - now
 
-    def _note(self, failure: Failure, began: float, ended: float, now: float) -> None:
+    def _record_attempt(self, failure: Failure, began: float, ended: float, now: float) -> None:
         """Keep an attempt that is followed by another one."""
         made = Attempt(failure.code, failure.message, _ms(ended - began), _ms(now - ended))
         self.attempts.append(made)
-        if self._asker is not None:
-            self._asker.attempts.append(made)
+        if self._outer_deadline is not None:
+            self._outer_deadline.attempts.append(made)
 
-    def _unhurried(self, *, limited: bool) -> AbstractContextManager[None]:
+    def _deadline_paused(self, *, limited: bool) -> AbstractContextManager[None]:
         """Whoever waits for the judge does not blame it for what the server's limits take."""
-        return self._asker.held(_now) if limited and self._asker is not None else nullcontext()
+        return self._outer_deadline.held(_now) if limited and self._outer_deadline is not None else nullcontext()
 
     def _given_up(self, failure: Failure, decision: GiveUp) -> Failure:
         message = f"{failure.message}; {decision.why}" if decision.why else failure.message

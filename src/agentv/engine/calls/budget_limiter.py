@@ -6,19 +6,15 @@ what is left goes into trials that have begun. Used from one event loop.
 
 from __future__ import annotations
 
-import asyncio
-from bisect import insort
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Literal
 
+from agentv.engine.calls.admission_queue import AdmissionQueue, Wait, next_place
 from agentv.engine.calls.budget import Budget, Experience, exhausted
 from agentv.engine.calls.circuit_breaker import INTERRUPTED, UNAFFORDABLE
 from agentv.model.run.budget import UNKNOWN, Amount, BudgetUse, Ceiling
 from agentv.model.values.response import Embeddings, Failure, TargetResponse
-
-_numbers = count()
 
 Kind = Literal["answers", "vectors"]
 
@@ -40,18 +36,18 @@ class TargetSpend:
 class Reservation:
     """What one call has reserved: nothing, or what its attempt needs that is under way."""
 
-    account: TargetSpend
+    target_spend: TargetSpend
     ceiling: Ceiling
     _held: Amount | None = None
 
     @property
     def need(self) -> Amount:
         """What an attempt needs, by what is known now."""
-        return self.account.experience.need(self.ceiling, self.account.budget_limiter.budget)
+        return self.target_spend.experience.need(self.ceiling, self.target_spend.budget_limiter.budget)
 
-    def at_once(self) -> bool:
+    def try_reserve(self) -> bool:
         """Whether the next attempt could reserve what it needs without waiting."""
-        budget_limiter, need = self.account.budget_limiter, self.need
+        budget_limiter, need = self.target_spend.budget_limiter, self.need
         if budget_limiter.waits or not budget_limiter.budget.fits(need):
             return False
         self.hold(need)
@@ -63,12 +59,12 @@ class Reservation:
         Args:
             first: before all those that wait and are not.
         """
-        return await self.account.budget_limiter.enter(self, first=first)
+        return await self.target_spend.budget_limiter.enter(self, first=first)
 
     def hold(self, need: Amount) -> None:
         """Reserve it."""
         self._held = need
-        self.account.budget_limiter.budget.hold(need)
+        self.target_spend.budget_limiter.budget.hold(need)
 
     def give_back(self) -> None:
         """The attempt was not made."""
@@ -76,24 +72,16 @@ class Reservation:
 
     def settle(self, outcome: TargetResponse | Embeddings | Failure | None) -> None:
         """The attempt has ended, with an answer or a failure; None: it was given up."""
-        account = self.account
-        taken, budget = account.experience.taken(self.ceiling, outcome), account.budget_limiter.budget
-        if account.experience.unpriced and budget.usd is not None and budget.tokens is None:
-            account.budget_limiter.cannot_count(account.name)
+        target_spend = self.target_spend
+        taken, budget = target_spend.experience.taken(self.ceiling, outcome), target_spend.budget_limiter.budget
+        if target_spend.experience.unpriced and budget.usd is not None and budget.tokens is None:
+            target_spend.budget_limiter.cannot_count(target_spend.name)
         self._settled(taken)
 
     def _settled(self, taken: Amount) -> None:
         held, self._held = self._held, None
         if held is not None:
-            self.account.budget_limiter.settle(held, taken)
-
-
-@dataclass(slots=True, order=True)
-class _Visitor:
-    rank: int
-    number: int
-    reservation: Reservation = field(compare=False)
-    admitted: asyncio.Future[Failure | None] = field(compare=False)
+            self.target_spend.budget_limiter.settle(held, taken)
 
 
 class BudgetLimiter:
@@ -112,26 +100,27 @@ class BudgetLimiter:
         self.budget = budget
         self._largest = largest or {}
         self.refused: str | None = None
-        self._accounts: dict[Hashable, TargetSpend] = {}
-        self._waiting: list[_Visitor] = []
-        self._closed = False
+        self._spends: dict[Hashable, TargetSpend] = {}
+        self._queue: AdmissionQueue[Reservation, Amount | Failure] = AdmissionQueue(
+            self._decision, _give_back, in_order=True
+        )
         self._uncounted: str | None = None
 
     @property
     def waits(self) -> bool:
         """Whether a call waits, or none is to be made any more."""
-        return bool(self._waiting) or self._closed or self._uncounted is not None
+        return self._queue.is_busy or self._uncounted is not None
 
     @property
     def uncounted(self) -> bool:
         """Whether no larger limit in dollars would help, since nobody knows what the calls cost."""
         return self._uncounted is not None
 
-    def account(self, key: Hashable, name: str, kind: Kind) -> TargetSpend:
+    def target_spend(self, key: Hashable, name: str, kind: Kind) -> TargetSpend:
         """Of a target; two that say the same share one."""
-        found = self._accounts.get((key, kind))
+        found = self._spends.get((key, kind))
         if found is None:
-            found = self._accounts[key, kind] = TargetSpend(self, name, self._experience(name, kind))
+            found = self._spends[key, kind] = TargetSpend(self, name, self._experience(name, kind))
         return found
 
     def _experience(self, name: str, kind: Kind) -> Experience:
@@ -141,38 +130,23 @@ class BudgetLimiter:
 
     async def enter(self, reservation: Reservation, *, first: bool) -> Failure | None:
         """Wait for one's turn; why it never comes."""
-        if self._closed:
-            return INTERRUPTED
-        waiter = _Visitor(0 if first else 1, next(_numbers), reservation, asyncio.get_running_loop().create_future())
-        insort(self._waiting, waiter)
-        self._look()
-        try:
-            return await waiter.admitted
-        except asyncio.CancelledError:
-            if waiter.admitted.done() and not waiter.admitted.cancelled() and waiter.admitted.result() is None:
-                reservation.give_back()  # it was let in just now
-            self._waiting = [one for one in self._waiting if one is not waiter]
-            self._look()
-            raise
+        found = await self._queue.wait(reservation, next_place(0 if first else 1))
+        return found if isinstance(found, Failure) else None
 
     def settle(self, held: Amount, taken: Amount) -> None:
         """A call has ended."""
         self.budget.settle(held, taken)
-        self._look()
+        self._queue.look()
 
     def cannot_count(self, name: str) -> None:
         """A call took tokens whose price nobody knows, so that no limit in dollars can be kept: make no more."""
         message = f"'{name}' does not say what its calls cost, so that a budget in dollars cannot be kept"
         self._uncounted = self._uncounted or f"{message}; one in tokens can (--budget-tokens)"
-        self._look()
+        self._queue.look()
 
     def close(self) -> None:
         """Nobody waits any more."""
-        self._closed = True
-        waiting, self._waiting = self._waiting, []
-        for waiter in waiting:
-            if not waiter.admitted.done():
-                waiter.admitted.set_result(INTERRUPTED)
+        self._queue.close(INTERRUPTED)
 
     def use(self) -> BudgetUse:
         """What became of the budget so far."""
@@ -182,28 +156,26 @@ class BudgetLimiter:
     def silent(self) -> Iterator[tuple[str, str]]:
         """The targets whose calls told not all that the budget counts: name, and `usd` or `tokens`."""
         limited = [name for name in ("usd", "tokens") if getattr(self.budget, name) is not None]
-        for one in self._accounts.values():
+        for one in self._spends.values():
             yield from ((one.name, name) for name in limited if name in one.experience.silent)
 
-    def _look(self) -> None:
-        """Let in whoever's turn it is; turn away those that no running call can help."""
-        while self._waiting:
-            waiter = self._waiting[0]
-            if waiter.admitted.done():
-                self._waiting.pop(0)
-                continue
-            need = waiter.reservation.need
-            if self._uncounted is None and self.budget.fits(need):
-                waiter.reservation.hold(need)
-                found = None
-            elif self._uncounted is None and self.budget.underway:
-                return
-            else:
-                found = self._refusal(waiter.reservation, need)
-            self._waiting.pop(0)
-            waiter.admitted.set_result(found)
+    def _decision(self, reservation: Reservation) -> Amount | Failure | Wait:
+        """What is reserved for a call; a refusal where no running call can help it."""
+        need = reservation.need
+        if self._uncounted is None and self.budget.fits(need):
+            reservation.hold(need)
+            return need
+        if self._uncounted is None and self.budget.underway:
+            return Wait()
+        return self._refusal(reservation, need)
 
     def _refusal(self, reservation: Reservation, need: Amount) -> Failure:
-        why = self._uncounted or exhausted(self.budget, need, reservation.account.name)
+        why = self._uncounted or exhausted(self.budget, need, reservation.target_spend.name)
         self.refused = self.refused or why
         return Failure(UNAFFORDABLE, why)
+
+
+def _give_back(reservation: Reservation, found: Amount | Failure) -> None:
+    """Nobody waits any more for the call that was let in just now."""
+    if not isinstance(found, Failure):
+        reservation.give_back()

@@ -62,53 +62,53 @@ class CallThrottle:
         self.noticed: Callable[[], None] = _nothing
         self._workers = workers
         self._chance = chance
-        self._gates: dict[str, ServerLimiter] = {}
+        self._limiters: dict[str, ServerLimiter] = {}
         self._own: list[ServerLimiter] = []
         self._sleeper = InterruptibleSleep()
 
     def through(self, spec: TargetSpec, target: Target) -> Target:
         """The target, asked through here. It is an `Embedder` if the target is one."""
         endpoint: str | None = getattr(spec.settings, "endpoint", _nowhere)()
-        line = TargetChannel(
+        channel = TargetChannel(
             spec,
-            self._gate(spec, endpoint),
+            self._limiter_of(spec, endpoint),
             endpoint is not None,
-            _meter(spec),
+            _rate_limiter_of(spec),
             self.stops.of(spec),
             self._sleeper,
             self._chance,
-            self._tell,
-            self._tell_pause,
-            self._account(spec, "answers"),
-            self._account(spec, "vectors"),
+            self._report_stop,
+            self._report_pause,
+            self._spend_of(spec, "answers"),
+            self._spend_of(spec, "vectors"),
         )
-        paced = PacedEmbedder if isinstance(target, Embedder) else PacedTarget
-        return paced(target, line)
+        paced = ThrottledEmbedder if isinstance(target, Embedder) else ThrottledTarget
+        return paced(target, channel)
 
     def interrupt(self) -> None:
         """Nobody waits for another attempt any more, nor for a place at a server."""
         self._sleeper.end()
         if self.budget_limiter is not None:
             self.budget_limiter.close()
-        for gate in (*self._gates.values(), *self._own):
-            gate.close()
+        for limiter in (*self._limiters.values(), *self._own):
+            limiter.close()
 
     def learn(self, spec: TargetSpec, failure: CallFailure) -> None:
         """Take in that a target can answer nobody any more, which was found on another machine."""
         if self.stops.of(spec).note(failure):
-            self._tell(spec, failure)
+            self._report_stop(spec, failure)
 
-    def _account(self, spec: TargetSpec, kind: Kind) -> TargetSpend | None:
+    def _spend_of(self, spec: TargetSpec, kind: Kind) -> TargetSpend | None:
         if self.budget_limiter is None or getattr(spec.settings, "free", False):
             return None
-        return self.budget_limiter.account(self.stops.key_of(spec), spec.name, kind)
+        return self.budget_limiter.target_spend(self.stops.key_of(spec), spec.name, kind)
 
-    def _gate(self, spec: TargetSpec, endpoint: str | None) -> ServerLimiter | None:
+    def _limiter_of(self, spec: TargetSpec, endpoint: str | None) -> ServerLimiter | None:
         """Where calls wait: at the endpoint, or, where there is a rate to keep and nothing else, one by one target."""
         if endpoint is None and spec.rate is None:
             return None
-        if endpoint is not None and endpoint in self._gates:
-            return self._gates[endpoint]
+        if endpoint is not None and endpoint in self._limiters:
+            return self._limiters[endpoint]
         from agentv.engine.calls.adaptive_concurrency import AdaptiveConcurrency
         from agentv.engine.calls.server_limiter import ServerLimiter
 
@@ -116,31 +116,31 @@ class CallThrottle:
         if endpoint is None:
             self._own.append(made)
         else:
-            self._gates[endpoint] = made
+            self._limiters[endpoint] = made
         return made
 
-    def _tell_pause(self, spec: TargetSpec, why: str) -> None:
+    def _report_pause(self, spec: TargetSpec, why: str) -> None:
         self.paused.append((spec.name, why))
         self.noticed()
 
-    def _tell(self, spec: TargetSpec, failure: Failure) -> None:
+    def _report_stop(self, spec: TargetSpec, failure: Failure) -> None:
         self.stops.any = True
         self.stopped.append((spec.name, failure))
 
 
-class PacedTarget:
+class ThrottledTarget:
     """A target that is asked through a `CallThrottle`.
 
     Attributes:
         wrapped: the target itself.
     """
 
-    def __init__(self, wrapped: Target, line: TargetChannel) -> None:
+    def __init__(self, wrapped: Target, channel: TargetChannel) -> None:
         self.wrapped = wrapped
-        self._line = line
+        self._channel = channel
         self._answer = wrapped.answer
-        self._at_once = line.gate is None and line.answers is None
-        self._stop = line.stop
+        self._at_once = channel.limiter is None and channel.answer_spend is None
+        self._stop = channel.stop
 
     def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
         """Ask, and ask again where that may help."""
@@ -160,31 +160,31 @@ class PacedTarget:
     async def _asked(
         self, request: TargetRequest, first: TargetResponse | Failure | Awaitable[TargetResponse | Failure] | None
     ) -> TargetResponse | Failure:
-        from agentv.engine.calls.attempts import Call
+        from agentv.engine.calls.attempts import RetriedCall
 
         def ask(turn: AttemptAllowance) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
             if not turn.number and turn.seconds == request.timeout_s:
                 return self._answer(request)
             return self._answer(replace(request, attempt=request.attempt + turn.number, timeout_s=turn.seconds))
 
-        line = self._line
-        reservation = _reservation(line.answers, line.spec, "ceiling", request)
-        call = Call(line, ask, request.timeout_s, _waiter(request.prompt, line), reservation)
+        channel = self._channel
+        reservation = _reservation(channel.answer_spend, channel.spec, "ceiling", request)
+        call = RetriedCall(channel, ask, request.timeout_s, _waiter(request.prompt, channel), reservation)
         found, took_s = await call.outcome(first)
         if isinstance(found, Failure):
-            return _noted(found, line)
+            return _noted(found, channel)
         if self._at_once and not call.attempts:
             return found
         took_ms = found.duration_ms if found.duration_ms is not None else took_s * 1000
         return replace(found, duration_ms=took_ms, attempts=tuple(call.attempts))
 
 
-class PacedEmbedder(PacedTarget):
+class ThrottledEmbedder(ThrottledTarget):
     """A paced target that also turns texts into vectors."""
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
         """The vectors of the texts, asked for again where that may help."""
-        from agentv.engine.calls.attempts import Call
+        from agentv.engine.calls.attempts import RetriedCall
 
         embedder = self.wrapped
         assert isinstance(embedder, Embedder)  # noqa: S101  # it was when this was made
@@ -192,29 +192,29 @@ class PacedEmbedder(PacedTarget):
         def ask(turn: AttemptAllowance) -> Awaitable[Embeddings | Failure]:
             return embedder.embed(texts, turn.seconds)
 
-        line = self._line
-        reservation = _reservation(line.vectors, line.spec, "ceiling_of_vectors", texts)
-        found, _ = await Call(line, ask, timeout_s, _waiter("".join(texts), line), reservation).outcome()
-        return _noted(found, line) if isinstance(found, Failure) else found
+        channel = self._channel
+        reservation = _reservation(channel.embedding_spend, channel.spec, "ceiling_of_vectors", texts)
+        found, _ = await RetriedCall(channel, ask, timeout_s, _waiter("".join(texts), channel), reservation).outcome()
+        return _noted(found, channel) if isinstance(found, Failure) else found
 
 
-def _noted(failure: Failure, line: TargetChannel) -> Failure:
+def _noted(failure: Failure, channel: TargetChannel) -> Failure:
     """The failure, or that the target is stopped already where it says nothing new."""
-    if line.stop.note(failure):
-        line.tell(line.spec, failure)
+    if channel.stop.note(failure):
+        channel.report_stop(channel.spec, failure)
         return failure
     stops = isinstance(failure, CallFailure) and failure.stops
-    return (line.stop.failure_for(line.spec.name) if stops else None) or failure
+    return (channel.stop.failure_for(channel.spec.name) if stops else None) or failure
 
 
-def _waiter(text: str, line: TargetChannel) -> Waiter:
+def _waiter(text: str, channel: TargetChannel) -> Waiter:
     from agentv.engine.calls.server_limiter import Waiter
 
-    if line.meter is None:
+    if channel.rate_limiter is None:
         return Waiter()
     from agentv.engine.calls.rate_limiter import tokens_in
 
-    return Waiter(tokens=tokens_in(text), meter=line.meter)
+    return Waiter(tokens=tokens_in(text), rate_limiter=channel.rate_limiter)
 
 
 def _reservation(account: TargetSpend | None, spec: TargetSpec, ask: str, about: object) -> Reservation | None:
@@ -225,7 +225,7 @@ def _reservation(account: TargetSpend | None, spec: TargetSpec, ask: str, about:
     return account.reservation(ceiling)
 
 
-def _meter(spec: TargetSpec) -> RateLimiter | None:
+def _rate_limiter_of(spec: TargetSpec) -> RateLimiter | None:
     if spec.rate is None:
         return None
     from agentv.engine.calls.rate_limiter import RateLimiter

@@ -16,7 +16,7 @@ UNAFFORDABLE = "budget-spent"
 
 
 @dataclass(slots=True)
-class Stop:
+class TargetStop:
     """Whether a target is stopped, and why. Shared by all that reach the same system with the same key."""
 
     failure: CallFailure | None = None
@@ -42,12 +42,12 @@ class CircuitBreaker:
 
     def __init__(self) -> None:
         self.any = False
-        self._all: dict[Hashable, Stop] = {}
+        self._all: dict[Hashable, TargetStop] = {}
         self._kept: list[TargetSpec] = []  # alive, so that their ids stay their own
 
-    def of(self, spec: TargetSpec) -> Stop:
+    def of(self, spec: TargetSpec) -> TargetStop:
         """Of one target; two specs that say the same are one."""
-        return self._all.setdefault(self.key_of(spec), Stop())
+        return self._all.setdefault(self.key_of(spec), TargetStop())
 
     def key_of(self, spec: TargetSpec) -> Hashable:
         """The same for two specs that say the same."""

@@ -80,7 +80,7 @@ class EmbeddingCache:
             self._known.popitem(last=False)
 
 
-class KeptEmbedder:
+class RecordedEmbedder:
     """An embedder whose vectors are kept, each under its text: which texts are sent together depends on the moment.
 
     A vector that is found costs nothing.

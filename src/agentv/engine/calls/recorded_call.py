@@ -1,4 +1,4 @@
-"""Answers that are kept: looked for before a call is made, and written down before anything is done with them.
+"""Recorded answers: looked up before a call is made, and recorded before anything is done with them.
 
 What tells one call from another is its key: who is asked, of which target's settings, what, and which sample of it.
 Workers, timeouts, attempts and the environment have no part in it; nor have assertions, so that an answer can be graded
@@ -58,39 +58,50 @@ def call_key(spec: TargetSpec, request: TargetRequest) -> str:
     return hashlib.sha256(written).hexdigest()
 
 
-async def kept_or_asked(
-    ask: Callable[[TargetRequest], Given],
-    spec: TargetSpec,
-    request: TargetRequest,
-    store: AnswerLookup,
-    unanswered: Unanswered | None = None,
-) -> TargetResponse | Failure:
-    """The answer that is kept, else the one that the call gives, which is kept then.
+class RecordedCall:
+    """One call of a target: answered from a record, or made and recorded before anything is done with the answer.
 
     Args:
-        ask: makes the call; what goes wrong outside agentv comes back as a Failure.
-        spec: of the target that is asked.
-        request: what it is asked.
+        spec: of the target that is called.
+        request: what it is sent.
         store: where answers are kept.
-        unanswered: what the call comes to where no answer is kept and nobody is to be asked.
+        unanswered: what the call comes to where no answer is kept and the target must not be called; None: call it.
     """
-    call = Call(call_key(spec, request), spec.name, request)
-    kept = store.kept(call)
-    if kept is not None and not isinstance(kept, TargetResponse):
-        kept = await kept
-    if kept is not None:
-        if kept.earlier:
-            store.keep(call, kept)  # so that this run can be resumed, and graded again, by itself
-        return _spoken(kept, call.key, request)
-    if unanswered is not None:
-        return unanswered(call)
-    began = monotonic()
-    given = ask(request)
-    answer = given if isinstance(given, TargetResponse | Failure) else await given
-    if isinstance(answer, TargetResponse):
-        timed = answer if answer.duration_ms is not None else varied(answer, duration_ms=(monotonic() - began) * 1000)
-        store.keep(call, _written(timed, call.key, request))
-    return answer
+
+    __slots__ = ("_began", "_call", "_store", "_unanswered")
+
+    def __init__(
+        self, spec: TargetSpec, request: TargetRequest, store: AnswerLookup, unanswered: Unanswered | None = None
+    ) -> None:
+        self._call = Call(call_key(spec, request), spec.name, request)
+        self._store = store
+        self._unanswered = unanswered
+        self._began = 0.0
+
+    async def found(self) -> TargetResponse | Failure | None:
+        """The recorded answer, or why there is none; None: make the call, and `record` what it gives."""
+        call = self._call
+        kept = self._store.kept(call)
+        if kept is not None and not isinstance(kept, TargetResponse):
+            kept = await kept
+        if kept is not None:
+            if kept.earlier:
+                self._store.keep(call, kept)  # so that this run can be resumed, and graded again, by itself
+            return _spoken(kept, call.key, call.request)
+        if self._unanswered is not None:
+            return self._unanswered(call)
+        self._began = monotonic()
+        return None
+
+    async def record(self, given: Given) -> TargetResponse | Failure:
+        """Keep what the call gives, which began when `found` said that it is needed; a failure is not kept."""
+        answer = given if isinstance(given, TargetResponse | Failure) else await given
+        if isinstance(answer, TargetResponse):
+            call, timed = self._call, answer
+            if answer.duration_ms is None:
+                timed = varied(answer, duration_ms=(monotonic() - self._began) * 1000)
+            self._store.keep(call, _written(timed, call.key, call.request))
+        return answer
 
 
 def no_answer(call: Call) -> Failure:
@@ -100,7 +111,7 @@ def no_answer(call: Call) -> Failure:
     return Failure("no-kept-answer", f"the run to regrade holds no answer to this that can be used: {why}")
 
 
-class KeptTarget:
+class RecordedTarget:
     """A target whose answers are kept: a judge."""
 
     def __init__(
@@ -113,7 +124,10 @@ class KeptTarget:
 
     async def answer(self, request: TargetRequest) -> TargetResponse | Failure:
         """Ask, unless the answer is there. What another run paid for costs nothing again; an unknown price stays so."""
-        answer = await kept_or_asked(self._wrapped.answer, self._spec, request, self._store, self._unanswered)
+        call = RecordedCall(self._spec, request, self._store, self._unanswered)
+        answer = await call.found()
+        if answer is None:
+            answer = await call.record(self._wrapped.answer(request))
         if isinstance(answer, Failure) or not answer.earlier:
             return answer
         return replace(answer, token_usage=None, cost_usd=None if answer.cost_usd is None else 0.0)

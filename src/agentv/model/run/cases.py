@@ -12,7 +12,7 @@ from agentv.model.suite.suite import Aggregate
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class RequiredGrade:
     """A required grade of one sample.
 
     Attributes:
@@ -24,7 +24,7 @@ class Gate:
     value: float
 
     @classmethod
-    def of(cls, required: bool | float, score: float, passed: bool) -> Gate | None:
+    def of(cls, required: bool | float, score: float, passed: bool) -> RequiredGrade | None:
         """The gate that a grade is; None where it is none."""
         if required is False:
             return None
@@ -39,12 +39,12 @@ class Sample:
 
     status: Status
     score: float | None
-    gates: tuple[Gate, ...] = ()
+    gates: tuple[RequiredGrade, ...] = ()
 
 
 def sample_of(result: TrialResult) -> Sample:
     """What a finished trial says of its case."""
-    gates = (Gate.of(one.entry.settings.required, one.grade.score, one.grade.passed) for one in result.scores)
+    gates = (RequiredGrade.of(one.entry.settings.required, one.grade.score, one.grade.passed) for one in result.scores)
     return Sample(result.status, result.score, tuple(gate for gate in gates if gate is not None))
 
 

@@ -110,7 +110,7 @@ class CaseOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class CasePair:
     """A case that was judged in both runs."""
 
     before_key: CaseKey
@@ -156,7 +156,7 @@ class Pair:
         """Whether a sample errored in one of the runs."""
         return "errored" in (self.before.status, self.after.status)
 
-    def filled(self, before: Fill, after: Fill) -> Pair:
+    def filled(self, before: Fill, after: Fill) -> CasePair:
         """The pair as if errored samples had scored these values."""
         if not self.errored:
             return self
@@ -179,7 +179,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class SampleEvidence:
     """One sample of a case that moved: what it answered, and what became of it."""
 
     status: Status
@@ -212,9 +212,9 @@ class CheckChange:
 class MovedCase:
     """A case whose score or verdict changed: of its samples those that show it best."""
 
-    pair: Pair
-    before: Evidence
-    after: Evidence
+    pair: CasePair
+    before: SampleEvidence
+    after: SampleEvidence
     changes: tuple[CheckChange, ...] = ()
 
 
@@ -429,7 +429,7 @@ class Comparison:
     candidate: RunLabel
     question: ComparisonSettings
     whole: Judgement | None
-    pairs: Sequence[Pair]
+    pairs: Sequence[CasePair]
     left_out: LeftOut
     groups: tuple[GroupComparison, ...] = ()
     moved: tuple[MovedCase, ...] = ()

@@ -1,19 +1,20 @@
-"""Context of an assertion (SPEC section 8, "Context")."""
+"""Context of an assertion (SPEC section 8, "Context"), and the ports of grading, which take it."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from agentv.model.run.grade import Grade
+from agentv.model.run.rubric import Choice, Rubric, Verdict
+from agentv.model.run.trial import Score
+from agentv.model.suite.assertion import AssertionEntry, Transform
 from agentv.model.values.message import Message, ToolCall, attached_files, prompt_text, reference_text
-from agentv.model.values.response import TokenUsage
+from agentv.model.values.response import Failure, TargetResponse, TokenUsage
 from agentv.model.values.values import EMPTY, Json, JsonObject
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from agentv.ports import Services
+from agentv.ports import Embedder, Executor, JavaScriptHost
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +173,69 @@ def usage_json(usage: TokenUsage | None) -> Json:
         "cached": usage.cached,
         "reasoning": usage.reasoning,
     }
+
+
+class Assertion(Protocol):
+    """The frozen options of one assertion type, and how they grade an answer. Stateless."""
+
+    def label(self) -> str:
+        """What the entry looks for, in a few words; part of its default name."""
+        ...
+
+    def grade(self, context: AssertionContext) -> Grade | Awaitable[Grade]:
+        """Judge one answer. An assertion that cannot judge returns `Grade.errored`."""
+        ...
+
+
+class ComparingAssertion(Protocol):
+    """An assertion that looks at several answers to one case together (`compares`)."""
+
+    async def choose(self, contexts: Sequence[AssertionContext]) -> Sequence[Grade]:
+        """The grade of each answer, in their order."""
+        ...
+
+
+class Judge(Protocol):
+    """A model that grades rubrics."""
+
+    async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
+        """Ask the judge about one answer and read its verdict."""
+        ...
+
+    async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Choice | Failure:
+        """Which of several answers is the best by the criteria; asked twice, in opposite orders."""
+        ...
+
+    async def ask(self, prompt: str) -> TargetResponse | Failure:
+        """Send a prompt as it stands; the model's answer, whose `output` is never empty."""
+        ...
+
+
+class Services(Protocol):
+    """What a run offers to the assertions that ask or start something."""
+
+    @property
+    def executor(self) -> Executor:
+        """Threads and an event loop for user code."""
+        ...
+
+    @property
+    def javascript(self) -> JavaScriptHost:
+        """The JavaScript runtime, started at its first use."""
+        ...
+
+    def judge(self, name: str | None) -> Judge:
+        """The judge of that name, or the one in force for this trial."""
+        ...
+
+    def embedder(self, name: str | None) -> Embedder:
+        """The target of that name that embeds texts, or the one that stands in for this trial."""
+        ...
+
+    async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
+        """Grade a nested list, with all the rules that hold for the outermost one."""
+        ...
+
+    async def evaluate(self, transform: Transform, context: AssertionContext) -> Json | Failure:
+        """The value that an expression over the answer has."""
+        ...

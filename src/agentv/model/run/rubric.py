@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal, Protocol
 
 from agentv.model.run.grade import Check
+from agentv.model.values.message import Message
 from agentv.model.values.response import Failure, TokenUsage
-from agentv.model.values.values import EMPTY, JsonObject
-
-if TYPE_CHECKING:
-    from agentv.ports import PromptWriter
+from agentv.model.values.values import EMPTY, Json, JsonObject
 
 RubricMode = Literal[
     "freeform",
@@ -91,6 +89,19 @@ class RubricItem:
     min_score: int | None = None
 
 
+class PromptWriter(Protocol):
+    """Code of the user's that writes a judge prompt."""
+
+    async def write(self, values: Mapping[str, Json], context: Any) -> str | tuple[Message, ...] | Failure:
+        """The prompt as text or messages.
+
+        Args:
+            values: what a template could show, by its names; what is judged stands between its markers.
+            context: the answer's, as custom assertions get it, with `output` between its markers too.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Rubric:
     """What a judge is asked to look at.
@@ -165,5 +176,20 @@ class JudgeFailure(Failure):
     """Why a judge gave no verdict, what it said instead (cut), and what its calls had cost by then."""
 
     reply: str = ""
+    token_usage: TokenUsage | None = None
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a judge chose, shown the answers in two orders.
+
+    Attributes:
+        best: the place, from 0, of the answer that was chosen in each order; two that differ are a tie.
+        reasons: what it said in each order, None where it gave no reason.
+    """
+
+    best: tuple[int, int]
+    reasons: tuple[str | None, str | None] = (None, None)
     token_usage: TokenUsage | None = None
     cost_usd: float | None = None

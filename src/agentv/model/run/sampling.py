@@ -11,7 +11,7 @@ Why = Literal["above", "below", "gate", "errored", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
-class Stopped:
+class SamplingStop:
     """Why a case got no more samples; it stands at the last of them.
 
     Attributes:
@@ -50,7 +50,7 @@ class EarlyCase:
     prompt_id: str | None
     status: Literal["passed", "failed"]
     alpha: float
-    stopped: Stopped
+    stopped: SamplingStop
 
 
 @dataclass(frozen=True, slots=True)

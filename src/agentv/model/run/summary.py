@@ -37,7 +37,7 @@ _OF_THE_RULE = ("rule_pass_rate", "rule_pass_rate_interval", "rule_pass_rate_bou
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupTotals:
     """The totals of one suite, target, prompt or tag; its attributes are as those of `Summary`."""
 
     cases: Counts
@@ -53,7 +53,7 @@ class Group:
     rule_pass_rate_bounds: Interval | None = None
     mean_score_interval: Interval | None = None
 
-    def cut_short(self) -> Group:
+    def cut_short(self) -> GroupTotals:
         """Without intervals: none holds for a run that ended by how its cases ended."""
         return replace(self, pass_rate_interval=None, rule_pass_rate_interval=None, mean_score_interval=None)
 
@@ -122,10 +122,10 @@ class Summary:
     rule_pass_rate_bounds: Interval | None = None
     rule: CaseRule | None = None
     mean_score_interval: Interval | None = None
-    by_suite: Mapping[str, Group] = field(default_factory=dict)
-    by_target: Mapping[str, Group] = field(default_factory=dict)
-    by_prompt: Mapping[str, Group] = field(default_factory=dict)
-    by_tag: Mapping[str, Group] = field(default_factory=dict)
+    by_suite: Mapping[str, GroupTotals] = field(default_factory=dict)
+    by_target: Mapping[str, GroupTotals] = field(default_factory=dict)
+    by_prompt: Mapping[str, GroupTotals] = field(default_factory=dict)
+    by_tag: Mapping[str, GroupTotals] = field(default_factory=dict)
     samples: Samples | None = None
     budget: BudgetUse | None = None
     early_stops: EarlyStops | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agentv.model.run.grade import Grade
-from agentv.model.run.sampling import Stopped
+from agentv.model.run.sampling import SamplingStop
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Aggregate, Case, Suite, TargetSpec
 from agentv.model.values.message import Message
@@ -31,8 +31,8 @@ class Trial:
         alpha: samples of its case end where they show on which side of the threshold the pass rate lies, wrongly with
             this chance at most; None: all `repeat` samples are run.
         history: the transcript of the earlier cases of its conversation.
-        rivals: the keys of all trials, its own among them, whose answers are compared with its own; they follow each
-            other in a plan.
+        comparison_group: the keys of all trials, its own among them, whose answers are compared with its own; they
+            follow each other in a plan.
     """
 
     suite: Suite
@@ -47,7 +47,7 @@ class Trial:
     aggregate: Aggregate = "mean"
     alpha: float | None = None
     history: tuple[Message, ...] = ()
-    rivals: tuple[str, ...] = ()
+    comparison_group: tuple[str, ...] = ()
 
     def judge_called(self, name: str | None) -> TargetSpec | None:
         """The judge of that name, or the trial's own; the command line's wins over both. None: there is none."""
@@ -102,4 +102,4 @@ class TrialResult:
     retries: tuple[Attempt, ...] = ()
     judge_token_usage: TokenUsage | None = None
     reused: bool = False
-    stopped: Stopped | None = None
+    stopped: SamplingStop | None = None

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 from agentv.model.values.span import Span
-
-if TYPE_CHECKING:
-    from agentv.ports import Assertion
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +42,14 @@ class AssertionSettings:
 DEFAULTS = AssertionSettings()
 
 
+class AssertionOptions(Protocol):
+    """The frozen options of one assertion type. They grade too: see `agentv.model.run.context.Assertion`."""
+
+    def label(self) -> str:
+        """What the entry looks for, in a few words; part of its default name."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class AssertionEntry:
     """One assertion of one case: its canonical type, its frozen options, and the settings common to all types.
@@ -54,7 +59,7 @@ class AssertionEntry:
     """
 
     type: str
-    assertion: Assertion
+    assertion: AssertionOptions
     settings: AssertionSettings
     span: Span | None = None
     plugin: str = ""

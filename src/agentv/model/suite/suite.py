@@ -17,7 +17,6 @@ from agentv.model.values.values import EMPTY, JsonObject
 
 if TYPE_CHECKING:
     from agentv.errors import Diagnostic
-    from agentv.ports import Connectable
 
 DEFAULT_THRESHOLD = 0.8
 DEFAULT_WORKERS = 10
@@ -81,7 +80,7 @@ class TargetSpec:
     """A system under test, or a judge, as configured: the provider's frozen settings and what all targets share.
 
     Attributes:
-        settings: the provider's own options, an instance of its settings dataclass.
+        settings: the provider's own options, an instance of its settings dataclass, an `agentv.ports.Connectable`.
         secrets: values that must never reach a file, a log or a report.
         fingerprint: sha256 of the settings without secrets, and of the target's own file where it has one.
         span: where it is named; None on a command line, and for one made in Python.
@@ -95,7 +94,7 @@ class TargetSpec:
 
     name: str
     provider: str
-    settings: Connectable
+    settings: object
     env: Mapping[str, str] = field(default_factory=dict)
     judge: str | None = None
     retry: Retry = Retry()

@@ -6,16 +6,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from agentv.model.run.comparison import (
     CaseKey,
+    CasePair,
     CheckChange,
     Comparison,
     ComparisonSettings,
-    Evidence,
     GroupComparison,
     Judgement,
     MeasureResult,
     MovedCase,
-    Pair,
     RunLabel,
+    SampleEvidence,
     Verdict,
     Withheld,
 )
@@ -361,19 +361,19 @@ def _moved_case(one: MovedCase, *, several: bool) -> Iterator[str]:
         yield f"    {name}{_sample(evidence)}: {_answer(evidence.output)}"
 
 
-def _pair_label(pair: Pair) -> str:
+def _pair_label(pair: CasePair) -> str:
     before, after = pair.before_key.prompt, pair.after_key.prompt
     if before is None or after is None or before == after:
         return case_label(pair.after_key)
     return f"{case_label(pair.before_key)} → {one_line(after)}"
 
 
-def _status(pair: Pair) -> str:
+def _status(pair: CasePair) -> str:
     before, after = pair.before.status, pair.after.status
     return f"{before}, " if before == after else f"{before} → {after}, "
 
 
-def _sample(evidence: Evidence) -> str:
+def _sample(evidence: SampleEvidence) -> str:
     return f" (sample {evidence.sample} of {evidence.repeat})" if evidence.repeat > 1 else ""
 
 
@@ -381,7 +381,7 @@ def _answer(output: str | None) -> str:
     return "no answer" if output is None else one_line(output, _LONGEST)
 
 
-def _change(change: CheckChange, shown: Evidence) -> str:
+def _change(change: CheckChange, shown: SampleEvidence) -> str:
     """An assertion, and what it says, unless that is the answer which is shown anyway."""
     evidence = None if change.evidence == shown.output else change.evidence
     said = f" | {one_line(evidence, _LONGEST)}" if evidence else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from agentv.model.run.comparison import CaseKey, Comparison, Interval, Judgement, Matrix, MovedCase, Pair, RunLabel
+from agentv.model.run.comparison import CaseKey, CasePair, Comparison, Interval, Judgement, Matrix, MovedCase, RunLabel
 from agentv.model.values.values import Json
 from agentv.reports.text.json_pieces import Piecewise, indented
 from agentv.reports.text.paths import shown_from
@@ -126,7 +126,7 @@ def _moved(one: MovedCase) -> Json:
     }
 
 
-def _pair(pair: Pair) -> dict[str, Json]:
+def _pair(pair: CasePair) -> dict[str, Json]:
     base = pair.before_key
     return {
         **_key(pair.after_key),

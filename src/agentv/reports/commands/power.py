@@ -11,10 +11,10 @@ from typing import Literal
 from agentv.model.values.formatting import plural
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import one_line, percent
-from agentv.stats.intervals.classification import Measured
+from agentv.stats.intervals.classification import MeasuredShare
 from agentv.stats.intervals.clustered import MeanInterval
 from agentv.stats.intervals.variance import NOTHING, Noise
-from agentv.stats.power.planning import Plan
+from agentv.stats.power.planning import ComparisonPlan
 
 Source = Literal["given", "run", "assumed"]
 NONE_SEEN = "none"
@@ -40,7 +40,7 @@ class PilotShown:
     repeat: int
     trials: tuple[int, int]
     mean: MeanInterval
-    disagreement: Measured | None
+    disagreement: MeasuredShare | None
     scores: Noise
 
 
@@ -55,7 +55,7 @@ class PlanShown:
         rate_from, alike_from: where these two come from.
     """
 
-    plan: Plan
+    plan: ComparisonPlan
     detect: float | None = None
     pilot: PilotShown | None = None
     rate_from: Source = "assumed"
@@ -135,7 +135,7 @@ def _noise_json(noise: Noise) -> Json:
     }
 
 
-def _detecting(plan: Plan, detect: float, *, sized: bool) -> Iterator[str]:
+def _detecting(plan: ComparisonPlan, detect: float, *, sized: bool) -> Iterator[str]:
     """Of a drop, or with a margin and no drop that no larger loss is there."""
     needed, power = plan.needed(detect), percent(plan.assumed.power)
     what = f"a drop of {detect:g}" if detect else f"that the loss is at most {plan.assumed.margin:g}"
@@ -158,7 +158,7 @@ def _often(chance: float) -> str:
     return percent(chance) if chance >= 1 - SURE else f"less than {1 - SURE:.2%}"
 
 
-def _table(plan: Plan) -> Iterator[str]:
+def _table(plan: ComparisonPlan) -> Iterator[str]:
     table = plan.table()
     repeats = list(next(iter(table.values())))
     what = "pass rate" if plan.assumed.deviation is None else "mean score"
@@ -177,7 +177,7 @@ def _shown(least: float) -> str:
     return f"{least:.3f}" if isfinite(least) else NONE_SEEN
 
 
-def _runs(plan: Plan) -> str:
+def _runs(plan: ComparisonPlan) -> str:
     return f"two runs of {plural(plan.cases, 'case')}{_each(plan.repeat)}"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from itertools import islice
 
-from agentv.model.run.summary import Counts, Group, Summary
+from agentv.model.run.summary import Counts, GroupTotals, Summary
 from agentv.model.values.formatting import duration, money, plural
 from agentv.reports.run.formatting import LONGEST, check, label, reason, source
 from agentv.reports.run.rates import certainty, judged_words, mean_words, rule_words
@@ -129,11 +129,11 @@ def _totals(summary: Summary) -> Iterator[str]:
         return
     yield "\n| | cases | passed | failed | errored | not run | pass rate | 95% CI | mean score |\n"
     yield "| --- | --: | --: | --: | --: | --: | --: | --: | --: |\n"
-    yield _group("all", Group(summary.cases, summary.pass_rate, summary.mean_score, summary.pass_rate_interval))
+    yield _group("all", GroupTotals(summary.cases, summary.pass_rate, summary.mean_score, summary.pass_rate_interval))
     yield from groups
 
 
-def _groups(what: str, groups: Mapping[str, Group]) -> Iterator[str]:
+def _groups(what: str, groups: Mapping[str, GroupTotals]) -> Iterator[str]:
     if len(groups) < 2:
         return
     for name, group in islice(groups.items(), GROUPS):
@@ -142,7 +142,7 @@ def _groups(what: str, groups: Mapping[str, Group]) -> Iterator[str]:
         yield f"| and {plural(len(groups) - GROUPS, f'more {what}')} | | | | | | | | |\n"
 
 
-def _group(name: str, group: Group) -> str:
+def _group(name: str, group: GroupTotals) -> str:
     cases: Counts = group.cases
     interval = " to ".join(map(percent, group.pass_rate_interval or ()))
     rate = "" if group.pass_rate is None else percent(group.pass_rate)

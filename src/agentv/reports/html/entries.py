@@ -8,7 +8,7 @@ from typing import Any
 
 from agentv.model.run.cases import Sample, sample_of
 from agentv.model.run.clusters import CASE, TrialCluster, cluster_of, key_of_cluster
-from agentv.model.run.sampling import Stopped
+from agentv.model.run.sampling import SamplingStop
 from agentv.model.run.trial import Score, Status, Trial, TrialResult
 from agentv.reports.text.escaping import one_line
 from agentv.stats.samples.deciding import Rule, rule_of, stopped_by, verdict_over
@@ -58,7 +58,7 @@ class _SampledCase:
         return {"alpha": self.rule.alpha, "why": why, "bounds": bounds, "rate": _unbiased(stopped, self.rule)}
 
 
-def _unbiased(stopped: Stopped | None, rule: Rule) -> float | None:
+def _unbiased(stopped: SamplingStop | None, rule: Rule) -> float | None:
     from agentv.stats.samples.stopped import unbiased_rate  # few runs end samples early
 
     if stopped is None or rule.alpha is None:

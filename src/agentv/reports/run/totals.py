@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from agentv.model.run.sampling import EarlyStops
-from agentv.model.run.summary import Counts, Group, Summary
+from agentv.model.run.summary import Counts, GroupTotals, Summary
 from agentv.model.values.formatting import duration, money, plural
 from agentv.model.values.response import TokenUsage
 from agentv.reports.run.rates import mean_words, rate_words, rule_words
@@ -104,7 +104,7 @@ def _prompts(summary: Summary) -> Iterator[str]:
         yield f"and {len(summary.by_prompt) - PROMPTS} more prompts, in summary.json"
 
 
-def _group(group: Group) -> str:
+def _group(group: GroupTotals) -> str:
     mean = [] if group.mean_score is None else [f"mean score {group.mean_score:.2f}"]
     return ", ".join([outcomes(group.cases), *mean])
 

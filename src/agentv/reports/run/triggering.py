@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from agentv.model.values.values import Json
 from agentv.reports.text.escaping import percent
-from agentv.stats.intervals.classification import Classified, Measured
+from agentv.stats.intervals.classification import Classified, MeasuredShare
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def _judged(found: Confusion) -> str:
     return ", ".join(parts)
 
 
-def _said(measured: Measured | None, counts: str, why: str) -> str:
+def _said(measured: MeasuredShare | None, counts: str, why: str) -> str:
     if measured is None:
         return f"undefined: {why}"
     interval = f"95% CI {percent(measured.low)} to {percent(measured.high)}"
@@ -81,5 +81,5 @@ def triggering_json(found: Confusion) -> dict[str, Json]:
     }
 
 
-def _measure(found: Measured | None) -> Json:
+def _measure(found: MeasuredShare | None) -> Json:
     return None if found is None else {"value": found.value, "interval": [found.low, found.high]}

@@ -18,7 +18,7 @@ from agentv.stats.intervals.proportion import USUAL, wilson_interval
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredShare:
     """A share, and the interval that holds it with the confidence asked for: all in 0..1."""
 
     value: float
@@ -45,25 +45,25 @@ class Classified:
         """All that was judged."""
         return self.true_positives + self.false_positives + self.false_negatives + self.true_negatives
 
-    def precision(self, confidence: float = USUAL) -> Measured | None:
+    def precision(self, confidence: float = USUAL) -> MeasuredShare | None:
         """TP / (TP + FP): how often yes was right. None where yes was never said."""
         return _share(self.true_positives, self.true_positives + self.false_positives, confidence)
 
-    def recall(self, confidence: float = USUAL) -> Measured | None:
+    def recall(self, confidence: float = USUAL) -> MeasuredShare | None:
         """TP / (TP + FN): how much of what is yes was found. None where nothing is."""
         return _share(self.true_positives, self.true_positives + self.false_negatives, confidence)
 
-    def f1(self, confidence: float = USUAL) -> Measured | None:
+    def f1(self, confidence: float = USUAL) -> MeasuredShare | None:
         """2·TP / (2·TP + FP + FN). None where yes was never said and nothing is: there is nothing to be found."""
         union = self.true_positives + self.false_positives + self.false_negatives
         jaccard = _share(self.true_positives, union, confidence)
         if jaccard is None:
             return None
-        return Measured(_f1_of(jaccard.value), _f1_of(jaccard.low), _f1_of(jaccard.high))
+        return MeasuredShare(_f1_of(jaccard.value), _f1_of(jaccard.low), _f1_of(jaccard.high))
 
 
-def _share(part: int, whole: int, confidence: float) -> Measured | None:
-    return Measured(part / whole, *wilson_interval(part, whole, confidence)) if whole else None
+def _share(part: int, whole: int, confidence: float) -> MeasuredShare | None:
+    return MeasuredShare(part / whole, *wilson_interval(part, whole, confidence)) if whole else None
 
 
 def _f1_of(jaccard: float) -> float:

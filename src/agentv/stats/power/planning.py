@@ -8,7 +8,8 @@ from functools import partial
 from math import ceil, inf, sqrt
 from statistics import NormalDist
 
-from agentv.stats.power.power import Drop, chance_shown, fewest_cases
+from agentv.stats.power.drop import Drop
+from agentv.stats.power.power import chance_shown, fewest_cases
 from agentv.stats.power.power_simulation import Rehearsal
 
 SIZES = (0.25, 0.5, 1, 2, 4, 10)
@@ -34,7 +35,7 @@ Rule = Callable[[Rehearsal, float, float], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
+class Assumptions:
     """What is taken for granted of two runs that do not exist yet.
 
     Attributes:
@@ -84,7 +85,7 @@ class Assumed:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ComparisonPlan:
     """Two runs of the same cases.
 
     Attributes:
@@ -95,7 +96,7 @@ class Plan:
 
     cases: int
     repeat: int
-    assumed: Assumed
+    assumed: Assumptions
     rule: Rule
 
     @property

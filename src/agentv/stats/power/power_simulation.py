@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from agentv.stats.power.power import Drop
+from agentv.stats.power.drop import Drop
 
 Numbers = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ class Rehearsal:
         cases, repeat: how many cases, and samples of each in each run.
         rate: the pass rate before, or the mean score; above 0 and below 1.
         difference: how much lower it is after; 0: nothing differs.
-        alike, shared: as in `power.Drop`.
+        alike, shared: as in `Drop`.
         cluster_size: cases of one cluster.
         correlation: how alike the cases of one cluster are, 0..1.
         deviation: standard deviation of the score of one sample; None: scores are verdicts, 1 or 0.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from agentv.model.run.cases import Sample, case_verdict, gates_hold
 from agentv.model.run.grade import reaches
-from agentv.model.run.sampling import Stopped, Why
+from agentv.model.run.sampling import SamplingStop, Why
 from agentv.model.run.trial import Status, Trial
 from agentv.model.suite.suite import Aggregate
 from agentv.stats.samples.sequence import confidence_sequence, side
@@ -54,7 +54,7 @@ def verdict_over(samples: Sequence[Sample], rule: Rule) -> Status:
     return "passed" if shown.get(stopped.why, False) and gates_hold(counted) else "failed"
 
 
-def stopped_by(samples: Sequence[Sample], rule: Rule) -> Stopped | None:
+def stopped_by(samples: Sequence[Sample], rule: Rule) -> SamplingStop | None:
     """Why the case gets no more samples; None where it gets another one.
 
     What was decided once stays decided, whatever samples come after: those that were under way, or of another order.
@@ -83,6 +83,6 @@ def _why(sample: Sample, counts: tuple[int, int], rule: Rule) -> Why | None:
     return found or ("undecided" if sum(counts) >= rule.repeat else None)
 
 
-def _stopped(why: Why, passed: int, number: int, alpha: float) -> Stopped:
+def _stopped(why: Why, passed: int, number: int, alpha: float) -> SamplingStop:
     low, high = confidence_sequence(passed, number - passed, alpha)
-    return Stopped(why, number, passed, round(low, 6), round(high, 6))
+    return SamplingStop(why, number, passed, round(low, 6), round(high, 6))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agentv.stats.intervals.classification import Measured
+from agentv.stats.intervals.classification import MeasuredShare
 from agentv.stats.intervals.proportion import USUAL
 
 
@@ -30,7 +30,7 @@ def disagreement(samples: int, passed: int) -> float:
     return 2 * passed * (samples - passed) / (samples * (samples - 1))
 
 
-def mean_disagreement(cases: Sequence[tuple[int, int]], confidence: float = USUAL) -> Measured | None:
+def mean_disagreement(cases: Sequence[tuple[int, int]], confidence: float = USUAL) -> MeasuredShare | None:
     """The chance that two samples of a case disagree, over all cases; the interval is Student's over the cases.
 
     None where no case has two samples. The interval is cut to 0..1; of cases that all disagree alike it is the one of
@@ -46,4 +46,4 @@ def mean_disagreement(cases: Sequence[tuple[int, int]], confidence: float = USUA
     if not shares:
         return None
     found = mean_interval(shares, range(len(shares)), level=confidence, bounds=(0.0, 1.0))
-    return Measured(found.mean, max(0.0, found.low), min(1.0, found.high))
+    return MeasuredShare(found.mean, max(0.0, found.low), min(1.0, found.high))

@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from agentv.model.run.sampling import Stopped
+from agentv.model.run.sampling import SamplingStop
 from agentv.stats.samples.sequence import side
 
 _Row = Sequence[float | None]
 
 
-def unbiased_rate(stopped: Stopped, *, threshold: float, alpha: float, repeat: int) -> float | None:
+def unbiased_rate(stopped: SamplingStop, *, threshold: float, alpha: float, repeat: int) -> float | None:
     """An unbiased estimate of a case's pass rate, 0..1, with the samples up to where they ended.
 
     Args:

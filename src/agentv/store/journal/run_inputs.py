@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from agentv.model.run.clusters import ClusterId, cluster_of
-from agentv.model.run.sampling import Stopped
+from agentv.model.run.sampling import SamplingStop
 from agentv.model.run.trial import Status
 from agentv.store.rows.reading import StoredRow, decoded_rows
 
@@ -31,7 +31,7 @@ class InputsRow(StoredRow, gc=False, kw_only=True):
 
     status: Status = "skipped"
     case_sha256: str = ""
-    stopped: Stopped | None = None
+    stopped: SamplingStop | None = None
     reused: bool = False
 
 

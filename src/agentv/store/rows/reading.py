@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from agentv.errors import StoreError
-from agentv.model.run.cases import Gate
+from agentv.model.run.cases import RequiredGrade
 from agentv.model.run.trial import SCHEMA_VERSION, Status
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, Aggregate
 from agentv.model.values.response import TokenUsage
@@ -63,10 +63,11 @@ class RowFacts(StoredRow, gc=False, kw_only=True):
     error: ErrorFacts | None = None
 
     @property
-    def gates(self) -> tuple[Gate, ...]:
+    def gates(self) -> tuple[RequiredGrade, ...]:
         """The required grades of the row, in the order of its scores."""
         found = (
-            Gate.of(score.required, score.score or 0.0, score.passed or False) for score in _scores.decode(self.scores)
+            RequiredGrade.of(score.required, score.score or 0.0, score.passed or False)
+            for score in _scores.decode(self.scores)
         )
         return tuple(gate for gate in found if gate is not None)
 

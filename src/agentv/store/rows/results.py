@@ -13,7 +13,7 @@ import msgspec
 from agentv.errors import StoreError
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check, Grade
-from agentv.model.run.sampling import Stopped
+from agentv.model.run.sampling import SamplingStop
 from agentv.model.run.trial import Score, Trial, TrialResult
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.suite.suite import DEFAULT_THRESHOLD, DEFAULT_TIMEOUT_S, Case, Suite, TargetSpec
@@ -112,7 +112,7 @@ def _result(row: JsonRow, root: str) -> TrialResult:
         retries=tuple(Attempt(**retry) for retry in row.get("retries", ())),
         judge_token_usage=TokenUsage(**judged) if judged else None,
         reused=row.get("reused", False),
-        stopped=Stopped(**row["stopped"]) if "stopped" in row else None,
+        stopped=SamplingStop(**row["stopped"]) if "stopped" in row else None,
     )
 
 

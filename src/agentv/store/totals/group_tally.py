@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agentv.model.run.summary import CaseRule, Counts, Group, Interval
+from agentv.model.run.summary import CaseRule, Counts, GroupTotals, Interval
 from agentv.model.run.trial import Status
 from agentv.stats.intervals.design_effect import Estimate, Sums, estimated_mean, estimated_mean_alone, estimated_rate
 from agentv.store.totals.tally import STATUSES, Profile, TalliedCase, counts_of
@@ -142,7 +142,7 @@ class GroupTally:
             for key, cluster in (other._clusters or {}).items():
                 self._clusters.setdefault(key, _Cluster()).merge(cluster)
 
-    def group(self, planned: int) -> Group:
+    def group(self, planned: int) -> GroupTotals:
         """The totals of what was merged."""
         sums = self._sums
         counts: Counts = counts_of(list(sums.cases.values()), planned)
@@ -152,7 +152,7 @@ class GroupTally:
         rate = (self._early_rate(judged) if self._early else self._rate(sums.passed, judged)) or _NOTHING
         met = (self._rate(*cases[:2], of_cases=True) if self._repeated else None) or _NOTHING
         score = (None if self._early else self._mean()) or _NOTHING
-        return Group(
+        return GroupTotals(
             cases=counts,
             pass_rate=rate.mean,
             mean_score=None if score.mean is None else round(score.mean, 12),

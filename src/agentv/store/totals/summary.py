@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agentv.errors import StoreError
-from agentv.model.run.summary import Group, Summary
+from agentv.model.run.summary import GroupTotals, Summary
 from agentv.model.values.response import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.store.files.directory import SUMMARY, DamagedRecordError, RunDirectory, read_document
@@ -189,7 +189,9 @@ def read_summary(path: Path) -> Summary:
         raise StoreError(f"cannot read {path}: it is no summary of a run: {error}") from error
 
 
-def _grouped(found: Iterable[tuple[str, tuple[Profile, GroupTally]]], planned: Mapping[str, int]) -> dict[str, Group]:
+def _grouped(
+    found: Iterable[tuple[str, tuple[Profile, GroupTally]]], planned: Mapping[str, int]
+) -> dict[str, GroupTotals]:
     """Groups by name, sorted."""
     named: dict[str, list[tuple[Profile, GroupTally]]] = defaultdict(list)
     for name, outcomes in found:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import NamedTuple, get_args
 
-from agentv.model.run.cases import Gate, Sample
+from agentv.model.run.cases import RequiredGrade, Sample
 from agentv.model.run.clusters import CASE, cluster_of, key_of_cluster
-from agentv.model.run.sampling import Stopped
+from agentv.model.run.sampling import SamplingStop
 from agentv.model.run.summary import Counts
 from agentv.model.run.trial import Status
 from agentv.model.suite.suite import Aggregate
@@ -45,7 +45,7 @@ class Early(NamedTuple):
     """Of a case whose samples may end early: how many there were, and why there are no more; None: some are to come."""
 
     samples: int
-    stopped: Stopped | None
+    stopped: SamplingStop | None
 
 
 class Trials(NamedTuple):
@@ -98,7 +98,7 @@ class Tally:
         self._clusters = array("q")
         self._profiles: dict[tuple[object, ...], int] = {}
         self._samples: dict[int, tuple[str, list[int]]] = {}
-        self._gates: dict[int, tuple[Gate, ...]] = {}
+        self._gates: dict[int, tuple[RequiredGrade, ...]] = {}
 
     def add(self, row: RowFacts) -> None:
         """Take in one row."""
@@ -191,8 +191,8 @@ def _met(verdict: Status, samples: list[Sample], rule: Rule) -> tuple[bool, bool
     if verdict != "errored":
         return verdict == "passed", verdict == "passed"
     gates = max((sample.gates for sample in samples), key=len)
-    failed = Sample("failed", 0.0, tuple(Gate(gate.mark, 0.0) for gate in gates))
-    passed = Sample("passed", 1.0, tuple(Gate(gate.mark, gate.mark) for gate in gates))
+    failed = Sample("failed", 0.0, tuple(RequiredGrade(gate.mark, 0.0) for gate in gates))
+    passed = Sample("passed", 1.0, tuple(RequiredGrade(gate.mark, gate.mark) for gate in gates))
     worst, best = ([other if one.status == "errored" else one for one in samples] for other in (failed, passed))
     if rule.alpha is not None:  # its samples go on, and may end it otherwise
         return False, True

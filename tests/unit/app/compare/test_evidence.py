@@ -1,7 +1,7 @@
 import pytest
 
 from agentv.app.compare.evidence import moved_cases, worst_first
-from agentv.model.run.comparison import CaseKey, CaseOutcome, Pair
+from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair
 from agentv.model.run.grade import Check
 from doubles.trials import errored_score, finished, graded, scored, trial
 
@@ -14,7 +14,7 @@ def outcome(score, places):
 
 def pair(before, after, places=(1,), case_id="case-1"):
     key = KEY._replace(case_id=case_id)
-    return Pair(key, key, outcome(before, places), outcome(after, places))
+    return CasePair(key, key, outcome(before, places), outcome(after, places))
 
 
 def run(results):

@@ -4,7 +4,7 @@ from random import Random
 import pytest
 
 from agentv.app.compare.judging import Part, judge, judge_parts
-from agentv.model.run.comparison import CaseKey, CaseOutcome, ComparisonSettings, Pair
+from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair, ComparisonSettings
 from agentv.stats.intervals.proportion import wilson_interval
 from agentv.stats.power.power import fewest_cases
 
@@ -18,7 +18,7 @@ def outcome(score, cluster=None):
 
 def pair(number, before, after, cluster=None):
     key = CaseKey("refunds", f"case-{number}", None, "gpt")
-    return Pair(key, key, outcome(before, cluster), outcome(after, cluster))
+    return CasePair(key, key, outcome(before, cluster), outcome(after, cluster))
 
 
 def pairs(*scores):
@@ -106,7 +106,7 @@ def gated(number, before, after, passed):
         replace(outcome(score), status=status, rate=float(status == "passed"))
         for score, status in zip((before, after), statuses, strict=True)
     ]
-    return Pair(key, key, *sides)
+    return CasePair(key, key, *sides)
 
 
 def test_what_passes_less_often_is_worse_though_its_mean_score_is_higher():

@@ -1,14 +1,14 @@
 from dataclasses import replace
 
 from agentv.app.compare.settings import Settings, same_rate, same_rule
-from agentv.model.run.comparison import CaseKey, CaseOutcome, Pair
+from agentv.model.run.comparison import CaseKey, CaseOutcome, CasePair
 
 CASE = CaseOutcome("passed", 1.0, 1, 0.8, 1, 1, 1)
 
 
 def pair(number, after=CASE, before=CASE):
     key = CaseKey("refunds", f"case-{number}", None, "gpt")
-    return Pair(key, key, before, after)
+    return CasePair(key, key, before, after)
 
 
 def setting_notes(pairs):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agentv.app.power.plan_rule import chance_shown
-from agentv.app.power.power import PlanAsked, plan
+from agentv.app.power.power import PlanRequest, plan
 from agentv.errors import UsageError
 from agentv.sdk import evaluate
 from doubles.stored_runs import write_rows
@@ -33,14 +33,14 @@ def coins(tmp_path, monkeypatch):
 
 
 def test_what_is_not_said_is_usual():
-    planned = plan(PlanAsked()).plan
+    planned = plan(PlanRequest()).plan
     assert (planned.cases, planned.repeat, planned.assumed.rate, planned.assumed.alike) == (200, 1, 0.8, 0.5)
     assert planned.least == pytest.approx(0.1127, abs=1e-3)  # simulated by benchmarks/power.py
-    assert (plan(PlanAsked()).rate_from, plan(PlanAsked()).alike_from) == ("assumed", "assumed")
+    assert (plan(PlanRequest()).rate_from, plan(PlanRequest()).alike_from) == ("assumed", "assumed")
 
 
 def test_an_earlier_run_tells_cases_repeat_rate_and_noise(coins):
-    found = plan(PlanAsked(earlier="last"))
+    found = plan(PlanRequest(earlier="last"))
     assert found.pilot.run_id == coins.directory.name
     assert (found.plan.cases, found.plan.repeat, found.plan.assumed.rate) == (4, 4, 0.625)
     noise = found.pilot.verdicts
@@ -54,7 +54,7 @@ def test_an_earlier_run_tells_cases_repeat_rate_and_noise(coins):
 
 
 def test_what_is_said_wins_over_the_earlier_run(coins):
-    found = plan(PlanAsked(earlier="last", cases=50, repeat=1, rate=0.9, alike=0.1))
+    found = plan(PlanRequest(earlier="last", cases=50, repeat=1, rate=0.9, alike=0.1))
     planned = found.plan
     assert (found.rate_from, found.alike_from) == ("given", "given")
     assert (planned.cases, planned.repeat, planned.assumed.rate, planned.assumed.alike) == (50, 1, 0.9, 0.1)
@@ -67,7 +67,7 @@ def test_votes_of_a_judge_tell_its_noise(coins):
         row["scores"][0]["details"] = {"votes": [0.0, 0.5, 1.0]}
         row["scores"].append(row["scores"][0] | {"details": {"votes": [0.25, 0.75]}})
     write_rows(index.parent, (json.dumps(row).encode() for row in rows))
-    noise = plan(PlanAsked(earlier="last")).pilot.scores
+    noise = plan(PlanRequest(earlier="last")).pilot.scores
     assert noise.counts == (8, 32, 80)  # each assertion of a case is a case of its own
     assert noise.judge == pytest.approx((16 * 0.5 + 16 * 0.125) / (80 - 32))
     assert noise.advice() == "a steadier judge"
@@ -88,7 +88,7 @@ def test_votes_of_a_judge_tell_its_noise(coins):
 def test_what_cannot_be_planned_is_refused(tmp_path, monkeypatch, asked, message):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError) as refused:
-        plan(PlanAsked(**asked))
+        plan(PlanRequest(**asked))
     assert message in f"{refused.value} {refused.value.hint}"
     assert refused.value.status == 2
 
@@ -99,7 +99,7 @@ def test_a_run_that_judged_nothing_is_refused(tmp_path, monkeypatch):
     (tmp_path / "a.eval.yaml").write_text(json.dumps(SUITE | {"target": {"provider": "mock", "error": "no"}}))
     evaluate("a.eval.yaml")
     with pytest.raises(UsageError, match="no trial of it was judged"):
-        plan(PlanAsked(earlier="last"))
+        plan(PlanRequest(earlier="last"))
 
 
 def changed(directory, change):
@@ -111,7 +111,7 @@ def changed(directory, change):
 
 def test_what_a_run_of_one_sample_does_not_tell_is_assumed(coins):
     changed(coins.directory, lambda row: {} if row["sample"] == 1 else None)
-    found = plan(PlanAsked(earlier="last"))
+    found = plan(PlanRequest(earlier="last"))
     assert (found.plan.repeat, found.plan.assumed.rate, found.plan.assumed.alike) == (1, 0.75, 0.5)
     assert (found.rate_from, found.alike_from) == ("run", "assumed")
 
@@ -119,7 +119,7 @@ def test_what_a_run_of_one_sample_does_not_tell_is_assumed(coins):
 @pytest.mark.parametrize(("status", "rate"), [("passed", 0.9), ("failed", 0.1)])
 def test_where_all_passed_or_none_the_rate_is_assumed(coins, status, rate):
     changed(coins.directory, lambda _: {"status": status, "score": float(status == "passed")})
-    found = plan(PlanAsked(earlier="last"))
+    found = plan(PlanRequest(earlier="last"))
     assert (found.plan.assumed.rate, found.rate_from, found.alike_from) == (pytest.approx(rate), "assumed", "assumed")
     assert (found.pilot.passed, found.pilot.judged) == (16 if status == "passed" else 0, 16)
 
@@ -127,25 +127,25 @@ def test_where_all_passed_or_none_the_rate_is_assumed(coins, status, rate):
 def test_a_run_of_one_case_is_refused_even_where_the_cases_are_named(coins):
     changed(coins.directory, lambda row: {} if row["test_id"] == "c" else None)
     with pytest.raises(UsageError, match="it has one case"):
-        plan(PlanAsked(earlier="last", cases=50))
+        plan(PlanRequest(earlier="last", cases=50))
 
 
 def test_samples_that_ended_early_are_refused_with_the_reason(coins):
     changed(coins.directory, lambda _: {"alpha": 0.05})
     with pytest.raises(UsageError, match="its samples ended as soon as a case was decided"):
-        plan(PlanAsked(earlier="last"))
+        plan(PlanRequest(earlier="last"))
     changed(coins.directory, lambda row: {"repeat": 1} if row["sample"] == 1 else None)
-    assert plan(PlanAsked(earlier="last")).plan.cases == 4  # of one sample none is left out
+    assert plan(PlanRequest(earlier="last")).plan.cases == 4  # of one sample none is left out
 
 
 def test_a_case_on_several_targets_is_one_as_it_is_to_compare(coins):
     changed(coins.directory, lambda row: {"target": f"t{row['sample'] % 2}"})
-    assert plan(PlanAsked(earlier="last")).pilot.cases == 4
+    assert plan(PlanRequest(earlier="last")).pilot.cases == 4
 
 
 def test_an_interval_has_a_width_where_all_cases_have_one_mean(coins):
     changed(coins.directory, lambda row: {"score": 0.9 if row["sample"] == 1 else 0.5})
-    mean = plan(PlanAsked(earlier="last")).pilot.mean
+    mean = plan(PlanRequest(earlier="last")).pilot.mean
     assert mean.mean == pytest.approx(0.6)
     assert mean.low < 0.5
     assert mean.high > 0.7
@@ -155,21 +155,21 @@ def test_scores_and_clusters_are_those_of_the_run(coins):
     changed(
         coins.directory, lambda row: {"score": 0.9 if row["sample"] % 2 else 0.5, "conversation_id": row["test_id"]}
     )
-    found = plan(PlanAsked(earlier="last"))
+    found = plan(PlanRequest(earlier="last"))
     assert (found.plan.assumed.rate, found.plan.assumed.deviation) == (
         pytest.approx(0.7),
         pytest.approx(0.2066, abs=1e-3),
     )
     pairs = {"a": "x", "b": "x", "c": "y", "d": "y"}
     changed(coins.directory, lambda row: {"conversation_id": pairs[row["test_id"]]})
-    assumed = plan(PlanAsked(earlier="last")).plan.assumed
+    assumed = plan(PlanRequest(earlier="last")).plan.assumed
     assert (assumed.cluster_size, found.plan.assumed.cluster_size, assumed.fewest) == (2, 1, 12)
 
 
 def test_a_margin_is_planned_by_the_rule_of_compare_itself():
-    alike = plan(PlanAsked(cases=120, margin=0.1, alike=1.0, shared=1.0)).plan
+    alike = plan(PlanRequest(cases=120, margin=0.1, alike=1.0, shared=1.0)).plan
     assert alike.chance(0.0) == chance_shown(alike.assumed.rehearsal(120, 1, 0.0), 0.05, 0.1)
-    assert plan(PlanAsked(cases=120, margin=0.1)).plan.chance(0.0) < alike.chance(0.0)
+    assert plan(PlanRequest(cases=120, margin=0.1)).plan.chance(0.0) < alike.chance(0.0)
     for asked, message in (
         ({"margin": 0.0}, "--margin 0: a loss that does not matter"),
         ({"margin": 0.1, "detect": 0.05}, "is no larger than --margin 0.1"),
@@ -177,11 +177,11 @@ def test_a_margin_is_planned_by_the_rule_of_compare_itself():
         ({"deviation": 0.5}, "no scores with the mean 0.8 deviate by 0.5"),
     ):
         with pytest.raises(UsageError) as refused:
-            plan(PlanAsked(**asked))
+            plan(PlanRequest(**asked))
         assert message in f"{refused.value} {refused.value.hint}"
 
 
 def test_the_mean_score_of_an_earlier_run_has_the_interval_of_its_report(coins):
     summary = json.loads((coins.directory / "summary.json").read_text())
-    found = plan(PlanAsked(earlier="last")).pilot.mean
+    found = plan(PlanRequest(earlier="last")).pilot.mean
     assert [found.low, found.high] == pytest.approx(summary["mean_score_interval"])

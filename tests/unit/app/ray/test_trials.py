@@ -10,17 +10,18 @@ from pathlib import Path
 import pytest
 
 from agentv.app.planning.preparation import prepare
-from agentv.app.ray.executor import terms_of
+from agentv.app.ray.executor import worker_config
 from agentv.app.ray.messages import Received, Results
 from agentv.app.ray.serialization import SharedObjects
-from agentv.app.ray.trials import ClusterTrials
+from agentv.app.ray.trials import RayExecutor
 from agentv.app.ray.worker_pool import Needs, WorkerPool
 from agentv.app.settings import EvalSettings
 from agentv.app.wiring import Answers, Connections
 from agentv.engine.calls.recorded_call import call_key, no_answer
 from agentv.engine.conversation import first_request
 from agentv.engine.dependency_order import DependencyScheduler
-from agentv.engine.run import Run
+from agentv.engine.run import Run, RunOptions
+from agentv.engine.trial_queue import IndependentTrials
 from agentv.errors import UsageError
 from agentv.model.run.events import TargetStopped, TrialFinished
 from agentv.model.suite.suite import Retry
@@ -88,14 +89,12 @@ class Far:
         self.store.keep = keep
         plan = self.prepared.plan
         shared = SharedObjects(workers)
-        pool = WorkerPool(ray, terms_of(self.prepared, workers), shared, Needs())
-        connections = Connections()
-        answers = Answers(self.store, self.failure, self.failure_of_judge)
-        world = connections.world(answers)
-        executor = ClusterTrials(pool, shared, world, answers)
-        object.__setattr__(world, "elsewhere", executor)
+        pool = WorkerPool(ray, worker_config(self.prepared, workers), shared, Needs())
+        connections = Connections(answers=Answers(self.store, self.failure, self.failure_of_judge))
+        options = RunOptions(4, executor=RayExecutor(pool, shared, connections))
         linked = any(suite.links for suite in plan.suites)
-        run = Run("run", DependencyScheduler(plan, plan) if linked else plan, plan.counts()[1], workers=4, world=world)
+        trials = DependencyScheduler(plan, plan) if linked else IndependentTrials(plan)
+        run = Run("run", trials, plan.counts()[1], run_context=connections, options=options)
         results = {}
         try:
             await pool.open(workers)
@@ -150,8 +149,8 @@ def test_a_trial_whose_worker_dies_is_done_by_another_one_and_its_answer_is_not_
     far = Far(tmp_path, POLITE)
     judged = []
 
-    def kills(number, parcel):
-        judged.append(isinstance(parcel, Received) and parcel.call.target == "judge")
+    def kills(number, message):
+        judged.append(isinstance(message, Received) and message.call.target == "judge")
         return judged[-1] and sum(judged) == 1
 
     results = far.run(RayInProcess(kills), workers=1)
@@ -162,7 +161,7 @@ def test_a_trial_whose_worker_dies_is_done_by_another_one_and_its_answer_is_not_
 
 def test_a_trial_that_no_worker_survives_is_errored_and_the_others_pass(tmp_path):
     far = Far(tmp_path, SIX)
-    ray = RayInProcess(lambda _number, parcel: isinstance(parcel, Received) and parcel.call.request.case_id == "c3")
+    ray = RayInProcess(lambda _number, message: isinstance(message, Received) and message.call.request.case_id == "c3")
     results = far.run(ray)
     assert {case: result.status for case, result in results.items()} == {
         **dict.fromkeys(("c0", "c1", "c2", "c4", "c5"), "passed"),
@@ -176,7 +175,7 @@ def test_a_trial_that_no_worker_survives_is_errored_and_the_others_pass(tmp_path
 
 def test_without_a_worker_that_is_left_trials_are_errored_and_the_run_ends(tmp_path):
     far = Far(tmp_path, SIX)
-    ray = RayInProcess(lambda _number, parcel: isinstance(parcel, Results), starts=2)
+    ray = RayInProcess(lambda _number, message: isinstance(message, Results), starts=2)
     results = far.run(ray)
     assert {result.status for result in results.values()} == {"errored"}
     assert {result.error.code for result in results.values()} == {"worker-lost"}

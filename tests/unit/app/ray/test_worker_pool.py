@@ -9,7 +9,7 @@ import pytest
 
 from agentv.app.planning.preparation import prepare
 from agentv.app.ray import worker_pool as crews
-from agentv.app.ray.executor import pool_of, terms_of
+from agentv.app.ray.executor import pool_of, worker_config
 from agentv.app.ray.files import digest_of, lacking, needed_files
 from agentv.app.ray.messages import WorkerConfig
 from agentv.app.ray.serialization import SharedObjects
@@ -110,7 +110,7 @@ def test_what_belongs_to_a_machine(name, own):
 
 def test_all_workers_together_call_no_endpoint_more_often_at_once_than_one_process(tmp_path):
     run = prepared(tmp_path)
-    assert [terms_of(run, number).at_once for number in (1, 2, 5)] == [5, 3, 1]
+    assert [worker_config(run, number).at_once for number in (1, 2, 5)] == [5, 3, 1]
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,8 @@ def test_all_workers_together_call_no_endpoint_more_often_at_once_than_one_proce
 )
 def test_workers_ask_at_home_where_answers_may_be(tmp_path, settings, looks, no_target, no_judge):
     run = prepared(tmp_path)
-    terms = terms_of(replace(run, settings=replace(run.settings, **settings)), 1)
-    assert (terms.looks, terms.no_target, terms.no_judge) == (looks, no_target, no_judge)
+    config = worker_config(replace(run, settings=replace(run.settings, **settings)), 1)
+    assert (config.looks, config.no_target, config.no_judge) == (looks, no_target, no_judge)
 
 
 def refused(settings: EvalSettings) -> UsageError:

@@ -11,7 +11,6 @@ from agentv.app.planning.preparation import prepare
 from agentv.app.running.exam_attempt import append, recorded, sittings, texts_home
 from agentv.app.settings import EvalSettings
 from agentv.errors import StoreError
-from agentv.model.values.formatting import timestamp
 from agentv.store.rows.reading import RowFacts
 from doubles.loading import repository
 
@@ -182,15 +181,6 @@ def test_suites_that_are_no_exams_leave_no_row(tmp_path):
     repository(tmp_path, {"a.eval.yaml": "target: echo\ntests: [{id: a, input: x, assert: [contains: x]}]\n"})
     run = prepare(EvalSettings(paths=(str(tmp_path),), process_env={}))
     assert list(sittings(run, rows(run, "passed"), run_id="r", now=NOW)) == []
-
-
-def test_a_time_is_told_in_utc():
-    moment = datetime.fromisoformat("2026-11-22T09:35:00.125+01:00")
-    assert timestamp(moment) == timestamp(replace_utc(moment)) == "2026-11-22T08:35:00.125Z"
-
-
-def replace_utc(moment: datetime) -> datetime:
-    return moment.astimezone(UTC)
 
 
 def test_a_run_without_cases_that_passed_is_no_pass(prepared):

@@ -9,11 +9,10 @@ from agentv.assertions.structure import AssertSet
 from agentv.assertions.text.matching import Contains, Equals, IContains, MaxTokens, MinTokens, StartsWith, WordCount
 from agentv.authoring.assertions.consistency import COMPARED, check_entries
 from agentv.authoring.source.report import Report
-from agentv.model.run.context import AssertionContext
+from agentv.model.run.context import Assertion, AssertionContext
 from agentv.model.run.grade import Grade
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings, Transform
 from agentv.model.values.span import Span
-from agentv.ports import Assertion
 
 NAMES = {Contains: "contains", IContains: "icontains", Equals: "equals", StartsWith: "starts-with"}
 COUNTING = {MinTokens: "min-tokens", MaxTokens: "max-tokens", WordCount: "word-count"}

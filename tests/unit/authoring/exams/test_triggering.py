@@ -12,7 +12,7 @@ from agentv.authoring.exams.triggering import mark_of, trigger_cases
 from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.header.header import HeadReader
 from agentv.authoring.source.nodes import MapNode
-from agentv.model.run.cases import Gate, Sample, case_verdict
+from agentv.model.run.cases import RequiredGrade, Sample, case_verdict
 from agentv.model.suite.exam import PromptMeta
 from doubles.loading import parsed, reading_of, repository
 
@@ -113,7 +113,7 @@ def test_the_mark_is_exact_at_any_number_of_runs(threshold):
 
 
 def sample(score, mark):
-    gate = Gate.of(mark, score, passed=score == 1.0)
+    gate = RequiredGrade.of(mark, score, passed=score == 1.0)
     return Sample("passed" if score >= mark else "failed", score, (gate,))
 
 

@@ -12,8 +12,9 @@ import pytest
 from agentv.engine.calls.call_throttle import CallThrottle
 from agentv.engine.dependency_order import DependencyScheduler
 from agentv.engine.plan import Plan, PlanSettings
-from agentv.engine.run import Run, RunLimits
-from agentv.engine.services import RunContext
+from agentv.engine.run import Run, RunOptions
+from agentv.engine.run_state import RunLimits
+from agentv.engine.trial_queue import IndependentTrials
 from agentv.model.run.events import RunFinished, TargetStopped, TrialFinished
 from agentv.model.run.grade import Grade
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
@@ -23,7 +24,7 @@ from agentv.model.values.message import Message
 from agentv.model.values.response import Attempt, CallFailure, Failure, TargetResponse
 from agentv.ports import TargetRequest
 from doubles.nested_grading import Given
-from doubles.stores import MemoryStore
+from doubles.run_contexts import GivenRunContext
 from doubles.virtual_time import run_at_once
 
 REFUSED = CallFailure("http-status", "HTTP 401 Unauthorized", status=401, stops=True)
@@ -130,10 +131,11 @@ def ran(suite: Suite, servers: dict[str, Server], *, workers: int = 1, stop_afte
         def judge(one: TargetSpec, _suite: Suite) -> Any:
             return Asked(connect(one))
 
-        world = RunContext(connect, judge, None, lambda _: None, MemoryStore(), Clock(), throttle)
+        run_context = GivenRunContext(connect, clock=Clock(), throttle=throttle, judge=judge)
         plan = Plan([suite], PlanSettings())
-        trials = DependencyScheduler(plan, plan) if suite.links else plan
-        run = Run("run", trials, plan.counts()[1], workers=workers, world=world, **given)
+        trials = DependencyScheduler(plan, plan) if suite.links else IndependentTrials(plan)
+        options = RunOptions(workers, **given)
+        run = Run("run", trials, plan.counts()[1], run_context=run_context, options=options)
         if stop_after is not None:
             asyncio.get_running_loop().call_later(stop_after, run.stop)
         return [event async for event in run.events()]

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from agentv.engine.calls.embeddings import EmbeddingCache, KeptEmbedder
+from agentv.engine.calls.embeddings import EmbeddingCache, RecordedEmbedder
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.response import Embeddings, Failure
 from doubles.embedding import CountingEmbedder, of_words
@@ -104,6 +104,6 @@ def test_too_few_or_too_many_vectors_are_no_answer(vectors):
 def test_what_vectors_cost_is_kept_with_the_first_of_them():
     store = MemoryStore()
     spec = TargetSpec("t", "x", None, fingerprint="f")
-    asyncio.run(KeptEmbedder(CountingEmbedder(), spec, store).embed(["hello", "bye"], 5.0))
+    asyncio.run(RecordedEmbedder(CountingEmbedder(), spec, store).embed(["hello", "bye"], 5.0))
     kept = [(answer.cost_usd, answer.token_usage and answer.token_usage.total) for _, answer in store.answers]
     assert kept == [(0.001, 2), (0.0, None)]

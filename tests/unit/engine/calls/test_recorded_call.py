@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from agentv.assertions.judged.rubric import LlmRubric
-from agentv.engine.calls.recorded_call import KeptTarget, call_key, kept_or_asked
+from agentv.engine.calls.recorded_call import RecordedCall, RecordedTarget, call_key
 from agentv.judge.target import TargetJudge
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Message
@@ -77,7 +77,12 @@ def ask(store, answers, request=REQUEST):
         asked.append(one)
         return answers[len(asked) - 1]
 
-    return asyncio.run(kept_or_asked(target, SPEC, request, store)), asked
+    async def answer():
+        call = RecordedCall(SPEC, request, store)
+        found = await call.found()
+        return await call.record(target(request)) if found is None else found
+
+    return asyncio.run(answer()), asked
 
 
 def test_an_answer_is_kept_with_the_time_that_it_took_and_with_the_calls_before_it():
@@ -107,7 +112,7 @@ def test_a_failure_is_not_kept():
 def judged(store, reply, output="It is 42."):
     """The grade of an answer, and how often the judge was asked."""
     judge = Replying(reply)
-    services = JudgeServices(TargetJudge(KeptTarget(judge, SPEC, store), "judge"))
+    services = JudgeServices(TargetJudge(RecordedTarget(judge, SPEC, store), "judge"))
     grade = asyncio.run(LlmRubric("is right").grade(answered(output, _services=services)))
     return grade, len(judge.requests)
 

@@ -22,7 +22,7 @@ def test_who_comes_first_is_served_first():
         gate, order = ServerLimiter(AdaptiveConcurrency(1)), []
 
         async def visit(name: str, waiter: Waiter) -> None:
-            permit = gate.at_once(waiter) or await gate.enter(waiter)
+            permit = gate.try_enter(waiter) or await gate.enter(waiter)
             order.append((name, now()))
             await asyncio.sleep(1)
             gate.leave(permit, TargetResponse("fine"))
@@ -37,7 +37,7 @@ def test_who_comes_first_is_served_first():
 def test_a_pause_holds_everybody_up_for_as_long_as_was_asked():
     async def main():
         gate = ServerLimiter(AdaptiveConcurrency(2))
-        permits = [gate.at_once(Waiter()) for _ in range(2)]
+        permits = [gate.try_enter(Waiter()) for _ in range(2)]
         waiting = asyncio.ensure_future(gate.enter(Waiter()))
         await turns()
         gate.leave(permits[0], CallFailure("http-status", "no", status=429, retry_after_s=30.0))
@@ -51,7 +51,7 @@ def test_a_pause_holds_everybody_up_for_as_long_as_was_asked():
 def test_nobody_waits_for_longer_than_it_may():
     async def main():
         gate = ServerLimiter(AdaptiveConcurrency(1))
-        permit = gate.at_once(Waiter())
+        permit = gate.try_enter(Waiter())
         patient, hasty = Waiter(patience_s=1000), Waiter(patience_s=100)
         calls = [asyncio.ensure_future(gate.enter(one)) for one in (hasty, patient)]
         await turns()
@@ -70,7 +70,7 @@ def test_nobody_waits_for_longer_than_it_may():
 def test_a_call_that_is_cancelled_while_it_waits_leaves_no_trace():
     async def main():
         gate = ServerLimiter(AdaptiveConcurrency(1))
-        permit = gate.at_once(Waiter())
+        permit = gate.try_enter(Waiter())
         waiting = [asyncio.ensure_future(gate.enter(Waiter())) for _ in range(2)]
         await turns()
         waiting[0].cancel()
@@ -86,7 +86,7 @@ def test_a_call_that_is_cancelled_while_it_waits_leaves_no_trace():
 def test_a_call_that_is_cancelled_as_it_is_let_in_gives_its_place_back():
     async def main():
         gate = ServerLimiter(AdaptiveConcurrency(1))
-        permit = gate.at_once(Waiter())
+        permit = gate.try_enter(Waiter())
         waiting = [asyncio.ensure_future(gate.enter(Waiter())) for _ in range(2)]
         await turns()
         gate.leave(permit, TargetResponse("fine"))  # the first is let in, and has not noticed
@@ -101,26 +101,26 @@ def test_a_call_that_is_cancelled_as_it_is_let_in_gives_its_place_back():
 def test_closed_it_turns_everybody_away():
     async def main():
         gate = ServerLimiter(AdaptiveConcurrency(1))
-        gate.at_once(Waiter())
+        gate.try_enter(Waiter())
         waiting = asyncio.ensure_future(gate.enter(Waiter()))
         await turns()
         gate.close()
-        return await waiting, await gate.enter(Waiter()), gate.at_once(Waiter())
+        return await waiting, await gate.enter(Waiter()), gate.try_enter(Waiter())
 
-    inside, later, at_once = run_at_once(main())
+    inside, later, try_enter = run_at_once(main())
     assert isinstance(inside, Failure)
     assert inside.code == later.code == "interrupted"
-    assert at_once is None
+    assert try_enter is None
 
 
 def test_one_target_that_waits_for_its_own_rate_holds_up_no_other():
     async def main():
         gate, meter = ServerLimiter(AdaptiveConcurrency(4)), RateLimiter(Rate(requests_per_minute=1))
-        gate.at_once(Waiter(meter=meter))
-        slow = asyncio.ensure_future(gate.enter(Waiter(meter=meter)))
+        gate.try_enter(Waiter(rate_limiter=meter))
+        slow = asyncio.ensure_future(gate.enter(Waiter(rate_limiter=meter)))
         await turns()
         quick = Waiter()
-        permit = gate.at_once(quick) or await gate.enter(quick)
+        permit = gate.try_enter(quick) or await gate.enter(quick)
         at = now()
         await slow
         return permit, at, now()
@@ -133,9 +133,9 @@ def test_one_target_that_waits_for_its_own_rate_holds_up_no_other():
 def test_an_answer_corrects_what_was_taken_for_its_tokens():
     async def main():
         gate, meter = ServerLimiter(AdaptiveConcurrency(4)), RateLimiter(Rate(tokens_per_minute=6000))
-        one = Waiter(tokens=100, meter=meter)
-        gate.leave(gate.at_once(one), TargetResponse("fine", token_usage=TokenUsage(total=400)), one)
-        await gate.enter(Waiter(tokens=100, meter=meter))
+        one = Waiter(tokens=100, rate_limiter=meter)
+        gate.leave(gate.try_enter(one), TargetResponse("fine", token_usage=TokenUsage(total=400)), one)
+        await gate.enter(Waiter(tokens=100, rate_limiter=meter))
         return now()
 
     assert run_at_once(main()) == 1004

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.model.run.cases import Gate, Sample, case_verdict, sample_of
+from agentv.model.run.cases import RequiredGrade, Sample, case_verdict, sample_of
 from doubles.trials import finished, graded, scored
 
 AGGREGATES = ("mean", "pass_any", "pass_all", "majority")
@@ -63,10 +63,10 @@ def test_the_mean_takes_scores_not_outcomes():
 @pytest.mark.parametrize(
     ("gates", "expected"),
     [
-        ([Gate(1.0, 1.0), Gate(1.0, 1.0)], "passed"),
-        ([Gate(1.0, 1.0), Gate(1.0, 0.0)], "failed"),
-        ([Gate(0.5, 0.9), Gate(0.5, 0.1)], "passed"),
-        ([Gate(0.5, 0.8), Gate(0.5, 0.1)], "failed"),
+        ([RequiredGrade(1.0, 1.0), RequiredGrade(1.0, 1.0)], "passed"),
+        ([RequiredGrade(1.0, 1.0), RequiredGrade(1.0, 0.0)], "failed"),
+        ([RequiredGrade(0.5, 0.9), RequiredGrade(0.5, 0.1)], "passed"),
+        ([RequiredGrade(0.5, 0.8), RequiredGrade(0.5, 0.1)], "failed"),
     ],
 )
 @pytest.mark.parametrize("aggregate", AGGREGATES)
@@ -77,11 +77,14 @@ def test_gates_look_at_the_mean(gates, expected, aggregate):
 
 @pytest.mark.parametrize(("values", "expected"), [((0.9, 0.9), "passed"), ((0.9, 0.8), "failed")])
 def test_of_two_marks_of_a_gate_the_higher_counts(values, expected):
-    assert verdict([passed(1.0, Gate(mark, value)) for mark, value in zip((0.5, 0.9), values, strict=True)]) == expected
+    assert (
+        verdict([passed(1.0, RequiredGrade(mark, value)) for mark, value in zip((0.5, 0.9), values, strict=True)])
+        == expected
+    )
 
 
 def test_a_gate_that_one_sample_lacks_counts_nothing_there():
-    assert verdict([passed(1.0, Gate(0.6, 1.0)), passed(1.0)]) == "failed"
+    assert verdict([passed(1.0, RequiredGrade(0.6, 1.0)), passed(1.0)]) == "failed"
 
 
 @given(st.lists(st.sampled_from([passed(), failed()]), max_size=4), st.sampled_from(AGGREGATES))
@@ -106,12 +109,20 @@ def test_no_sample_at_all_is_skipped(repeat):
 
 def test_a_sample_is_the_status_the_score_and_the_gates_of_its_trial():
     scores = [scored(), scored(required=True), graded(0.6, False, required=0.5)]
-    assert sample_of(finished(scores=scores, score=0.8)) == Sample("passed", 0.8, (Gate(1.0, 1.0), Gate(0.5, 0.6)))
+    assert sample_of(finished(scores=scores, score=0.8)) == Sample(
+        "passed", 0.8, (RequiredGrade(1.0, 1.0), RequiredGrade(0.5, 0.6))
+    )
 
 
 @pytest.mark.parametrize(
     ("required", "gate"),
-    [(False, None), (True, Gate(1.0, 0.0)), (0.5, Gate(0.5, 0.6)), (0.0, Gate(0.0, 0.6)), (1, Gate(1.0, 0.6))],
+    [
+        (False, None),
+        (True, RequiredGrade(1.0, 0.0)),
+        (0.5, RequiredGrade(0.5, 0.6)),
+        (0.0, RequiredGrade(0.0, 0.6)),
+        (1, RequiredGrade(1.0, 0.6)),
+    ],
 )
 def test_what_required_means(required, gate):
-    assert Gate.of(required, 0.6, passed=False) == gate
+    assert RequiredGrade.of(required, 0.6, passed=False) == gate

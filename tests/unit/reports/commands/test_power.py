@@ -7,11 +7,12 @@ from math import inf
 import pytest
 
 from agentv.reports.commands.power import PilotShown, PlanShown, power_json, render_power
-from agentv.stats.intervals.classification import Measured
+from agentv.stats.intervals.classification import MeasuredShare
 from agentv.stats.intervals.clustered import MeanInterval
 from agentv.stats.intervals.variance import Noise
-from agentv.stats.power.planning import Assumed, Plan
-from agentv.stats.power.power import Drop, chance_shown
+from agentv.stats.power.drop import Drop
+from agentv.stats.power.planning import Assumptions, ComparisonPlan
+from agentv.stats.power.power import chance_shown
 
 
 def counted(plan, alpha, _margin):
@@ -22,13 +23,13 @@ def counted(plan, alpha, _margin):
 
 
 def planned(cases, repeat, assumed=None):
-    return Plan(cases, repeat, assumed or Assumed(), counted)
+    return ComparisonPlan(cases, repeat, assumed or Assumptions(), counted)
 
 
 PLAN = planned(200, 3)
 MEAN = MeanInterval(0.7, 0.61, 0.98, 40)
 NOISE = Noise(0.08, 0.015, 0.005, (40, 200, 600))
-PILOT = PilotShown("20261121T140322Z-7f3a", 40, 5, (140, 200), MEAN, Measured(0.1, 0.04, 0.2), NOISE)
+PILOT = PilotShown("20261121T140322Z-7f3a", 40, 5, (140, 200), MEAN, MeasuredShare(0.1, 0.04, 0.2), NOISE)
 FOUND = PlanShown(PLAN, None, PILOT, "run", "run")
 
 
@@ -51,7 +52,7 @@ def test_without_a_number_of_cases_only_how_many_it_takes():
 
 
 def test_nothing_is_promised_always():
-    certain = planned(500, 1, Assumed(alike=1.0, shared=1.0))
+    certain = planned(500, 1, Assumptions(alike=1.0, shared=1.0))
     assert "show a drop of 0.5 more than 99.99% of the time." in lines_of(certain, 0.5)[0]
     assert "show a drop of 0.001 less than 0.01% of the time." in lines_of(planned(10, 1, certain.assumed), 0.001)[0]
 
@@ -77,21 +78,21 @@ def test_where_no_drop_is_seen_none_is_named():
 
 
 def test_what_is_assumed_is_said_in_one_line():
-    *_, said = lines_of(planned(200, 1, Assumed(rate=0.9)))
+    *_, said = lines_of(planned(200, 1, Assumptions(rate=0.9)))
     assert said == (
         "Assumed: pass rate 90.0% (--rate); 50.0% of the variance between cases (--alike); 50.0% of that shared "
         "(--shared); alpha 0.05."
     )
-    *_, said = lines_of(planned(200, 1, Assumed(deviation=0.2, cluster_size=5, correlation=0.3)))
+    *_, said = lines_of(planned(200, 1, Assumptions(deviation=0.2, cluster_size=5, correlation=0.3)))
     assert said.startswith("Assumed: mean score 0.8 (SD 0.2) (--rate); ")
     assert said.endswith("; alpha 0.05; clusters of 5 with correlation 0.3.")
 
 
 def test_a_margin_alone_is_planned_for_showing_that_nothing_larger_is_lost():
-    lines = lines_of(planned(200, 1, Assumed(margin=0.05)))
+    lines = lines_of(planned(200, 1, Assumptions(margin=0.05)))
     assert lines[0] == "Not enough: two runs of 200 cases show that the loss is at most 0.05 50.0% of the time."
     assert "would show that the loss is at most 0.05 with 80.0% power." in lines[1]
-    told = json.loads(power_json(PlanShown(planned(200, 1, Assumed(margin=0.05)))))
+    told = json.loads(power_json(PlanShown(planned(200, 1, Assumptions(margin=0.05)))))
     assert (told["non_inferior"]["chance"], told["margin"]) == (0.5, 0.05)
 
 

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from agentv.model.run.summary import Counts, Group
+from agentv.model.run.summary import Counts, GroupTotals
 from agentv.model.values.response import Failure
 from agentv.reports.export.markdown import GROUPS, LONGEST_COMMENT, render_markdown
 from agentv.reports.run.view import RunView
@@ -36,7 +36,7 @@ OURS = {
     "pre",
 }
 GOLD = Path(__file__).parents[1] / "gold"
-GROUP = Group(Counts(2, 1, 1), 0.5, 0.5, (0.095, 0.905), 2)
+GROUP = GroupTotals(Counts(2, 1, 1), 0.5, 0.5, (0.095, 0.905), 2)
 
 
 class Page(HTMLParser):

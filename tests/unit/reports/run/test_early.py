@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agentv.model.run.sampling import EarlyCase, EarlyStops, Stopped
+from agentv.model.run.sampling import EarlyCase, EarlyStops, SamplingStop
 from agentv.reports.run.early import SHOWN, early_words, listed, more_early, number_listed
 from agentv.reports.run.plain import render_plain
 from agentv.reports.run.terminal import render_terminal
@@ -13,7 +13,7 @@ from doubles.views import LOOKS, SUMMARY
 
 
 def case(why="undecided", status="failed"):
-    return EarlyCase("refund", "s", "gpt", None, status, 0.05, Stopped(why, 12, 5, 0.031, 0.7902))
+    return EarlyCase("refund", "s", "gpt", None, status, 0.05, SamplingStop(why, 12, 5, 0.031, 0.7902))
 
 
 BOUNDS = "anytime-valid bounds of the rate: 3.1% to 79.0%, each wrong with a chance of 5.0% at most"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agentv.model.run.sampling import EarlyStops
-from agentv.model.run.summary import CaseRule, Counts, Group, Summary
+from agentv.model.run.summary import CaseRule, Counts, GroupTotals, Summary
 from agentv.model.values.response import TokenUsage
 from agentv.reports.run.rates import case_rule_words, certainty
 from agentv.reports.run.totals import totals
@@ -220,7 +220,7 @@ def test_a_hostile_path_does_not_steer():
 
 
 def test_prompts_are_compared_where_there_are_several():
-    brief, long = Group(Counts(4, 3, 1), 0.75, 0.9), Group(Counts(4, 0, 0, 4), None, None)
+    brief, long = GroupTotals(Counts(4, 3, 1), 0.75, 0.9), GroupTotals(Counts(4, 0, 0, 4), None, None)
     assert lines(by_prompt={"brief": brief, "long\x1b[2J": long})[2:4] == [
         "with brief: 3 passed, 1 failed, 0 errored, mean score 0.90",
         "with long\\x1b[2J: 0 passed, 0 failed, 4 errored",
@@ -229,7 +229,7 @@ def test_prompts_are_compared_where_there_are_several():
 
 
 def test_very_many_prompts_are_not_all_compared_below_the_totals():
-    group = Group(Counts(1, 1), 1.0, 1.0)
+    group = GroupTotals(Counts(1, 1), 1.0, 1.0)
     found = lines(by_prompt={f"p{number}": group for number in range(25)})
     assert sum(line.startswith("with p") for line in found) == 20
     assert "and 5 more prompts, in summary.json" in found

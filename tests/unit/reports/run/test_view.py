@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from agentv.model.run.grade import Check, Grade
-from agentv.model.run.sampling import Stopped
+from agentv.model.run.sampling import SamplingStop
 from agentv.model.run.trial import Score
 from agentv.model.suite.assertion import AssertionEntry, AssertionSettings
 from agentv.model.values.span import Span
@@ -181,7 +181,7 @@ def test_samples_that_are_not_needed_are_not_waited_for():
     early = {"repeat": 20, "alpha": 0.05}
     view = RunView(40)
     for number in (1, 2, 3):
-        last = Stopped("below", 3, 0, 0.0, 0.68) if number == 3 else None
+        last = SamplingStop("below", 3, 0, 0.0, 0.68) if number == 3 else None
         view.add(finished("failed", trial=trial(sample=number, **early), stopped=last))
     assert (view.planned, view.done) == (23, 3)
 

@@ -6,7 +6,8 @@ from math import sqrt
 import pytest
 from scipy import stats
 
-from agentv.stats.power.power import Drop, chance_shown, fewest_cases, mcnemar_power, t_power
+from agentv.stats.power.drop import Drop
+from agentv.stats.power.power import chance_shown, fewest_cases, mcnemar_power, t_power
 from agentv.stats.power.power_simulation import rehearsed_power
 
 DEVIATION = sqrt(0.24)

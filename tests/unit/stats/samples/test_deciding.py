@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from agentv.model.run.cases import Gate, Sample, case_verdict
-from agentv.model.run.sampling import Stopped
+from agentv.model.run.cases import RequiredGrade, Sample, case_verdict
+from agentv.model.run.sampling import SamplingStop
 from agentv.stats.samples.deciding import Rule, stopped_by, verdict_over
 
 PASS, FAIL = Sample("passed", 1.0), Sample("failed", 0.0)
@@ -42,19 +42,19 @@ def test_when_samples_end_and_what_the_case_comes_to(samples, why, verdict):
 
 def test_how_many_samples_it_took_is_told_with_the_bounds():
     found = stopped_by(of("fff" + "p" * 5), EARLY)
-    assert found == Stopped("below", 3, 0, 0.0, found.high)
+    assert found == SamplingStop("below", 3, 0, 0.0, found.high)
     assert found.high < 0.8
 
 
 def test_a_gate_that_fails_once_decides_the_case():
-    missed = Sample("failed", 0.9, (Gate(1.0, 0.0),))
-    kept = Sample("passed", 1.0, (Gate(1.0, 1.0),))
+    missed = Sample("failed", 0.9, (RequiredGrade(1.0, 0.0),))
+    kept = Sample("passed", 1.0, (RequiredGrade(1.0, 1.0),))
     assert stopped_by([kept, kept, missed], EARLY).why == "gate"
     assert verdict_over([kept] * 10 + [missed], EARLY) == "failed"
 
 
 def test_a_gate_with_a_number_must_hold_in_the_mean():
-    low = Sample("passed", 1.0, (Gate(0.6, 0.5),))
+    low = Sample("passed", 1.0, (RequiredGrade(0.6, 0.5),))
     assert stopped_by([low] * 16, EARLY).why == "above"
     assert verdict_over([low] * 16, EARLY) == "failed"
 
@@ -67,7 +67,7 @@ def test_with_a_threshold_of_1_one_failure_is_enough_and_passing_needs_all():
 
 
 def test_with_a_threshold_of_0_a_gate_still_decides():
-    missed = Sample("failed", 0.0, (Gate(1.0, 0.0),))
+    missed = Sample("failed", 0.0, (RequiredGrade(1.0, 0.0),))
     assert verdict_over([missed], Rule(5, 0.0, alpha=0.05)) == "failed"
 
 

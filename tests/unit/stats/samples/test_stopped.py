@@ -4,12 +4,16 @@ from itertools import product
 
 import pytest
 
-from agentv.model.run.cases import Gate, Sample
+from agentv.model.run.cases import RequiredGrade, Sample
 from agentv.stats.samples.deciding import Rule, stopped_by
 from agentv.stats.samples.stopped import unbiased_rate
 
 RULE = Rule(9, 0.6, "mean", 0.2)
-WAYS = {"pass": Sample("passed", 1.0), "fail": Sample("failed", 0.0), "gate": Sample("failed", 0.0, (Gate(1.0, 0.0),))}
+WAYS = {
+    "pass": Sample("passed", 1.0),
+    "fail": Sample("failed", 0.0),
+    "gate": Sample("failed", 0.0, (RequiredGrade(1.0, 0.0),)),
+}
 
 
 def ends(rule: Rule, kinds: tuple[str, ...]):

@@ -1,0 +1,169 @@
+"""The trials of a started run, driven to their end: every result is kept before it is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from agentv.app.planning.preparation import max_errors_of, workers_of
+from agentv.app.running.start import StartedRun
+from agentv.engine.dependency_order import DependencyScheduler
+from agentv.engine.run import Run, RunOptions
+from agentv.engine.run_state import RunLimits
+from agentv.engine.trial import not_run
+from agentv.engine.trial_queue import IndependentTrials, TrialQueue
+from agentv.model.run.events import Event, RunFinished, TargetPaused, TargetStopped, TrialFinished
+from agentv.model.run.sequential import NOT_DRAWN
+from agentv.model.run.trial import Trial
+from agentv.model.values.response import Failure
+from agentv.user_code.processes.interrupts import acting_on_signals
+
+if TYPE_CHECKING:
+    from agentv.engine.draws import Draws
+    from agentv.engine.executor import TrialExecutor
+    from agentv.engine.on_demand import OnDemandScheduler
+
+GRACE_S = 10.0
+"""Seconds that running trials get after the first Ctrl-C."""
+
+Demand = Callable[["OnDemandScheduler"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class DrivenRun:
+    """A run whose trials have ended. `counts`: how many cases (on their targets) and trials were asked for."""
+
+    finished: RunFinished
+    counts: tuple[int, int]
+
+
+async def drive(
+    started: StartedRun,
+    executor: TrialExecutor | None = None,
+    *,
+    signals: bool = False,
+    demand: Demand | None = None,
+) -> DrivenRun:
+    """Run the trials that have no row yet.
+
+    Args:
+        started: the run.
+        executor: what runs its trials; None: they run in this process.
+        signals: SIGINT and SIGTERM end the run in good order.
+        demand: gets what trials are asked for with; of the plan only those are run.
+
+    Raises:
+        StoreError: a row cannot be written.
+    """
+    prepared = started.open.prepared
+    trials: TrialQueue
+    if demand is not None:
+        trials = on_demand = _on_demand(started)
+        demand(on_demand)
+    else:
+        trials = _trials(started)
+    limits = RunLimits(
+        max_errors_of(prepared),
+        prepared.settings.fail_fast,
+        None if prepared.draws is None else prepared.draws.add,
+    )
+    options = RunOptions(workers_of(prepared), limits, started.sampler, executor)
+    run_id, connections = started.open.directory.run_id, started.connections
+    run = Run(run_id, trials, _total(started), run_context=connections, options=options)
+    with _signals(run) if signals else nullcontext():
+        finished = await _consume(run, started)
+    if prepared.draws is not None and prepared.draws.decided:
+        _report_not_drawn(prepared.draws, started)
+    return DrivenRun(finished, prepared.counts if demand is None else on_demand.counts)
+
+
+def _total(started: StartedRun) -> int:
+    """How many trials there are to run; counted one by one only where the plan does not say it."""
+    prepared = started.open.prepared
+    counted = prepared.chosen is None and not prepared.plan.ends_early and prepared.draws is None
+    return prepared.counts[1] - len(started.earlier.results) if counted else sum(1 for _ in started.pending())
+
+
+def _trials(started: StartedRun) -> TrialQueue:
+    """What is to do, in order where cases depend on each other."""
+    prepared, code = started.open.prepared, started.open.sources.code
+    pending: Iterable[Trial] = started.pending()
+    if code is not None:
+        pending = code.within(pending)
+    if prepared.plan.ends_early:
+        pending = started.sampler.firsts(pending)
+    if not any(suite.links for suite in prepared.suites):
+        return IndependentTrials(pending)
+    order = DependencyScheduler(prepared.plan, pending)
+    results = started.earlier.results
+    for trial in prepared.plan if results else ():
+        result = results.get(trial.key)
+        if result is not None:
+            order.keep(replace(result, trial=trial))
+    return order
+
+
+def _on_demand(started: StartedRun) -> OnDemandScheduler:
+    from agentv.engine.on_demand import OnDemandScheduler  # only a test runner asks for one trial after the other
+
+    code = started.open.sources.code
+
+    def firsts(trials: Iterable[Trial]) -> Iterable[Trial]:
+        """Of trials that were asked for, those that may start; code that a cassette stands for does not run."""
+        return started.sampler.firsts(trials if code is None else code.within(trials))
+
+    return OnDemandScheduler(started.open.prepared.plan, firsts)
+
+
+async def _consume(run: Run, started: StartedRun) -> RunFinished:
+    """Keep every row, then show it: the order that a crash cannot turn into a lie."""
+    redactor = started.open.directory.redactor
+    last: RunFinished | None = None
+    async for event in run.events():
+        shown: Event = event
+        if isinstance(event, TrialFinished):
+            result = started.journal.finish(event.result)
+            started.open.totals.add_result(event.result)
+            if result is not event.result:
+                shown = TrialFinished(result, event.result.trial)  # what is shown holds no secret
+        elif isinstance(event, TargetStopped | TargetPaused):
+            shown = type(event)(event.name, redactor.redact(event.reason))
+        elif isinstance(event, RunFinished):
+            last = event
+        started.open.sink(shown)
+    assert last is not None  # noqa: S101  # a run's last event
+    return last
+
+
+def _report_not_drawn(draws: Draws, started: StartedRun) -> None:
+    """Give the trials that were not needed rows that say so: a reader must not take the run for a whole one."""
+    rows = set(started.journal.finished())
+    why = Failure(NOT_DRAWN, f"not drawn: the comparison with {draws.base} was decided before")
+    for trial in draws.trials:
+        if trial.key not in rows:
+            result = not_run(trial, why, started.connections)
+            started.journal.finish(result)
+            started.open.sink(TrialFinished(result))
+
+
+@contextmanager
+def _signals(run: Run) -> Iterator[None]:
+    """The first signal lets running trials finish for a while; the second, and SIGQUIT, gives them up."""
+    loop = asyncio.get_running_loop()
+    received = 0
+
+    def on_signal(number: int) -> None:
+        nonlocal received
+        received += 1
+        if received == 1 and number != signal.SIGQUIT:
+            run.stop()
+            loop.call_later(GRACE_S, run.abort)
+        else:
+            run.abort()
+
+    with acting_on_signals(lambda number: loop.call_soon_threadsafe(on_signal, number)):
+        yield

@@ -1,0 +1,118 @@
+"""End of a run: its summary, its exams, its cassette and its exports, and what wrote to its files meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from agentv.app.planning.preparation import caches, root_of
+from agentv.app.running.budget import notes_on
+from agentv.app.running.drive import DrivenRun
+from agentv.app.running.exam_attempt import ExamAttempt, record_attempts, restored_logs
+from agentv.app.running.exam_eligibility import why_of_run
+from agentv.app.running.outcome import Outcome, changed_exports, cut_by, journal_damage, superseded_rows
+from agentv.app.running.start import StartedRun
+from agentv.model.run.budget import BudgetUse
+from agentv.model.run.summary import Summary
+from agentv.store.files.directory import RUN, SUMMARY, read_document
+from agentv.store.files.private_files import Mark, mark
+from agentv.store.totals.summary import PlannedCounts
+
+
+@dataclass(frozen=True, slots=True)
+class _Exports:
+    """The files that a run was written to, with their marks, and why others could not be."""
+
+    marks: dict[str, Mark | None] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+def finish(started: StartedRun, driven: DrivenRun) -> Outcome:
+    """Write all that is made of a run whose trials have ended.
+
+    Raises:
+        StoreError: the run's directory, or a cassette, cannot be written.
+    """
+    run, journal, finished = started.open, started.journal, driven.finished
+    budget_limiter = run.budget_limiter
+    notes = _notes(started)
+    # before anything is made of what is on the disk, and once more when all of it is there
+    touched = (*journal.restore(), *run.sources.restored(), *restored_logs(started.logs, run.directory.run_id))
+    summary = _summary(started, driven, budget_limiter.use() if budget_limiter is not None else None)
+    journal.write_summary({**summary.as_json(), **started.earlier.summary_keys})
+    attempts = _exam_attempts(started, interrupted=finished.interrupted)
+    cassette, failed = run.sources.ended(
+        interrupted=finished.interrupted, cut=finished.unstarted > 0, errored=summary.trials.errored
+    )
+    exports = _exported(started) if run.prepared.settings.exports else _Exports()
+    notes = (*notes, *notes_on(budget_limiter, summary), *((cassette,) if cassette and not failed else ()))
+    touched = (*touched, *journal.restore(), *changed_exports(exports.marks))
+    return Outcome(
+        run.directory.run_id,
+        run.directory.path,
+        summary,
+        finished.interrupted,
+        notes=notes,
+        held_back=run.totals.held_back,
+        fail_fast=run.prepared.settings.fail_fast,
+        problem="; ".join((*((cassette,) if failed else ()), *exports.problems)) or None,
+        budget=summary.budget,
+        uncounted=budget_limiter is not None and budget_limiter.uncounted,
+        exam_attempts=attempts,
+        exports=tuple(exports.marks),
+        touched=tuple(dict.fromkeys(touched)),
+    )
+
+
+def _notes(started: StartedRun) -> tuple[str, ...]:
+    """What people should know of the run's directory, of prices, of the cache, and of the files that graded."""
+    journal = started.journal
+    return (
+        *journal.repaired,
+        *journal_damage(journal.damaged),
+        *superseded_rows(started.earlier.superseded),
+        *started.open.totals.unpriced.notes(),
+        *started.open.sources.notes(),
+        *started.connections.notes(),
+    )
+
+
+def _summary(started: StartedRun, driven: DrivenRun, budget: BudgetUse | None) -> Summary:
+    """The totals of the run, of all its processes."""
+    run, finished, (cases, trials) = started.open, driven.finished, driven.counts
+    summary = run.totals.counts.summary(
+        run_id=run.directory.run_id,
+        planned=PlannedCounts(cases=cases, trials=trials),
+        duration_ms=run.previous.duration_ms + finished.duration_ms,
+        processes=run.previous.processes + 1,
+    )
+    summary = replace(summary, budget=budget) if budget is not None else summary
+    draws = run.prepared.draws
+    if draws is not None:
+        from agentv.app.against.drawing import comparison_of
+
+        summary = replace(summary, against=comparison_of(draws))
+    cut = cut_by(finished, summary, draws)
+    return summary if cut is None else summary.cut_short(cut)
+
+
+def _exam_attempts(started: StartedRun, *, interrupted: bool) -> tuple[ExamAttempt, ...]:
+    """What the run came to as an exam, appended to the logs of the prompts."""
+    run = started.open
+    if all(suite.exam is None for suite in run.prepared.suites):
+        return ()
+    settings, before = run.prepared.settings, run.previous.settings
+    why = tuple(why_of_run(settings, before, interrupted=interrupted, cached=caches(run.prepared)))
+    return record_attempts(run.prepared, run.totals.exam_rows.values(), run_id=run.directory.run_id, why=why)
+
+
+def _exported(started: StartedRun) -> _Exports:
+    """The files that the run is written to."""
+    from agentv.app.exports import write_exports
+    from agentv.app.results.stored import StoredRun
+
+    run = started.open
+    path, root = run.directory.path, root_of(run.prepared.suites)
+    stored = StoredRun(path, root, run.directory.run_id, read_document(path / RUN), read_document(path / SUMMARY))
+    written, problems = write_exports(stored, run.prepared.settings.exports)
+    return _Exports({one: mark(Path(one)) for one in written}, problems)

@@ -1,0 +1,213 @@
+"""Start of a run: what an earlier process of it did is taken up, `run.json` is written, code that grades is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agentv.app.planning.answer_sources import AnswerSources
+from agentv.app.planning.preparation import Prepared, root_of, workers_of
+from agentv.app.planning.resume import PreviousRun, previous_run
+from agentv.app.running.budget import budget_limiter_of
+from agentv.app.running.exam_attempt import logs_of
+from agentv.app.running.run_record import record_of
+from agentv.app.running.run_totals import RunTotals
+from agentv.app.wiring import Connections
+from agentv.engine.calls.recorded_call import call_key
+from agentv.engine.conversation import first_request
+from agentv.engine.dependency_order import parted
+from agentv.engine.plan import without
+from agentv.engine.sequential_samples import SequentialSampler
+from agentv.model.run.events import Event, RunRegrades, RunResumed, TrialKept
+from agentv.model.run.trial import Trial, TrialResult
+from agentv.model.values.values import EMPTY, JsonObject
+from agentv.store.files.directory import INDEX, RunDirectory
+from agentv.store.journal.journal import Journal
+from agentv.store.rows.reading import RowFacts, read_rows
+from agentv.store.totals.summary import take_summary
+
+if TYPE_CHECKING:
+    from agentv.engine.calls.budget_limiter import BudgetLimiter
+    from agentv.prompts.watched_log import WatchedLog
+
+HELD = 5000
+"""Trials without a row that are held while a run is resumed, so that long files are not read for them again."""
+
+Sink = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A run whose directory is open and whose journal is not.
+
+    Attributes:
+        prepared: what is to be run.
+        sources: where answers come from without a call.
+        sink: gets every event.
+        previous: the processes that the run has had.
+        totals: of the run, counted as its rows are written.
+        budget_limiter: what the calls may spend; None: there is no budget.
+    """
+
+    prepared: Prepared
+    directory: RunDirectory
+    sources: AnswerSources
+    sink: Sink
+    previous: PreviousRun
+    totals: RunTotals
+    budget_limiter: BudgetLimiter | None
+
+    def journal(self) -> Journal:
+        """The journal of the run, to be closed."""
+        before_ms = self.previous.duration_ms
+        return Journal(self.directory, root_of(self.prepared.suites), self.totals.add_row, before_ms=before_ms)
+
+    @property
+    def resumes(self) -> bool:
+        """Whether the run has rows of earlier processes."""
+        return self.prepared.settings.resume_run is not None
+
+
+def opened_run(prepared: Prepared, directory: RunDirectory, sources: AnswerSources, sink: Sink) -> OpenRun:
+    """The run in a directory.
+
+    Raises:
+        StoreError: its `run.json` or its journal cannot be read.
+    """
+    resumes = prepared.settings.resume_run is not None
+    previous = previous_run(directory.path) if resumes else PreviousRun()
+    budget_limiter = budget_limiter_of(prepared, directory.path)
+    return OpenRun(prepared, directory, sources, sink, previous, RunTotals(prepared), budget_limiter)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierTrials:
+    """The trials that earlier processes of a run did, as far as they still count.
+
+    Attributes:
+        results: key → the result, held only where trials to come depend on it.
+        pending: the other trials of the plan; None: there are too many to hold them.
+        superseded: rows that do not count any more.
+        summary_keys: the keys of `summary.json` that are not ours.
+    """
+
+    results: Mapping[str, TrialResult | None] = field(default_factory=dict)
+    pending: list[Trial] | None = None
+    superseded: int = 0
+    summary_keys: JsonObject = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class StartedRun:
+    """A run whose trials may begin.
+
+    Attributes:
+        open: its plan, its directory, and where its events go.
+        earlier: the trials that it need not run again.
+        sampler: knows when a case needs no more samples.
+        logs: of the prompts whose exams it is, as they stood.
+    """
+
+    open: OpenRun
+    journal: Journal
+    connections: Connections
+    earlier: EarlierTrials
+    sampler: SequentialSampler
+    logs: tuple[WatchedLog, ...] = ()
+
+    def pending(self) -> Iterator[Trial]:
+        """The trials that have no row that counts, and are chosen."""
+        return _pending(self.open.prepared, self.earlier, self.sampler)
+
+
+async def start(run: OpenRun, journal: Journal, *, loads_code: bool = True) -> StartedRun:
+    """Take up what earlier processes did, tell the sink of it, and write `run.json`.
+
+    Args:
+        run: its directory is open.
+        journal: of the run.
+        loads_code: import what grades before any target is called, which it may not change then.
+
+    Raises:
+        StoreError: the directory cannot be read or written.
+    """
+    prepared, sampler, earlier = run.prepared, SequentialSampler(), EarlierTrials()
+    if run.resumes:
+        earlier = _taken_up(run, journal, sampler)
+        run.sink(_resumed(run, journal, earlier, sampler))
+    _report_regraded(run, journal, earlier, sampler)
+    run.totals.add_replaced(_replaced(run))
+    seed = None if prepared.draws is None else prepared.draws.seed
+    journal.begin(record_of(prepared, run.directory.run_id, run.previous, seed))
+    logs = logs_of(prepared)
+    connections = Connections(workers_of(prepared), run.budget_limiter, run.sources.answers(journal))
+    if loads_code and (run.sources.code is None or run.sources.code.asks):  # not what a cassette stands for
+        await connections.imported.load(prepared.suites, connections.executor)
+    return StartedRun(run, journal, connections, earlier, sampler, logs)
+
+
+def _taken_up(run: OpenRun, journal: Journal, sampler: SequentialSampler) -> EarlierTrials:
+    """The planned trials that are done; their results are shown with those to come."""
+    from agentv.store.rows.results import read_results  # only a resumed run has results to read
+
+    prepared, index = run.prepared, run.directory.path / INDEX
+    journal.load_answers()
+    if prepared.draws is not None:
+        journal.discard_skipped()
+    summary_keys = take_summary(run.directory)
+    rerun = prepared.settings.rerun
+    if rerun is not None:
+        chosen = prepared.chosen
+        planned = {trial.key for trial in prepared.plan} if chosen is None else chosen
+        journal.discard(lambda row: row.status == rerun and row.key in planned)
+    linked = any(suite.links for suite in prepared.suites)
+    keys, pending = parted(prepared.plan, set(journal.finished()), HELD)
+    results: dict[str, TrialResult | None] = dict.fromkeys(keys)
+    superseded = journal.supersede(results)
+    for row in read_rows(index):
+        run.totals.add_row(row)
+    for result in read_results(index, root_of(prepared.suites)):
+        if result.trial.key in results:
+            run.sink(TrialKept(result))
+            sampler.keep(result)
+            if prepared.draws is not None:
+                prepared.draws.add(result)
+            if linked:
+                results[result.trial.key] = result
+    return EarlierTrials(results, pending, superseded, summary_keys)
+
+
+def _resumed(run: OpenRun, journal: Journal, earlier: EarlierTrials, sampler: SequentialSampler) -> RunResumed:
+    """How many trials are done, and for how many of the others an answer is recorded."""
+    pending = _pending(run.prepared, earlier, sampler)
+    held = [journal.holds(call_key(trial.target, first_request(trial))) for trial in pending]
+    return RunResumed(len(earlier.results), sum(held), len(held) - sum(held), run.prepared.plan.ends_early)
+
+
+def _report_regraded(run: OpenRun, journal: Journal, earlier: EarlierTrials, sampler: SequentialSampler) -> None:
+    """Say of how many trials the run to regrade holds the answer."""
+    regraded = run.sources.earlier
+    if regraded is None:
+        return
+    keys = (call_key(one.target, first_request(one)) for one in _pending(run.prepared, earlier, sampler))
+    held = [journal.holds(key) or key in regraded for key in keys]
+    run.sink(RunRegrades(regraded.run_id, sum(held), len(held) - sum(held)))
+
+
+def _pending(prepared: Prepared, earlier: EarlierTrials, sampler: SequentialSampler) -> Iterator[Trial]:
+    planned: Iterable[Trial] = prepared.plan if prepared.draws is None else prepared.draws.to_come
+    held = earlier.pending if prepared.draws is None else None
+    pending = sampler.open(without(planned, earlier.results) if held is None else held)
+    chosen = prepared.chosen
+    return pending if chosen is None else (trial for trial in pending if trial.key in chosen)
+
+
+def _replaced(run: OpenRun) -> Iterable[RowFacts]:
+    """The rows that newer ones replace: those of a run that was resumed."""
+    if not run.resumes:
+        return ()
+    from agentv.store.rows.history import replaced_rows
+
+    return replaced_rows(Path(run.directory.path))

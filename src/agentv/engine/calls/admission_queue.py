@@ -1,0 +1,117 @@
+"""Queue of calls that wait until they are admitted or refused. Who may go is decided by whoever owns the queue."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import insort
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from math import inf
+from typing import Generic, NamedTuple, TypeVar
+
+C = TypeVar("C")
+T = TypeVar("T")
+
+_numbers = count()
+
+
+class QueuePlace(NamedTuple):
+    """A place in a queue: lower ranks first, in each rank in the order of arrival."""
+
+    rank: int
+    number: int
+
+
+class Wait(NamedTuple):
+    """Not yet. `seconds`: when to decide again; infinite: when something has changed."""
+
+    seconds: float = inf
+
+
+def next_place(rank: int = 0) -> QueuePlace:
+    """The place behind all others of its rank."""
+    return QueuePlace(rank, next(_numbers))
+
+
+@dataclass(slots=True, order=True)
+class _Entry(Generic[C, T]):
+    place: QueuePlace
+    call: C = field(compare=False)
+    outcome: asyncio.Future[T] = field(compare=False)
+
+
+class AdmissionQueue(Generic[C, T]):
+    """Calls that wait, in the order of their places. Used from one event loop.
+
+    Args:
+        decide: what a call comes to, a permit or a refusal, unless it has to wait.
+        give_back: takes what a call got that was cancelled at that very moment.
+        in_order: nobody overtakes: where one call has to wait, all behind it do.
+    """
+
+    def __init__(
+        self, decide: Callable[[C], T | Wait], give_back: Callable[[C, T], None], *, in_order: bool = False
+    ) -> None:
+        self._decide = decide
+        self._give_back = give_back
+        self._in_order = in_order
+        self._entries: list[_Entry[C, T]] = []
+        self._closed: T | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call waits, or none is admitted any more."""
+        return bool(self._entries) or self._closed is not None
+
+    async def wait(self, call: C, place: QueuePlace) -> T:
+        """What the call comes to, once that is decided."""
+        if self._closed is not None:
+            return self._closed
+        entry: _Entry[C, T] = _Entry(place, call, asyncio.get_running_loop().create_future())
+        insort(self._entries, entry)
+        self.look()
+        try:
+            return await entry.outcome
+        except asyncio.CancelledError:
+            if entry.outcome.done() and not entry.outcome.cancelled():
+                self._give_back(call, entry.outcome.result())
+            self._entries = [one for one in self._entries if one is not entry]
+            self.look()
+            raise
+
+    def look(self) -> None:
+        """Decide about all that wait, since something has changed."""
+        self._forget_timer()
+        staying: list[_Entry[C, T]] = []
+        soonest = inf
+        for number, entry in enumerate(self._entries):
+            if entry.outcome.done():
+                continue
+            found = self._decide(entry.call)
+            if not isinstance(found, Wait):
+                entry.outcome.set_result(found)
+                continue
+            staying.append(entry)
+            soonest = min(soonest, found.seconds)
+            if self._in_order:
+                staying += self._entries[number + 1 :]
+                break
+        self._entries = staying
+        if soonest < inf:
+            self._timer = asyncio.get_running_loop().call_later(soonest, self.look)
+
+    def close(self, outcome: T) -> None:
+        """Admit nobody any more: all that wait, and all that come, get this."""
+        self._closed = outcome
+        self._forget_timer()
+        entries, self._entries = self._entries, []
+        for entry in entries:
+            if not entry.outcome.done():
+                entry.outcome.set_result(outcome)
+
+    def _forget_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,65 @@
+"""Everything that the engine reaches during a run: targets, judges, the journal, the clock."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from agentv.engine.calls.call_throttle import CallThrottle
+from agentv.engine.calls.recorded_call import Unanswered
+from agentv.engine.grading import GraderCheck
+from agentv.model.run.context import Judge
+from agentv.model.suite.suite import Suite, TargetSpec
+from agentv.ports import AnswerLookup, Clock, Embedder, Executor, JavaScriptHost, Target
+
+
+class RunContext(Protocol):
+    """What a run calls and writes to. `app/wiring` implements it."""
+
+    @property
+    def executor(self) -> Executor:
+        """Threads and an event loop for user code."""
+        ...
+
+    @property
+    def store(self) -> AnswerLookup:
+        """Where answers are looked up and kept."""
+        ...
+
+    @property
+    def clock(self) -> Clock:
+        """The time."""
+        ...
+
+    @property
+    def throttle(self) -> CallThrottle:
+        """What all calls go through: it limits, times and retries them, and knows which targets are stopped."""
+        ...
+
+    @property
+    def unanswered(self) -> Unanswered | None:
+        """What a target's call comes to that has no recorded answer; None: the target is called."""
+        ...
+
+    def target(self, spec: TargetSpec) -> Target:
+        """The connected target of a spec; the same one at every call."""
+        ...
+
+    def judge(self, spec: TargetSpec, suite: Suite) -> Judge:
+        """The judge that calls a spec's target, in the environment of a suite."""
+        ...
+
+    def embedder(self, spec: TargetSpec) -> Embedder:
+        """What embeds texts through a spec's target; the same one at every call.
+
+        Raises:
+            LookupError: the target does not embed, which loading should have found.
+        """
+        ...
+
+    def javascript(self, suite: Suite) -> JavaScriptHost:
+        """The JavaScript runtime in the environment of a suite."""
+        ...
+
+    def check(self, suite: Suite) -> GraderCheck | None:
+        """What says whether the entries of a suite may still grade; None: all of them may."""
+        ...

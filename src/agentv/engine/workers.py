@@ -1,0 +1,83 @@
+"""Workers of a run: each takes a trial, runs it, hands in its result, and takes the next."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterable
+
+from agentv.engine.run_context import RunContext
+from agentv.engine.run_state import RunState
+from agentv.engine.sequential_samples import SequentialSampler
+from agentv.engine.trial import not_run
+from agentv.engine.trial_queue import TrialQueue
+from agentv.engine.trial_runner import TrialRunner
+from agentv.model.run.trial import Trial, TrialResult
+
+
+class Workers:
+    """What the workers of one run share.
+
+    Args:
+        queue: where they take trials from.
+        runner: runs one.
+        sampler: knows when a case needs no more samples.
+        state: takes in the results, and says whether the run goes on.
+        run_context: of the run.
+    """
+
+    def __init__(
+        self,
+        queue: TrialQueue,
+        runner: TrialRunner,
+        sampler: SequentialSampler,
+        state: RunState,
+        run_context: RunContext,
+    ) -> None:
+        self._queue = queue
+        self._runner = runner
+        self._sampler = sampler
+        self._state = state
+        self._run_context = run_context
+        queue.noticed = self._take_skipped
+
+    async def work(self) -> None:
+        """Do the work of one worker, until there is none left or the run has stopped."""
+        queue, state = self._queue, self._state
+        results_in_batch = 0
+        following: Trial | None = None
+        try:
+            while (trial := following or await queue.take()) is not None and state.stopped is None:
+                results = await self._runner.run(trial)
+                if not results:
+                    break
+                following = self._take_in(results)
+                for result in results:
+                    queue.finish(result)
+                if following is not None:
+                    queue.also()
+                self._take_skipped()
+                results_in_batch += 1
+                if results_in_batch >= queue.batch:
+                    results_in_batch = 0
+                    await asyncio.sleep(0)
+        finally:
+            if state.stopped is not None or sys.exception() is not None:
+                queue.close()  # whoever waits for what this worker did not finish waits in vain
+        self._take_skipped()
+
+    def _take_in(self, results: Iterable[TrialResult]) -> Trial | None:
+        """Take in results; the sample of the same case that comes next, where samples end early and it is needed."""
+        following: Trial | None = None
+        for result in results:
+            if result.trial.alpha is None:
+                self._state.add(result)
+            else:
+                last, following = self._sampler.after(result)
+                self._state.add(last)
+        return following
+
+    def _take_skipped(self) -> None:
+        """Take in the trials that will not run."""
+        while self._queue.skipped:
+            self._take_in((not_run(*self._queue.skipped.popleft(), self._run_context),))

@@ -1,0 +1,41 @@
+"""A run context whose ports are given one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from agentv.engine.calls.call_throttle import CallThrottle
+from doubles.stores import MemoryStore
+
+
+class FixedClock:
+    """A clock that stands still."""
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    def utc(self) -> datetime:
+        return datetime(2026, 11, 21, 14, 3, 22, tzinfo=UTC)
+
+
+def _nothing(*_: Any) -> None:
+    """No judge, no runtime, nothing to check."""
+
+
+@dataclass
+class GivenRunContext:
+    """An `agentv.engine.run_context.RunContext` over the target, or the targets by their specs, that a test gives."""
+
+    target: Callable[[Any], Any]
+    store: Any = field(default_factory=MemoryStore)
+    clock: Any = field(default_factory=FixedClock)
+    throttle: CallThrottle = field(default_factory=CallThrottle)
+    judge: Callable[..., Any] = _nothing
+    executor: Any = None
+    javascript: Callable[..., Any] = _nothing
+    embedder: Callable[..., Any] = _nothing
+    unanswered: Any = None
+    check: Callable[..., Any] = _nothing

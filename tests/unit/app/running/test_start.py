@@ -1,0 +1,119 @@
+"""What the start of a run leaves on the disk and tells its sink, before any target is called."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentv.app.running.drive import drive
+from agentv.app.running.start import StartedRun, start
+from agentv.model.run.events import RunResumed, TrialKept
+from agentv.store.totals.summary import PlannedCounts
+from doubles.open_runs import opened
+
+SUITE = "name: s\ntarget: echo\ntests:\n  - {id: a, input: hi, assert: [contains: hi]}\n"
+TWO = f"{SUITE}  - {{id: b, input: bye, assert: [contains: hi]}}\n"
+LINKED = f"{SUITE}  - {{id: b, input: bye, depends_on: [a], assert: [contains: bye]}}\n"
+
+
+def started(one: Any, **options: Any) -> StartedRun:
+    async def main() -> StartedRun:
+        found = await start(one.run, one.journal, **options)
+        await found.connections.close()
+        return found
+
+    return asyncio.run(main())
+
+
+def ran(project: Path, suite: str) -> None:
+    """A run of the suite, whose directory another one may go on with."""
+
+    async def main(one: Any) -> None:
+        begun = await start(one.run, one.journal)
+        await drive(begun)
+        await begun.connections.close()
+
+    with opened(project, suite) as one:
+        asyncio.run(main(one))
+
+
+def pending(found: StartedRun) -> list[str]:
+    return [trial.case.id for trial in found.pending()]
+
+
+def test_a_new_run_writes_what_it_is_and_has_everything_to_do(tmp_path):
+    with opened(tmp_path, TWO) as one:
+        found = started(one)
+        record = json.loads("\n".join(one.lines("run.json")))
+        assert (record["processes"], record["resumed"], record["planned"]) == (1, None, {"cases": 2, "trials": 2})
+        assert pending(found) == ["a", "b"]
+        assert (one.events, found.earlier.results, found.earlier.superseded) == ([], {}, 0)
+
+
+def test_a_resumed_run_tells_of_the_trials_that_are_done_and_leaves_the_others(tmp_path):
+    ran(tmp_path, SUITE)
+    with opened(tmp_path, TWO, resume=str(tmp_path / "run")) as one:
+        found = started(one)
+        assert one.names() == ["TrialKept", "RunResumed"]
+        assert [event.result.trial.case.id for event in one.events if isinstance(event, TrialKept)] == ["a"]
+        assert one.events[-1] == RunResumed(1, 0, 1, False)
+        assert pending(found) == ["b"]
+        planned = PlannedCounts(cases=2, trials=2)
+        summary = one.run.totals.counts.summary(run_id="r", planned=planned, duration_ms=0, processes=2)
+        assert (summary.cases.passed, summary.cases.total) == (1, 2)
+
+
+def test_results_are_held_only_where_trials_to_come_depend_on_them(tmp_path):
+    ran(tmp_path / "linked", LINKED)
+    ran(tmp_path / "alone", TWO)
+    for name, suite, held in (("linked", LINKED, True), ("alone", TWO, False)):
+        project = tmp_path / name
+        with opened(project, suite, resume=str(project / "run")) as one:
+            results = started(one).earlier.results
+            assert [result is not None for result in results.values()] == [held, held]
+
+
+def test_rows_of_cases_that_are_gone_are_superseded(tmp_path):
+    ran(tmp_path, TWO)
+    with opened(tmp_path, SUITE, resume=str(tmp_path / "run")) as one:
+        assert started(one).earlier.superseded == 1
+        assert len(one.lines("index.jsonl")) == 1
+
+
+def test_failed_trials_that_are_asked_for_run_again(tmp_path):
+    ran(tmp_path, TWO)
+    settings = {"resume": str(tmp_path / "run"), "rerun": "failed"}
+    with opened(tmp_path, TWO, **settings) as one:
+        assert pending(started(one)) == ["b"]
+
+
+def test_keys_of_the_summary_that_are_not_ours_are_kept(tmp_path):
+    ran(tmp_path, SUITE)
+    (tmp_path / "run" / "summary.json").write_text('{"schema_version": 1, "note": "ours"}', encoding="utf-8")
+    with opened(tmp_path, SUITE, resume=str(tmp_path / "run")) as one:
+        assert started(one).earlier.summary_keys == {"note": "ours"}
+        assert not (tmp_path / "run" / "summary.json").exists()
+
+
+def test_a_damaged_record_is_replaced_and_its_trials_stay_done(tmp_path):
+    ran(tmp_path, SUITE)
+    (tmp_path / "run" / "run.json").write_text("{", encoding="utf-8")
+    with opened(tmp_path, SUITE, resume=str(tmp_path / "run")) as one:
+        assert pending(started(one)) == []
+        assert json.loads("\n".join(one.lines("run.json")))["planned"] == {"cases": 1, "trials": 1}
+
+
+@pytest.mark.parametrize("loads", [True, False])
+def test_code_that_grades_is_imported_before_a_target_is_called(tmp_path, loads):
+    (tmp_path / "grade.py").write_text(
+        "from pathlib import Path\nPath(__file__).with_name('imported').touch()\ndef grade(output): return True\n",
+        encoding="utf-8",
+    )
+    suite = SUITE.replace("contains: hi", "{type: python, value: 'grade.py:grade'}")
+    with opened(tmp_path, suite) as one:
+        started(one, loads_code=loads)
+    assert (tmp_path / "imported").exists() is loads

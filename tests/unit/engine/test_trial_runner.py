@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from agentv.engine.calls.circuit_breaker import INTERRUPTED, UNAFFORDABLE
+from agentv.engine.run_state import RunState
+from agentv.engine.trial_runner import TrialRunner
+from agentv.model.run.trial import Trial, TrialResult
+from agentv.model.values.response import CallFailure, Failure
+from doubles.run_contexts import GivenRunContext
+from doubles.trials import finished, trial
+
+REFUSED = CallFailure("http-status", "HTTP 401", status=401, stops=True)
+
+
+@dataclass
+class Executing:
+    """An executor that gives each trial its result, by the id of its case, and counts how many are under way."""
+
+    results: dict[str, TrialResult] = field(default_factory=dict)
+    state: RunState | None = None
+    gate: asyncio.Event | None = None
+    at_once: int = 0
+    most: int = 0
+    counted: list[int] = field(default_factory=list)
+    ran: list[str] = field(default_factory=list)
+
+    async def run(self, one: Trial) -> TrialResult:
+        self.ran.append(one.case.id)
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        if self.state is not None:
+            self.counted.append(self.state.running)
+        if self.gate is not None:
+            await self.gate.wait()
+        self.at_once -= 1
+        return replace(self.results.get(one.case.id, finished()), trial=one)
+
+    answer = run
+
+    async def compare(self, answered: Sequence[Any]) -> Sequence[TrialResult]:
+        return list(answered)
+
+    def interrupt(self) -> None: ...
+
+
+def running(
+    *trials: Trial,
+    executor: Executing,
+    comparison_group: Iterable[Trial] = (),
+    failure: CallFailure | None = None,
+) -> tuple[list[Sequence[TrialResult]], RunState]:
+    """What each trial came to, and the state of the run afterwards; `failure`: has stopped the trials' target."""
+
+    async def main() -> tuple[list[Sequence[TrialResult]], RunState]:
+        run_state, context = RunState(), GivenRunContext(lambda _: None)
+        executor.state = run_state
+        if failure is not None:
+            context.throttle.learn(trials[0].target, failure)
+        runner = TrialRunner(executor, context, run_state, lambda number: list(comparison_group)[:number])
+        return [await runner.run(one) for one in trials], run_state
+
+    return asyncio.run(main())
+
+
+def errored(error: Failure) -> TrialResult:
+    return finished("errored", error=error)
+
+
+def test_a_trial_counts_as_running_as_long_as_it_does():
+    executor = Executing()
+    (results,), state = running(trial("a"), executor=executor)
+    assert [one.status for one in results] == ["passed"]
+    assert (executor.counted, state.running) == ([1], 0)
+
+
+@pytest.mark.parametrize(
+    ("error", "stopped"),
+    [
+        (INTERRUPTED, None),
+        (Failure(UNAFFORDABLE, "too much"), "budget"),
+        (Failure(f"judge-{UNAFFORDABLE}", "x"), "budget"),
+    ],
+)
+def test_a_trial_whose_call_was_not_made_has_no_result(error, stopped):
+    (results,), state = running(trial("a"), executor=Executing({"a": errored(error)}))
+    assert (results, state.stopped) == ((), stopped)
+
+
+def test_a_trial_whose_target_is_stopped_is_not_run():
+    executor = Executing()
+    (results,), _ = running(trial("a"), executor=executor, failure=REFUSED)
+    assert [(one.status, one.attempts, one.error.code) for one in results] == [("skipped", 0, "target-stopped")]
+    assert executor.ran == []
+
+
+def test_an_error_of_ones_own_stays_what_it_is():
+    (results,), state = running(trial("a"), executor=Executing({"a": errored(Failure("timeout", "late"))}))
+    assert [(one.status, one.error.code) for one in results] == [("errored", "timeout")]
+    assert state.stopped is None
+
+
+def test_trials_that_are_compared_run_together_and_an_interrupted_one_takes_the_others_along():
+    first, second = (replace(trial("a", target=name), comparison_group=("1", "2")) for name in ("x", "y"))
+    (results,), _ = running(first, executor=Executing(), comparison_group=[second])
+    assert [one.trial.target.name for one in results] == ["x", "y"]
+    (results,), _ = running(first, executor=Executing({"a": errored(INTERRUPTED)}), comparison_group=[second])
+    assert results == ()
+
+
+def test_a_target_gets_no_more_calls_at_once_than_it_may():
+    limited = trial("a")
+    limited = replace(limited, target=replace(limited.target, workers=2))
+
+    async def main() -> Executing:
+        executor = Executing(gate=asyncio.Event())
+        runner = TrialRunner(executor, GivenRunContext(lambda _: None), RunState(), lambda _: ())
+        tasks = [asyncio.ensure_future(runner.run(limited)) for _ in range(5)]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        executor.gate.set()
+        await asyncio.gather(*tasks)
+        return executor
+
+    executor = asyncio.run(main())
+    assert (executor.most, len(executor.ran)) == (2, 5)
+
+
+def test_a_case_waits_for_the_queries_of_its_suite_and_does_not_begin_once_the_run_has_stopped():
+    query = trial("query")
+    query = replace(query, case=replace(query.case, asks_judge=True))
+    case = replace(trial("case"), suite=query.suite)
+
+    async def main(stops: bool) -> tuple[list[str], Sequence[TrialResult]]:
+        executor, state = Executing(gate=asyncio.Event()), RunState()
+        runner = TrialRunner(executor, GivenRunContext(lambda _: None), state, lambda _: ())
+        tasks = [asyncio.ensure_future(runner.run(one)) for one in (query, case)]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        before = list(executor.ran)
+        if stops:
+            state.stop("interrupt")
+        executor.gate.set()
+        return before, (await asyncio.gather(*tasks))[1]
+
+    before, results = asyncio.run(main(stops=False))
+    assert (before, [one.trial.case.id for one in results]) == (["query"], ["case"])
+    assert asyncio.run(main(stops=True)) == (["query"], ())
