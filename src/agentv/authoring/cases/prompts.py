@@ -222,7 +222,8 @@ class _PromptReader:
                 yield Scalar(part, part, place)
 
     def _of_messages(self, path: str, text: str, suffix: str) -> Iterator[Node]:
-        root = self._json(path, text) if suffix == ".json" else read_yaml(path, text.encode(), self.reading.report)
+        is_json = suffix == ".json"
+        root = self._json(path, text) if is_json else read_yaml(path, text.encode(), self.reading.report).value
         if root is None:
             return
         if isinstance(root, Scalar) and not isinstance(root.value, str):
@@ -247,7 +248,7 @@ class _PromptReader:
             self.reading.report.error("bad-json", place, f"not JSON: {said[:1].lower()}{said[1:]}")
             return None
         own = Report()
-        node = read_yaml(path, text.encode(), own)
+        node = read_yaml(path, text.encode(), own).value
         if node is None:
             return node_of(value, _Lines(_Point(path, 0, 0), _Point(path, 0, 1)))
         for one in own.diagnostics:

@@ -180,7 +180,7 @@ class StreamedCases(Generic[R]):
         if node is None:
             return found
         self._read_case(node, exact, self._source.renders(record))
-        return exact if exact.errors == found.errors else found
+        return exact if exact.agrees_with(found) else found
 
 
 def _digest(record: object) -> int:

@@ -14,6 +14,7 @@ from itertools import islice
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from agentv.authoring.fields.code_kinds import CODE
 from agentv.authoring.fields.kinds import (
     INVALID,
     JSON,
@@ -26,9 +27,9 @@ from agentv.authoring.fields.kinds import (
     refuse,
     value_is,
 )
+from agentv.authoring.fields.prompt_code import PromptCommand, prompt_code_type
 from agentv.authoring.fields.reading import NO_OTHERS, SHOWN_KEYS, ExtraKeys, Reading, place_in_file
-from agentv.authoring.fields.trust import TARGETS, fills_code, refuses_target
-from agentv.authoring.fields.trust import refuse as refuse_data
+from agentv.authoring.fields.trust import TARGETS, fills_code, refuse_data, refuses_target
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, span_of
@@ -125,9 +126,9 @@ class OptionsSchema:
     def _read_data(self, rule: Rule, node: Node, reading: Reading, key: str, *, filled: bool) -> Any:
         """An option of a case that is data, or of its suite, where the case's variables may be a part of it."""
         if filled and fills_code(self.cls, rule.name):
-            refuse_data(node, reading, f"be a part of '{key}', which is code or an address")
+            refuse_data(node, reading.report, f"be a part of '{key}', which is code or an address")
             return INVALID
-        if reading.data and rule.name in TARGETS and isinstance(node, Scalar) and refuses_target(node, reading):
+        if reading.data and rule.name in TARGETS and isinstance(node, Scalar) and refuses_target(node, reading.report):
             return INVALID
         return rule.kind.read(node, reading, key)
 
@@ -312,8 +313,8 @@ def _base_kind(annotation: Any, markers: Sequence[Any]) -> FieldType:  # noqa: P
     for marker in markers:
         if type(marker) in MARKED:
             return MARKED[type(marker)]
-    if annotation in PLAIN:
-        return PLAIN[annotation]
+    if annotation in _PLAIN:
+        return _PLAIN[annotation]
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         return _union([kind_for(member) for member in arguments])
@@ -414,18 +415,14 @@ def _nested(cls: type) -> FieldType:
 def _read_entries(node: Node, reading: Reading, key: str) -> Any:
     if not isinstance(node, ListNode):
         return refuse(node, reading, key, "a list of assertions")
-    errors = reading.report.errors
-    entries = reading.entries(node, reading)
-    return entries if reading.report.errors == errors else INVALID
+    reading = reading.part()
+    entries = reading.entries(node, reading).value
+    return INVALID if reading.report.failed else entries
 
 
 def _bounded(kind: FieldType, between: declared.Between) -> FieldType:
     low, high = between.low, between.high
-    bounds = f"from {low:g} to {high:g}" if low is not None and high is not None else ""
-    bounds = bounds or (
-        f"of {low:g} or more" if low is not None else f"of {high:g} or less" if high is not None else ""
-    )
-    wanted = f"{kind.wanted} {bounds}"
+    wanted = f"{kind.wanted} {_bounds(low, high)}"
 
     def read(node: Node, reading: Reading, key: str) -> Any:
         if not kind.accepts(node):
@@ -461,6 +458,11 @@ def _unrendered(kind: FieldType, _marker: object) -> FieldType:
     return FieldType(kind.wanted, kind.accepts, kind.read, verbatim=True)
 
 
+def _prompt_command(node: MapNode, reading: Reading, key: str) -> Any:
+    return shape_of(PromptCommand).decode(node.items, node, reading.rendering(False), f"'{key}'")
+
+
+_PLAIN: dict[Any, FieldType] = {**PLAIN, **CODE, declared.PromptCode: prompt_code_type(_prompt_command)}
 _ENTRIES = FieldType("a list of assertions", lambda node: isinstance(node, ListNode), _read_entries, verbatim=True)
 _REFINEMENTS: dict[type, Callable[[FieldType, Any], FieldType]] = {
     declared.Between: _bounded,

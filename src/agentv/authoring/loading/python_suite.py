@@ -114,7 +114,7 @@ def _located(made: Mapping[str, Any], found: Report, read_made: ReadMade, at: Sp
     node, paths = traced(made, at.file)
     read_made(_mapping(node), exact)
     told = Report(hints=found.hints)
-    for one in (exact if exact.errors == found.errors else found).diagnostics:
+    for one in (exact if exact.agrees_with(found) else found).diagnostics:
         way = paths.get(one.span)
         message = f"{way}: {one.message}" if way else one.message
         told.add(replace(one, span=at if one.span in paths else one.span, message=message))

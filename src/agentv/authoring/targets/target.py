@@ -50,7 +50,7 @@ def read_target(
     if not reading.spares:
         return _read(node, providers, reading, retry)
     first = Report()  # to see what is missing; then the target is read as if that were set
-    _read(node, providers, reading.telling(first), retry)
+    _read(node, providers, reading.reporting_to(first), retry)
     if not first.unset:
         return _read(node, providers, reading, retry)
     own, scope = Report(hints=reading.report.hints), reading.scope
@@ -63,7 +63,7 @@ def read_target(
 
 
 def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
-    errors = reading.report.errors
+    reading = reading.part()
     flat = gathered(flattened(node, providers), reading.report)
     translated = translate(flat, TARGET, reading.report)
     at = _with_provider(translated.map, reading)
@@ -83,7 +83,7 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     variables, drawn = from_environment(shape, own, {**reading.scope.env, **env})
     others = replace(_OTHERS, given=drawn) if drawn else _OTHERS
     settings = shape.decode(own, at, reading, f"a target of {provider.name}", others=others)
-    if settings is INVALID or authored is INVALID or reading.report.errors > errors:
+    if settings is INVALID or authored is INVALID or reading.report.failed:
         return None
     check_settings({**own, **{key: one for key, one in items.items() if key == "env"}}, reading.report)
     values = {name_of(key, shape): _value(key, one, shape, reading) for key, one in own.items()}

@@ -35,7 +35,7 @@ def checker(kind: str) -> Draft202012Validator:
 
 def read(text: str, path: str = "test.yaml") -> Any:
     report = Report()
-    node = read_yaml(path, text.encode(), report)
+    node = read_yaml(path, text.encode(), report).value
     assert node is not None
     assert not report.failed, report.diagnostics
     return plain(node)
