@@ -140,8 +140,8 @@ def _path_of(node: Scalar, reading: Reading) -> str | None:
     if not NAME.fullmatch(written):
         found, tried = reading.places.find(written, span_of(node.at).file)
         if found is not None and is_file(found):
-            if reading.places.told is not None:
-                reading.places.told(written, span_of(node.at), found)
+            if reading.places.on_path is not None:
+                reading.places.on_path(written, span_of(node.at), found)
             return found
         if found is not None or not reading.refuse_outside(node, "template"):
             _missing(node, tried, reading)

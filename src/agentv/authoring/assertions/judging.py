@@ -155,7 +155,7 @@ class Judging:
                     reading.report.error("no-embedder", one.span, message, notes=PASTE_EMBEDDER.splitlines())
                     break
 
-    def need_rivals(self, suite: Suite, reading: Reading, *, for_run: bool, flagged: bool) -> None:
+    def need_comparison_group(self, suite: Suite, reading: Reading, *, for_run: bool, flagged: bool) -> None:
         """Report entries that compare answers where there is one alone, or where that is not built.
 
         Args:

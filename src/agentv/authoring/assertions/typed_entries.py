@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentv.authoring.assertions.type_names import AnyType, AssertionTypes
-from agentv.authoring.fields.decode import INVALID, OptionsSchema, report_fault, shape_of
+from agentv.authoring.fields.decode import INVALID, OptionsSchema, report_issue, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredSettings
 from agentv.authoring.fields.trust import refuse_data
@@ -29,8 +29,7 @@ _INVERTED = AssertionSettings(negate=True)
 _PASSED_ON = frozenset({"type", "config"})
 
 
-@dataclass(frozen=True, slots=True)
-class TypedForm:
+class TypedForm(NamedTuple):
     """An entry with its type written out, which every other form stands for.
 
     Attributes:
@@ -86,7 +85,7 @@ class TypedEntryReader:
         if schema is None:
             assertion = _open(kind, pairs, form.item, reading)  # type: ignore[arg-type]
         else:
-            assertion = schema.decode(options, form.item, reading, f"'{kind.name}'", others=form.extra)
+            assertion = schema.decode(options, form.item, reading, f"'{kind.name}'", extra=form.extra)
         if assertion is INVALID or assertion is None or settings is None:
             return None
         if schema is not None and getattr(assertion, "runs_code", False):
@@ -141,7 +140,7 @@ def _open(kind: OpenAssertionType, pairs: Mapping[str, Node], item: MapNode, rea
     if not isinstance(built, list):
         return built
     for issue in built:
-        report_fault(issue, None, nodes, MapNode(nodes, keys, item.at), reading)
+        report_issue(issue, None, nodes, MapNode(nodes, keys, item.at), reading)
     return INVALID
 
 

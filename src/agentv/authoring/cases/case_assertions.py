@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from agentv.authoring.assertions.graded import assertions_of, check_graded
 from agentv.authoring.cases.context import CaseContext
@@ -66,11 +67,11 @@ class CaseAssertions:
         of_turns = assertions_of(turns) if turns else ()
         if found or (of_turns and not (criteria or "").strip()):
             check_graded(found, of_turns, (case.node, case.translated), criteria, reading.report)
-            return found
-        complete = valid and turns is not None and not case.not_missing & _CHECKS
-        if complete and (self.shared is None or self.shared.valid):
-            return self._implied(case, criteria, reading)
-        return ()
+        else:
+            complete = valid and turns is not None and not case.not_missing & _CHECKS
+            complete = complete and (self.shared is None or self.shared.valid)
+            found = self._implied(case, criteria, reading) if complete else ()
+        return tuple(map(_as_gate, found)) if self.context.exam else found
 
     def _given(self, case: WrittenCase, reading: Reading) -> Entries:
         keys = case.keys
@@ -121,3 +122,19 @@ def _joined(parts: Sequence[Entries]) -> Entries:
     if len(parts) == 1:
         return parts[0]
     return Result(tuple(entry for part in parts for entry in part.value), all(part.valid for part in parts))
+
+
+def _as_gate(entry: AssertionEntry) -> AssertionEntry:
+    """The entry as a gate, as exams have it (SPEC section 10), unless it is only reported or says what it must score.
+
+    A set without a threshold of its own would take the case's, which is 0, and one whose own is 0 would let everything
+    pass: such a set needs all that it holds.
+    """
+    inner: tuple[AssertionEntry, ...] = entry.inner
+    if inner and not getattr(entry.assertion, "threshold", None):
+        whole: Any = entry.assertion
+        entry = replace(entry, assertion=replace(whole, assert_=tuple(map(_as_gate, inner))))
+    settings = entry.settings
+    if settings.required or settings.weight == 0:
+        return entry
+    return replace(entry, settings=replace(settings, required=True))

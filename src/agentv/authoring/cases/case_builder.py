@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from agentv.authoring.assertions.exam_gates import as_gate
 from agentv.authoring.assertions.graded import assertions_of, turn_facts
 from agentv.authoring.assertions.needs import Facts, check_needs, need_nothing
 from agentv.authoring.cases.case_assertions import CaseAssertions, Entries
@@ -38,8 +37,7 @@ from agentv.templating import Scope
 _encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
+class _Parts(NamedTuple):
     """What was read of one case; None stands for what is wrong, which is reported.
 
     Attributes:
@@ -123,7 +121,6 @@ class CaseBuilder:
             case = replace(case, not_missing=case.not_missing | {"criteria"})
         turns = self._turns.read(case, reading) if case.has_turns else ()
         entries = self._assertions.read(case, criteria.value, turns, reading)
-        entries = tuple(map(as_gate, entries)) if context.exam else entries
         expected, registry = keys.expected_output, context.registry
         return _Parts(
             variables=variables,

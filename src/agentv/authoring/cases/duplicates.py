@@ -53,7 +53,7 @@ class DuplicateIds:
         cases = (one for one in self._listed() if identity in (one.id, one.id.removesuffix(one.variant)))
         first = next(cases, None)
         if first is not None:
-            self._tell(identity, case.span, first.span, where)
+            self._report_duplicate(identity, case.span, first.span, where)
         else:
             self._in_files.append((identity, case.span, where))
         return True
@@ -69,8 +69,8 @@ class DuplicateIds:
         for identity, span, where in self._in_files:
             first = next((one for one in places.get(identity, ()) if span is None or one[:2] != span[:2]), None)
             if first is not None:  # otherwise it is another id with the same hash
-                self._tell(identity, span, first, where)
-        self._tell_invalid(invalid)
+                self._report_duplicate(identity, span, first, where)
+        self._report_invalid(invalid)
         if self._count > SHOWN:
             message = f"{self._count:,} cases have the id of another one; the first {SHOWN} are shown"
             self._report.error("duplicate-id", top, message)
@@ -78,7 +78,7 @@ class DuplicateIds:
     def _listed(self) -> Iterator[Case]:
         return (one for part in self._parts if not isinstance(part, StreamedCases) for one in part)
 
-    def _tell_invalid(self, invalid: Mapping[str, Sequence[Span]]) -> None:
+    def _report_invalid(self, invalid: Mapping[str, Sequence[Span]]) -> None:
         """Ids of cases that are wrong, which others have too: all that is wrong is reported at once."""
         listed = list(self._listed()) if invalid else []
         for identity, spans in invalid.items():
@@ -88,9 +88,9 @@ class DuplicateIds:
             written = [one for one in (*spans, good) if one is not None and one.line > 0]  # others stand in no file
             first, *others = sorted(written) or (None,)
             for span in others:
-                self._tell(identity, span, first, "")
+                self._report_duplicate(identity, span, first, "")
 
-    def _tell(self, identity: str, span: Span | None, first: Span | None, where: str) -> None:
+    def _report_duplicate(self, identity: str, span: Span | None, first: Span | None, where: str) -> None:
         other = f"; the first is at {shown(first.file)}:{first.line}" if first and first != span else ""
         self._report.error("duplicate-id", span, f"{where}two cases have the id '{identity}'{other}")
 

@@ -141,10 +141,10 @@ class _Made:
         if own.count:
             self.wrong += 1
             if self.wrong <= SHOWN:
-                self._tell(number, value, own)
+                self._report(number, value, own)
         return cases
 
-    def _tell(self, number: int, value: Any, found: Report) -> None:
+    def _report(self, number: int, value: Any, found: Report) -> None:
         exact, (node, paths) = Report(hints=found.hints), traced(value, self._function.at.file)
         self._reader.read(node, replace(self._reading, report=exact))
         for one in (exact if exact.agrees_with(found) else found).diagnostics:

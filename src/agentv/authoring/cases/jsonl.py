@@ -66,7 +66,7 @@ class JsonLines:
         keys = (key for key in self._id_keys if key in value) if isinstance(value, dict) else ()
         return next((written(value[key]) for key in keys), None)
 
-    def told(self, record: bytes, found: Diagnostic) -> Diagnostic:
+    def reworded(self, record: bytes, found: Diagnostic) -> Diagnostic:
         """As it is: a line number says all."""
         del record
         return found

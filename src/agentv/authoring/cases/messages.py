@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from agentv.authoring.fields.reading import NO_OTHERS, ExtraKeys, Reading
+from agentv.authoring.fields.reading import NO_EXTRA_KEYS, ExtraKeys, Reading
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, children, is_empty, kind_of, plain
 from agentv.authoring.source.report import Result
@@ -189,7 +189,7 @@ def _block(node: Node, reading: Reading) -> Block | None:
         reading.report.error("bad-block", kind or node, message, hint=hint)
         return None
     unknown = [key for key in node.items if key not in {"type", "value"} and not key.startswith("x-")]
-    others = ExtraKeys(meant="value") if value is None and len(unknown) == 1 else NO_OTHERS
+    others = ExtraKeys(meant="value") if value is None and len(unknown) == 1 else NO_EXTRA_KEYS
     what = f"{'an' if said == 'image' else 'a'} {said} block"
     for key in unknown:
         reading.unknown_key(key, node, ("type", "value"), what, others)

@@ -21,7 +21,7 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.conversation import Turn
 from agentv.model.values.message import Block, Message
 
-_OTHERS = ExtraKeys(hinted=tuple(TURN.known))
+_EXTRA_KEYS = ExtraKeys(hinted=tuple(TURN.known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class TurnReader:
         reading = reading.part()
         translated = translate(node, TURN, reading.report)
         shape = shape_of(AuthoredTurn)
-        authored = shape.decode(translated.items, translated.map, reading, "a turn", others=_OTHERS)
+        authored = shape.decode(translated.items, translated.map, reading, "a turn", extra=_EXTRA_KEYS)
         if authored is INVALID:
             authored = shape.unread(translated.items)
         turn = self._built(authored, translated, what, reading)

@@ -12,7 +12,7 @@ from agentv.authoring.source.nodes import MapNode, is_empty
 from agentv.authoring.source.spellings import CASE, MEANT, Translated, translate
 
 _SCHEMA = shape_of(AuthoredCase)
-_EXTRA = ExtraKeys(hinted=tuple(CASE.known))
+_EXTRA_KEYS = ExtraKeys(hinted=tuple(CASE.known))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def read_written(node: MapNode, reading: Reading, *, alone: bool, variant: str) 
     report = reading.report
     translated = translate(node, CASE, report)
     items = translated.items
-    keys = _SCHEMA.decode(items, translated.map, reading, "a case", others=_EXTRA)
+    keys = _SCHEMA.decode(items, translated.map, reading, "a case", extra=_EXTRA_KEYS)
     not_missing = _misspelt(node) if keys is INVALID or report.failed else frozenset[str]()
     if keys is INVALID:
         keys = _SCHEMA.unread(items)

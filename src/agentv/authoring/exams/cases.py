@@ -56,15 +56,15 @@ _MOVED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class ExamJudge:
     """What `judge:` says: the model, and how it judges; a node each, at its own place."""
 
     items: Mapping[str, Node] = field(default_factory=dict)
     keys: Mapping[str, Place] = field(default_factory=dict)
 
-    def over(self, defaults: Judge) -> Judge:
+    def over(self, defaults: ExamJudge) -> ExamJudge:
         """The same, with what it leaves open taken from the exam's defaults."""
-        return Judge({**defaults.items, **self.items}, {**defaults.keys, **self.keys})
+        return ExamJudge({**defaults.items, **self.items}, {**defaults.keys, **self.keys})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class _Written:
     node: MapNode
     keys: AuthoredExamCase
     inputs: Inputs | None
-    judge: Judge
-    own_judge: Judge
+    judge: ExamJudge
+    own_judge: ExamJudge
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class ExamCases:
 
     header: Header
     prompt: ExamPrompt | None
-    judge: Judge
+    judge: ExamJudge
     fixed: Mapping[str, Json]
     names: dict[str, Place]
     files: set[str] = field(default_factory=set)
@@ -247,20 +247,20 @@ class ExamCases:
             reading.report.warning("judge-is-target", node, f"'{target.name}' judges its own answers")
 
 
-def read_judge(node: Node | None, reading: Reading) -> Judge:
+def read_judge(node: Node | None, reading: Reading) -> ExamJudge:
     """What a `judge:` says; empty where it is wrong, which is reported."""
     if node is None:
-        return Judge()
+        return ExamJudge()
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
-        return Judge({"model": node}, {"model": node.at})
+        return ExamJudge({"model": node}, {"model": node.at})
     if not isinstance(node, MapNode) or not node.items:
         message = f"'judge' must name a model, or be a mapping with 'model' and 'pass_threshold', found {kind_of(node)}"
         reading.report.error("bad-value", node, message)
-        return Judge()
+        return ExamJudge()
     read = read_exam_keys(AuthoredExamJudge, node, "'judge'", {}, reading)
     check_model(read.model, reading)
     known = [(canonical(AuthoredExamJudge, key), key) for key in node.items]
-    return Judge(
+    return ExamJudge(
         {name: node.items[key] for name, key in known if name}, {name: node.keys[key] for name, key in known if name}
     )
 
@@ -297,7 +297,7 @@ def read_exam_keys(cls: type, node: MapNode, what: str, misplaced: Mapping[str, 
             misplaces = True
             reading.report.error("unknown-key", node.keys[key], f"{what} has no key '{key}'", hint=misplaced[key])
     found = shape.decode(
-        items, MapNode(items, node.keys, node.at), reading, what, others=ExtraKeys(hinted=tuple(shape.rules))
+        items, MapNode(items, node.keys, node.at), reading, what, extra=ExtraKeys(hinted=tuple(shape.rules))
     )
     return shape.unread(items) if found is INVALID or misplaces else found
 

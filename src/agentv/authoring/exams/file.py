@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agentv.authoring.exams.cases import ExamCases, Judge, check_model, names_model, read_exam_keys, read_judge
+from agentv.authoring.exams.cases import ExamCases, ExamJudge, check_model, names_model, read_exam_keys, read_judge
 from agentv.authoring.exams.detection import EXAM_FILES
 from agentv.authoring.exams.meta import read_meta
 from agentv.authoring.exams.prompt import ExamPrompt
@@ -69,7 +69,7 @@ class ExamReader:
     _authored: AuthoredExam = field(init=False)
     _defaults: AuthoredExamDefaults = field(init=False)
     _meta: PromptMeta = field(init=False)
-    _judge: Judge = field(init=False)
+    _judge: ExamJudge = field(init=False)
     _prompt: ExamPrompt | None = field(init=False, default=None)
     _names: dict[str, Place] = field(init=False, default_factory=dict)
     _own_target: TargetSpec | None = field(init=False, default=None)

@@ -95,8 +95,8 @@ def _find(node: Scalar, reading: Reading) -> str | None:
     tried = [str(Path(folder) / name) for folder in folders for name in INPUT_FILES]
     found = next((path for path in tried if is_file(path)), None)
     if found is not None:
-        if reading.places.told is not None:
-            reading.places.told(written, span_of(node.at), found)
+        if reading.places.on_path is not None:
+            reading.places.on_path(written, span_of(node.at), found)
         return found
     notes = [f"tried {shown(path)}" for path in tried]
     if any(is_file(folder) for folder in folders):

@@ -94,16 +94,16 @@ class ExamPrompt:
                 known = name in scope.vars or name not in (self.names(written) or ())
                 if error.code != "undefined-variable" or known or len(missing) >= _MOST:
                     if not missing:
-                        self._tell(error, section, inputs, report)
+                        self._report(error, section, inputs, report)
                     found = written
                     break
                 missing.append(name)
                 scope = Scope({**scope.vars, name: ""}, scope.env)  # to see what else is missing
         for name in missing:
-            self._tell_missing(name, section, inputs, report)
+            self._report_missing(name, section, inputs, report)
         return found
 
-    def _tell_missing(self, name: str, section: Section, inputs: Inputs, report: Report) -> None:
+    def _report_missing(self, name: str, section: Section, inputs: Inputs, report: Report) -> None:
         spare = [key for key in inputs.values.items if not self.uses(key)]
         where = _shown(placeholder_in(section, name))
         message = f"this case lacks the input '{name}', which the prompt shows at {where}"
@@ -111,7 +111,7 @@ class ExamPrompt:
         hint = f"'{near}' is there: did you mean '{name}'?" if near else None
         report.error("undefined-variable", inputs.at, message, hint=hint)
 
-    def _tell(self, error: RenderError, section: Section, inputs: Inputs, report: Report) -> None:
+    def _report(self, error: RenderError, section: Section, inputs: Inputs, report: Report) -> None:
         place = placeholder_in(section, error.name)
         if error.code == "unset-environment":
             add = report.error if self.reading.strict_env else report.warning

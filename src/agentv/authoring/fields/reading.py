@@ -94,7 +94,7 @@ _PDF = b"%PDF-"
 _PDF_WITHIN = 1024
 """Bytes among which a PDF must say that it is one; some have other things before it."""
 
-NO_OTHERS = ExtraKeys()
+NO_EXTRA_KEYS = ExtraKeys()
 TOP = Chain()
 
 
@@ -172,7 +172,7 @@ class Reading:
         return self if renders == self.renders else replace(self, renders=renders)
 
     def unknown_key(
-        self, key: str, mapping: MapNode, allowed: Iterable[str], what: str, others: ExtraKeys = NO_OTHERS
+        self, key: str, mapping: MapNode, allowed: Iterable[str], what: str, extra: ExtraKeys = NO_EXTRA_KEYS
     ) -> None:
         """Report a key that means nothing here; of very many in one mapping the first."""
         before = self.report.occurrences(mapping.keys)
@@ -181,10 +181,10 @@ class Reading:
             if before == SHOWN_KEYS:
                 self.report.error("unknown-key", mapping.keys[key], message)
             return
-        listed = [*allowed, *others.listed]
-        hint = _cut_off(key, mapping) or did_you_mean(key, [*listed, *others.hinted])
+        listed = [*allowed, *extra.listed]
+        hint = _cut_off(key, mapping) or did_you_mean(key, [*listed, *extra.hinted])
         hint = hint or _misplaced(key, listed, mapping)
-        hint = hint or (f"did you mean '{others.meant}'?" if others.meant else None)
+        hint = hint or (f"did you mean '{extra.meant}'?" if extra.meant else None)
         notes = () if hint else (f"{what} takes {', '.join(sorted(listed))}" if listed else f"{what} takes none",)
         self.report.error("unknown-key", mapping.keys[key], f"{what} has no key '{key}'", hint=hint, notes=notes)
 
@@ -195,8 +195,8 @@ class Reading:
             hosted = GitFiles(self.checkout, self.report, self.places.boundary)
             return hosted.find(text.removeprefix("file://"), node, what)
         found, tried = self.places.find(text, span_of(node.at).file)
-        if found is not None and self.places.told is not None:
-            self.places.told(text, span_of(node.at), found)
+        if found is not None and self.places.on_path is not None:
+            self.places.on_path(text, span_of(node.at), found)
         if found is None and not self.refuse_outside(node, what):
             self.report.error(
                 "missing-file",
@@ -243,14 +243,14 @@ class Reading:
 
     def shows(self, path: str, node: Scalar) -> bool:
         """Whether a file can be a picture by its first bytes; reports where it cannot."""
-        fault = self._pictures.get(path) or self._fault_of_picture(path)
+        fault = self._pictures.get(path) or self._issue_of_picture(path)
         if len(self._pictures) < KEPT_TEXTS:
             self._pictures[path] = fault
         if fault[0]:
             self.report.error(fault[0], node, f"'{node.text}' {fault[1]}")
         return not fault[0]
 
-    def _fault_of_picture(self, path: str) -> tuple[str, str]:
+    def _issue_of_picture(self, path: str) -> tuple[str, str]:
         """Code and words; both empty where nothing is wrong."""
         if not is_file(path):  # nor a pipe, which would never end
             return "missing-file", "is no file"

@@ -145,7 +145,7 @@ class HeaderReader:
         translated = translate(items, SUITE, reading.report, for_run=self.request.for_run)
         own = {key: node for key, node in translated.items.items() if not key.startswith("run.")}
         shape, others = shape_of(AuthoredSuite), ExtraKeys(hinted=tuple(SUITE.known))
-        authored = shape.decode(own, translated.map, reading, "an eval file", others=others)
+        authored = shape.decode(own, translated.map, reading, "an eval file", extra=others)
         return (shape.unread(own) if authored is INVALID else authored), translated, kept
 
     def _run(self, authored: AuthoredSuite, translated: Translated, config: Config, reading: Reading) -> RunSettings:

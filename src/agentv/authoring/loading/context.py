@@ -46,7 +46,7 @@ class SuiteContext:
         typed = {request.env_file} if request.env_file is not None else set()
         boundary = replace(boundary_around(directory, root), is_open=request.allow_outside, typed=typed)
         disk = DiskReader(request.edits, boundary)
-        places = Places(directory, root, told=request.on_path, boundary=boundary)
+        places = Places(directory, root, on_path=request.on_path, boundary=boundary)
 
         def checkout(wanted: RepositoryFile) -> Checkout | Unavailable:
             return registries.checkouts(wanted, request.process_env)

@@ -79,15 +79,15 @@ def inventory(directory: str, names: Sequence[str], request: LoadRequest, regist
     report = Report()
     registry, reading = SuiteReader(str(Path(directory) / "eval.yaml"), request, registries, report).project()
     found = [_entry(name, registry, reading) for name in (names or registry.entries)]
-    told = {(one.code, one.span, one.message): one for one in report.diagnostics}
-    told |= {(one.code, one.span, one.message): one for entry in found for one in entry.lacks}
+    found_once = {(one.code, one.span, one.message): one for one in report.diagnostics}
+    found_once |= {(one.code, one.span, one.message): one for entry in found for one in entry.lacks}
     return Inventory(
         path=registry.path,
         entries=tuple(replace(one, lacks=tuple(_lacking(one.lacks))) for one in found),
         env=reading.scope.env,
         default_target=registry.default_target.text if registry.default_target else None,
         default_judge=registry.default_judge.text if registry.default_judge else None,
-        diagnostics=tuple(one for one in told.values() if one.code not in _LACKS),
+        diagnostics=tuple(one for one in found_once.values() if one.code not in _LACKS),
     )
 
 

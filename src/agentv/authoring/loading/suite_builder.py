@@ -66,7 +66,7 @@ class SuiteBuilder:
         judges = judging.resolve(suite, registry, reading, for_run=needed)
         if request.for_run and (needed or suite.judge is not None):  # a judge that cannot be read might embed
             judging.need_embedder(suite, judges, reading)
-        judging.need_rivals(suite, reading, for_run=request.for_run, flagged=self._targets_win)
+        judging.need_comparison_group(suite, reading, for_run=request.for_run, flagged=self._targets_win)
         called = (*self._called_targets(), *judging.used(suite, judges))
         if request.for_run and not request.asks_targets:
             self._warn_unset(suite.targets)

@@ -284,13 +284,13 @@ class _Composer:
             if closed.merges:
                 self._merge(closed)
             if closed.twice:
-                self._tell_twice(closed.twice)
+                self._report_twice(closed.twice)
             node = MapNode(closed.items, closed.keys, closed.at)
         if closed.anchor is not None:
             self._anchors[closed.anchor] = (node, closed.size, closed.depth)
         return node
 
-    def _tell_twice(self, twice: list[Any]) -> None:
+    def _report_twice(self, twice: list[Any]) -> None:
         """The first key that stands twice in a mapping; several are most often one missing dash."""
         first, event = twice[0]
         place, here = span_of(first), span_of(event)

@@ -33,7 +33,7 @@ from agentv.registry.types import Provider
 from agentv.templating import RenderError, Scope, has_placeholder, render_text
 
 _FROM_ENVIRONMENT = lazy_pattern(r"\$\{\{|\{[{%].*\benv\b", re.DOTALL)
-_OTHERS = ExtraKeys(listed=tuple(sorted(TARGET.canonical)), hinted=tuple(TARGET.known))
+_EXTRA_KEYS = ExtraKeys(listed=tuple(sorted(TARGET.canonical)), hinted=tuple(TARGET.known))
 
 
 def read_target(
@@ -81,8 +81,8 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     own = without_blanks(own, shape, reading)
     env = {} if authored is INVALID else authored.env
     variables, drawn = from_environment(shape, own, {**reading.scope.env, **env})
-    others = replace(_OTHERS, given=drawn) if drawn else _OTHERS
-    settings = shape.decode(own, at, reading, f"a target of {provider.name}", others=others)
+    others = replace(_EXTRA_KEYS, given=drawn) if drawn else _EXTRA_KEYS
+    settings = shape.decode(own, at, reading, f"a target of {provider.name}", extra=others)
     if settings is INVALID or authored is INVALID or reading.report.failed:
         return None
     check_settings({**own, **{key: one for key, one in items.items() if key == "env"}}, reading.report)
