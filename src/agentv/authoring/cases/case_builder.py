@@ -113,10 +113,7 @@ class CaseBuilder:
 
     def _parts(self, case: WrittenCase, variables: JsonObject, reading: Reading) -> _Parts:
         context, keys = self._context, case.keys
-        criteria = Result[str | None](None)
-        if keys.criteria is not None:
-            own = reading.part()
-            criteria = Result(read_criteria(keys.criteria, own), not own.report.failed)
+        criteria = read_criteria(keys.criteria, reading)
         if not criteria.valid:
             case = replace(case, not_missing=case.not_missing | {"criteria"})
         turns = self._turns.read(case, reading) if case.has_turns else ()

@@ -22,6 +22,7 @@ from agentv.model.values.message import (
     ToolCall,
     messages_from_json,
 )
+from agentv.templating import has_placeholder
 
 _KEYS = ("role", "content", "name", "tool_calls")
 _PDF = ".pdf"
@@ -80,16 +81,22 @@ def read_files(node: Node, reading: Reading) -> Result[list[Block]]:
     return Result(blocks, len(blocks) == len(items))
 
 
-def read_criteria(node: Node | None, reading: Reading) -> str | None:
-    """What a right answer does, as text; None where nothing is said of it."""
+def read_criteria(node: Node | None, reading: Reading) -> Result[str | None]:
+    """What a right answer does, as text; None where nothing is said of it.
+
+    Valid is also a text whose placeholder could not be filled in where that is a warning.
+    """
     if node is None or is_empty(node):
-        return None
+        return Result(None)
     if not isinstance(node, Scalar):
         hint = "write a list of them as 'rubrics'" if isinstance(node, ListNode) else None
         reading.report.error("bad-value", node, f"'criteria' must be text, found {kind_of(node)}", hint=hint)
-        return None
+        return Result(None, valid=False)
+    if not reading.renders or not has_placeholder(node.text):
+        return Result(node.value if isinstance(node.value, str) else node.text)
+    reading = reading.part()
     rendered = reading.render_text(node)
-    return node.text if rendered is None else rendered  # it is reported, and the case is not kept
+    return Result(node.text if rendered is None else rendered, not reading.report.failed)
 
 
 def _item(node: Node, reading: Reading) -> Message | None:

@@ -102,7 +102,7 @@ class TurnReader:
         expected = authored.expected_output
         messages = _input(authored.input, translated.map, what, reading)
         reference = () if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading)
-        criteria = read_criteria(authored.criteria, reading)
+        criteria = read_criteria(authored.criteria, reading).value
         entries = self._entries(authored, criteria, reading)
         if criteria is not None and entries and not any(reads_criteria(entry) for entry in entries):
             at = translated.map.keys["criteria"]
