@@ -184,7 +184,7 @@ def checker() -> Draft202012Validator:
 
 
 def data(text: str) -> object:
-    node = read_yaml("fragment.yaml", text.encode(), Report())
+    node = read_yaml("fragment.yaml", text.encode(), Report()).value
     assert node is not None
     return plain(node)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agentv.app.registries import registries
 from agentv.authoring.assertions.entries import AssertionReader
+from agentv.authoring.assertions.type_names import AssertionTypes
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.authoring.source.files import DiskReader, Places
@@ -63,7 +64,7 @@ def found_in(folder: Path, text: str, files: Mapping[str, str | bytes] = EMPTY, 
 def parsed(text: str, path: str = "/nowhere/file.yaml") -> Node:
     """The node that a text is; it must be YAML."""
     report = Report()
-    node = read_yaml(path, text.encode(), report)
+    node = read_yaml(path, text.encode(), report).value
     assert node is not None, report.diagnostics
     return node
 
@@ -72,6 +73,6 @@ def reading_of(folder: Path, *, variables=EMPTY, env=EMPTY, renders: bool = Fals
     """What the parts of the loader get, for an eval file in a folder that is a repository's root."""
     words = registries()
     root = str(folder)
-    assertions = AssertionReader(words.assertions, words.custom(root, root))
+    assertions = AssertionReader(AssertionTypes(words.assertions, words.custom(root, root)))
     scope = Scope(variables, env)
     return Reading(Report(hints=hints), DiskReader(), Places(root, root), scope, assertions.entries, renders)

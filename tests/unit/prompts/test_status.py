@@ -151,7 +151,7 @@ def files(draw: st.DrawFn) -> bytes:
 
 def read(data: bytes) -> dict | None:
     report = Report()
-    node = read_yaml("meta.yaml", data, report)
+    node = read_yaml("meta.yaml", data, report).value
     if report.failed:
         return None
     return plain(node) if isinstance(node, MapNode) else {}

@@ -17,7 +17,7 @@ from agentv.authoring.convert.emit import jsonl_text, python_text, yaml_text
 from agentv.authoring.convert.rebased_paths import FoundPaths, with_inputs
 from agentv.authoring.header.header import name_of
 from agentv.authoring.loading.load import LoadRequest, load
-from agentv.authoring.loading.suite import TESTS
+from agentv.authoring.loading.sidecar import TESTS
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Node, Scalar, plain
 from agentv.authoring.source.spellings import CASE
 from agentv.errors import LoadError, UsageError
@@ -118,7 +118,7 @@ def _read(source: Path, request: LoadRequest) -> tuple[Suite, Authored, FoundPat
         key = next((key for key in CASE.spelled("id") if key in case.items), "")
         cases[str(plain(case.items[key])) if key else ""] = case
 
-    watched = replace(request, witness=keep, heads=heads.append, finds=paths.add)
+    watched = replace(request, on_case=keep, on_header=heads.append, on_path=paths.add)
     (suite,) = load(watched, registries()).suites
     if suite.exam is not None:
         raise UsageError(f"{source} is an exam of '{suite.exam.prompt}', which no other format can say")

@@ -80,7 +80,9 @@ def _boundary(source: Path, *, is_open: bool) -> Boundary:
 
 
 def _root(source: Path, report: Report) -> Node | None:
-    return read_yaml(str(source.absolute()), source.read_bytes(), report) if source.suffix in _SUFFIXES else None
+    if source.suffix not in _SUFFIXES:
+        return None
+    return read_yaml(str(source.absolute()), source.read_bytes(), report).value
 
 
 def _name_for(source: Path) -> str:

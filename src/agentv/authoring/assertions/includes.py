@@ -104,26 +104,27 @@ def load_template(path: str, node: Scalar | None, reading: Reading) -> Template 
     text = reading.text_of(path, node or Scalar(path, shown(path), _top(path)))
     if text is None:
         return None
-    errors = reading.report.errors
-    root = read_yaml(path, text.encode(), reading.report)
-    if root is None and reading.report.errors > errors:
+    report = reading.report.section()
+    reading = reading.reporting_to(report)
+    root, valid = read_yaml(path, text.encode(), report)
+    if root is None and not valid:
         return None
     if not isinstance(root, MapNode):
         found = kind_of(root) if root is not None else "nothing"
         message = f"a template is a mapping with a list 'assert', found {found}"
-        reading.report.error("bad-template-file", root or _top(path), message)
+        report.error("bad-template-file", root or _top(path), message)
         return None
-    translated = translate(root, TEMPLATE, reading.report)
+    translated = translate(root, TEMPLATE, report)
     for key in translated.items:
         if key not in TEMPLATE.canonical and not key.startswith("x-"):
             others = ExtraKeys(hinted=tuple(TEMPLATE.known))
             reading.unknown_key(key, translated.map, TEMPLATE.canonical, "a template", others)
     entries = translated.items.get("assert")
     if not isinstance(entries, ListNode) or not entries.items:
-        if entries is not None or reading.report.errors == errors:
+        if entries is not None or not report.failed:
             found = "none" if entries is None else kind_of(entries)
             message = f"a template needs a list of assertions under 'assert', found {found}"
-            reading.report.error("bad-template-file", entries or root, message)
+            report.error("bad-template-file", entries or root, message)
         return None
     return Template(path, entries, holds_placeholder(entries))
 
@@ -139,8 +140,8 @@ def _path_of(node: Scalar, reading: Reading) -> str | None:
     if not NAME.fullmatch(written):
         found, tried = reading.places.find(written, span_of(node.at).file)
         if found is not None and is_file(found):
-            if reading.places.told is not None:
-                reading.places.told(written, span_of(node.at), found)
+            if reading.places.on_path is not None:
+                reading.places.on_path(written, span_of(node.at), found)
             return found
         if found is not None or not reading.refuse_outside(node, "template"):
             _missing(node, tried, reading)

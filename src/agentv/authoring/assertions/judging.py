@@ -8,7 +8,7 @@ from typing import Any
 
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import Node, Scalar
-from agentv.authoring.targets.registry import TargetBook
+from agentv.authoring.targets.registry import TargetRegistry
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.suite import Suite, TargetSpec, embeds
 from agentv.model.values.span import Span
@@ -119,7 +119,9 @@ class Judging:
         """What needs the judge that the suite, the target or the project names."""
         return self.unnamed or self.question
 
-    def resolve(self, suite: Suite, book: TargetBook, reading: Reading, *, for_run: bool) -> dict[str, TargetSpec]:
+    def resolve(
+        self, suite: Suite, registry: TargetRegistry, reading: Reading, *, for_run: bool
+    ) -> dict[str, TargetSpec]:
         """The judges and embedders that assertions and targets name, by their names.
 
         Reports where none is named at all, and targets that cannot do what they are named for.
@@ -129,8 +131,8 @@ class Judging:
         }
         of_targets = {target.judge: target.name for target in suite.targets if target.judge}
         for name, target in {**self.of_cases, **of_targets}.items():
-            wanted.setdefault(name, book.judge_of(target))
-        found = {name: book.resolve(name, at, reading) for name, at in wanted.items()}
+            wanted.setdefault(name, registry.judge_of(target))
+        found = {name: registry.resolve(name, at, reading) for name, at in wanted.items()}
         specs = {name: spec for name, spec in found.items() if spec is not None}
         chosen = suite.forced_judge or suite.judge or suite.default_judge
         covered = bool(suite.targets) and all(target.judge for target in suite.targets)
@@ -153,7 +155,7 @@ class Judging:
                     reading.report.error("no-embedder", one.span, message, notes=PASTE_EMBEDDER.splitlines())
                     break
 
-    def need_rivals(self, suite: Suite, reading: Reading, *, for_run: bool, flagged: bool) -> None:
+    def need_comparison_group(self, suite: Suite, reading: Reading, *, for_run: bool, flagged: bool) -> None:
         """Report entries that compare answers where there is one alone, or where that is not built.
 
         Args:

@@ -21,12 +21,12 @@ def made_by_plugin(
     options: Mapping[str, Node],
     item: MapNode,
     reading: Reading,
-    others: ExtraKeys,
+    extra: ExtraKeys,
 ) -> Any:
     """The options of an entry; INVALID where they are wrong, or where the plugin's own code goes wrong over them."""
     try:
         with foreign_code("bad-plugin", plugin.title):
-            made = shape.decode(options, item, reading, plugin.title, others=others)
+            made = shape.decode(options, item, reading, plugin.title, extra=extra)
             label = "" if made is INVALID else made.label()
     except ForeignError as error:
         reading.report.error(error.failure.code, item, error.failure.message, notes=(PLUGINS_COMMAND,))

@@ -103,10 +103,9 @@ def cases_in(path: str, node: Scalar, reading: Reading) -> Iterator[tuple[Node, 
     text = reading.text_of(path, node)
     if text is None:
         return
-    errors = reading.report.errors
     is_json = path.endswith(".json")
-    root = read_json(path, text, reading.report) if is_json else read_yaml(path, text.encode(), reading.report)
-    if root is None and reading.report.errors > errors:
+    root, valid = read_json(path, text, reading.report) if is_json else read_yaml(path, text.encode(), reading.report)
+    if root is None and not valid:
         return
     if root is None or is_empty(root) or isinstance(root, Scalar):
         reading.report.error("no-tests", node, f"'{shown(path)}' holds no case")

@@ -90,7 +90,7 @@ class CsvCases:
         given = texts[own].strip() if own is not None and own < len(texts) else ""
         return given or self._id_of(record)
 
-    def told(self, record: Row, found: Diagnostic) -> Diagnostic:
+    def reworded(self, record: Row, found: Diagnostic) -> Diagnostic:
         """The diagnostic with the number of the row, and the column that it stands in."""
         where = f"row {record.number}"
         if found.span is not None and found.span.file != self.path:

@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from functools import cached_property
 
-from agentv.authoring.assertions.entries import AssertionReader
+from agentv.authoring.assertions.type_names import AssertionTypes
 from agentv.authoring.source.json_text import parse_json
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
@@ -55,12 +55,12 @@ class Expectations:
     """Reads the cells of one suite.
 
     Args:
-        words: what the names of assertion types mean there.
+        types: the assertion types of the suite.
     """
 
-    def __init__(self, words: AssertionReader) -> None:
-        self._words = words
-        self._types = words.names
+    def __init__(self, types: AssertionTypes) -> None:
+        self._types = types
+        self._names = types.names
 
     def entry(self, text: str, at: Span, threshold: Node | None, report: Report) -> MapNode:
         """The entry that a cell stands for. Every part of it stands at the cell.
@@ -81,9 +81,9 @@ class Expectations:
             return MapNode({name: value or Scalar(None, "", at)}, {name: at}, at)
         items: dict[str, Node] = {"type": Scalar(name, name, at)}
         if value is not None:
-            items[self._words.short(name) or "value"] = value
+            items[self._types.short(name) or "value"] = value
         # of a type that has no threshold, it is the score that the grade must reach
-        items["threshold" if self._words.takes(name, "threshold") else "min_score"] = threshold
+        items["threshold" if self._types.takes(name, "threshold") else "min_score"] = threshold
         return MapNode(items, {key: node.at for key, node in items.items()}, at)
 
     def _parts(self, text: str, at: Span, report: Report) -> tuple[str, Node | None, Node | None]:
@@ -104,7 +104,7 @@ class Expectations:
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
-        names = sorted({*self._types, *_ELSEWHERE}, key=len, reverse=True)
+        names = sorted({*self._names, *_ELSEWHERE}, key=len, reverse=True)
         written = "|".join(re.escape(name).replace(r"\-", "[-_]") for name in names)
         prefixes = "|".join(f"{prefix}(?=:)" for prefix in _PREFIXES)
         return re.compile(
@@ -119,7 +119,7 @@ class Expectations:
         if begin is None:
             return
         word = begin["word"]
-        near = nearest(word.lower(), [*self._types, *_PREFIXES])
+        near = nearest(word.lower(), [*self._names, *_PREFIXES])
         if near is None or _likeness(word.lower(), near) < _NEAR:
             return
         message = f"no assertion type '{word}', so the answer must equal this text as a whole"

@@ -59,21 +59,24 @@ def read_header(row: Row, path: str, report: Report) -> Sequence[Column] | None:
         place, message, hint = wrong
         report.error("bad-csv", Span(path, row.line, place + 1, row.line, place + 2), message, hint=hint)
         return None
-    errors = report.errors
+    report = report.section()
     if len(cells) > MOST:
         message = f"{len(cells):,} columns are more than the {MOST:,} that a CSV file may have"
         report.error("bad-csv", cells[MOST].at, message, hint="give each case a row")
         return None
     columns: list[Column] = []
     places: dict[str, int] = {}
+    wrong_columns = 0
     for place, cell in enumerate(cells, 1):
-        if report.errors - errors > SHOWN_COLUMNS:
+        if wrong_columns > SHOWN_COLUMNS:
             break  # one mistake in the program that wrote it
-        column = _column(cell, place, report)
-        _refuse_second(column, places.setdefault(column.name, place), place, report)
+        own = report.section()
+        column = _column(cell, place, own)
+        _refuse_second(column, places.setdefault(column.name, place), place, own)
         columns.append(column)
+        wrong_columns += own.failed
     _join_configs(columns, report)
-    return columns if report.errors == errors else None
+    return None if report.failed else columns
 
 
 def _wrong_separator(row: Row, cells: int) -> tuple[int, str, str] | None:

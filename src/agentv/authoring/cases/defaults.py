@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from agentv.authoring.cases.prompts import Prompt, read_prompts
+from agentv.authoring.cases.prompts import SuitePrompt, read_prompts
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import AuthoredCase, AuthoredSuite
@@ -39,7 +39,7 @@ class CaseDefaults:
     replaces: bool = False
     expand: bool = False
     prompted: bool = False
-    prompts: tuple[Prompt, ...] = ()
+    prompts: tuple[SuitePrompt, ...] = ()
 
 
 def read_defaults(

@@ -82,16 +82,16 @@ class Links:
             ids: all of them, for the hint at an unknown one.
             report: gets the unknown ids, and every circle once.
         """
-        self._tell_unknown(known, ids, report)
+        self._report_unknown(known, ids, report)
         links = {
             case: Link(tuple(one.id for one in self._depends_on.get(case, ())), *self._follows.get(case, (None, "")))
             for case in {**self._follows, **self._depends_on}
         }
         for circle in islice(circles(links), SHOWN):
-            self._tell(circle, report)
+            self._report_circle(circle, report)
         return links
 
-    def _tell_unknown(self, known: Callable[[str], bool], ids: Callable[[], Iterable[str]], report: Report) -> None:
+    def _report_unknown(self, known: Callable[[str], bool], ids: Callable[[], Iterable[str]], report: Report) -> None:
         if self.lost:
             return
         named = (one for several in self._depends_on.values() for one in several)
@@ -104,7 +104,7 @@ class Links:
             message = f"'depends_on' names {len(unknown):,} ids that no case has; the first {SHOWN} are shown"
             report.error("unknown-case", unknown[0].span, message)
 
-    def _tell(self, circle: list[str], report: Report) -> None:
+    def _report_circle(self, circle: list[str], report: Report) -> None:
         """Report a circle at a `depends_on` that is part of it: conversations alone never close one."""
         begin = next(at for at, case in enumerate(circle) if self._said(case, circle[(at + 1) % len(circle)]))
         turned = [*circle[begin:], *circle[:begin], circle[begin]]

@@ -68,21 +68,24 @@ def label(node: Node) -> str:
 
 
 def _sound(lists: Mapping[str, ListNode], node: MapNode, report: Report) -> bool:
-    errors = report.errors
+    sound = True
     for name, one in lists.items():
         if not one.items:
+            sound = False
             report.error("missing-value", one, f"'{name}' is an empty list, so 'expand' leaves no case")
         seen: set[str] = set()
         for item in one.items:
             shown = label(item)
             if shown in seen:
+                sound = False
                 report.error("duplicate-id", item, f"'{name}' holds '{shown}' twice, so two cases would have one id")
             seen.add(shown)
     number = prod(len(one.items) for one in lists.values())
     if number > MOST:
         at = node.keys.get("expand", node.at)
+        sound = False
         report.error("too-large", at, f"'expand' makes {number:,} cases of this one; {MOST:,} are allowed")
-    return report.errors == errors
+    return sound
 
 
 def _with(node: MapNode, own: MapNode, values: Mapping[str, Node], end: str) -> MapNode:

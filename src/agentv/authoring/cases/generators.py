@@ -142,13 +142,13 @@ class _Made:
         if own.count:
             self.wrong += 1
             if self.wrong <= SHOWN:
-                self._tell(number, value, own)
+                self._report(number, value, own)
         return cases
 
-    def _tell(self, number: int, value: Any, found: Report) -> None:
+    def _report(self, number: int, value: Any, found: Report) -> None:
         exact, (node, paths) = Report(hints=found.hints), traced(value, self._function.at.file)
         self._reader.read(node, replace(self._reading, report=exact))
-        for one in (exact if exact.errors == found.errors else found).diagnostics:
+        for one in (exact if exact.agrees_with(found) else found).diagnostics:
             path = paths.get(one.span)
             at = self._function.at if path is not None else one.span
             self._reading.report.add(_numbered(one, number, path, at))

@@ -51,7 +51,7 @@ class JsonLines:
         if isinstance(text, UnicodeDecodeError) or takes_too_much(text, _MOST_MEMORY):
             return None
         found = Report()
-        node = read_json(self.path, text, found)
+        node = read_json(self.path, text, found).value
         for one in found.diagnostics:
             report.add(at_line(one, number - 1))
         return None if node is None else _moved(node, number - 1)
@@ -66,7 +66,7 @@ class JsonLines:
         keys = (key for key in self._id_keys if key in value) if isinstance(value, dict) else ()
         return next((written(value[key]) for key in keys), None)
 
-    def told(self, record: bytes, found: Diagnostic) -> Diagnostic:
+    def reworded(self, record: bytes, found: Diagnostic) -> Diagnostic:
         """As it is: a line number says all."""
         del record
         return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agentv.authoring.cases.messages import read_messages
-from agentv.authoring.cases.prompts import Prompt
+from agentv.authoring.cases.prompts import SuitePrompt
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.nodes import Node
 from agentv.authoring.source.report import LONGEST, Report
@@ -35,10 +35,10 @@ class PromptMatrix:
         digest: the hash of what determines a case.
     """
 
-    def __init__(self, prompts: Sequence[Prompt], digest: Callable[[Any], str]) -> None:
+    def __init__(self, prompts: Sequence[SuitePrompt], digest: Callable[[Any], str]) -> None:
         self._prompts = prompts
         self._digest = digest
-        self._faults = PromptFaults()
+        self._issues = PromptIssues()
 
     def cases(self, case: Case, reading: Reading, around: Around) -> tuple[Case, ...]:
         """The case with every prompt, in their order; nothing where one of them cannot be rendered for it.
@@ -55,9 +55,9 @@ class PromptMatrix:
 
     def end(self, report: Report) -> None:
         """All cases were read: tell what is wrong with the prompts."""
-        self._faults.tell(report)
+        self._issues.report_all(report)
 
-    def _case(self, case: Case, prompt: Prompt, reading: Reading, around: Around) -> Case | None:
+    def _case(self, case: Case, prompt: SuitePrompt, reading: Reading, around: Around) -> Case | None:
         own = Report()
         messages = read_messages(prompt.node, "user", replace(reading, report=own, renders=prompt.templated))
         if messages is not None and not any(message.content or message.tool_calls for message in messages):
@@ -68,12 +68,12 @@ class PromptMatrix:
         whole = around(messages, prompt.node) if messages is not None and not own.failed else None
         digest = self._digest_of(case, whole, prompt, own) if whole is not None else None
         if own.count:
-            self._faults.add(own.diagnostics, case.id)
+            self._issues.add(own.diagnostics, case.id)
         if whole is None or digest is None:
             return None
         return replace(case, input=whole, prompt_id=prompt.id, sha256=digest)
 
-    def _digest_of(self, case: Case, messages: tuple[Message, ...], prompt: Prompt, report: Report) -> str | None:
+    def _digest_of(self, case: Case, messages: tuple[Message, ...], prompt: SuitePrompt, report: Report) -> str | None:
         try:
             return self._digest((case.sha256, messages))
         except UnicodeEncodeError:
@@ -83,7 +83,7 @@ class PromptMatrix:
 
 
 @dataclass(slots=True)
-class _Fault:
+class _PromptIssue:
     found: Diagnostic
     cases: int
     first: str
@@ -91,35 +91,34 @@ class _Fault:
 
 
 @dataclass(slots=True)
-class PromptFaults:
+class PromptIssues:
     """What is wrong with prompts, and in how many cases each time."""
 
-    _faults: dict[tuple[object, ...], _Fault] = field(default_factory=dict)
+    _issues: dict[tuple[object, ...], _PromptIssue] = field(default_factory=dict)
 
     def add(self, found: Iterable[Diagnostic], case_id: str) -> None:
         """What was found when the prompts were rendered for one case."""
         for one in found:
             key = (one.code, one.span, one.message)
-            fault = self._faults.get(key)
-            if fault is None:
-                if len(self._faults) < SHOWN:
-                    self._faults[key] = _Fault(one, 1, case_id, case_id)
-            elif fault.last != case_id:  # a line with other mistakes is read twice, for their columns
-                fault.cases += 1
-                fault.last = case_id
+            issue = self._issues.get(key)
+            if issue is None:
+                if len(self._issues) < SHOWN:
+                    self._issues[key] = _PromptIssue(one, 1, case_id, case_id)
+            elif issue.last != case_id:  # a line with other mistakes is read twice, for their columns
+                issue.cases += 1
+                issue.last = case_id
 
-    def tell(self, report: Report) -> None:
+    def report_all(self, report: Report) -> None:
         """Report each of them once."""
-        for fault in self._faults.values():
-            where = _where(fault)
-            message = fault.found.message
-            message = shorten(message, LONGEST - len(where))
-            report.add(replace(fault.found, message=f"{message}{where}"))
+        for issue in self._issues.values():
+            where = _where(issue)
+            message = shorten(issue.found.message, LONGEST - len(where))
+            report.add(replace(issue.found, message=f"{message}{where}"))
 
 
-def _where(fault: _Fault) -> str:
-    if fault.found.code == "unset-environment" or fault.found.message.startswith(UNREADABLE):
+def _where(issue: _PromptIssue) -> str:
+    if issue.found.code == "unset-environment" or issue.found.message.startswith(UNREADABLE):
         return ""  # the same for all cases
-    if fault.cases == 1:
-        return f", in the case '{fault.first}'"
-    return f", in {fault.cases:,} cases; the first is '{fault.first}'"
+    if issue.cases == 1:
+        return f", in the case '{issue.first}'"
+    return f", in {issue.cases:,} cases; the first is '{issue.first}'"

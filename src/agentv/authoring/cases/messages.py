@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
-from agentv.authoring.fields.reading import NO_OTHERS, ExtraKeys, Reading
+from agentv.authoring.fields.reading import NO_EXTRA_KEYS, ExtraKeys, Reading
 from agentv.authoring.source.nearest import did_you_mean
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, children, is_empty, kind_of, plain
+from agentv.authoring.source.report import Result
 from agentv.model.values.message import (
     ROLES,
     Block,
@@ -21,6 +22,7 @@ from agentv.model.values.message import (
     ToolCall,
     messages_from_json,
 )
+from agentv.templating import has_placeholder
 
 _KEYS = ("role", "content", "name", "tool_calls")
 _PDF = ".pdf"
@@ -69,26 +71,32 @@ def with_files(messages: Sequence[Message], files: Iterable[Block]) -> tuple[Mes
     return (Message(messages[0].role, (*blocks, TextBlock(messages[0].content))),)
 
 
-def read_files(node: Node, reading: Reading) -> list[Block]:
+def read_files(node: Node, reading: Reading) -> Result[list[Block]]:
     """The blocks of an `input_files` list."""
     found = reading.rendered(node)
     if found is None:
-        return []
+        return Result([], valid=False)
     items = found.items if isinstance(found, ListNode) else [found]
-    blocks = (_file(item, reading) for item in items)
-    return [block for block in blocks if block is not None]
+    blocks = [block for item in items if (block := _file(item, reading)) is not None]
+    return Result(blocks, len(blocks) == len(items))
 
 
-def read_criteria(node: Node | None, reading: Reading) -> str | None:
-    """What a right answer does, as text; None where nothing is said of it."""
+def read_criteria(node: Node | None, reading: Reading) -> Result[str | None]:
+    """What a right answer does, as text; None where nothing is said of it.
+
+    Valid is also a text whose placeholder could not be filled in where that is a warning.
+    """
     if node is None or is_empty(node):
-        return None
+        return Result(None)
     if not isinstance(node, Scalar):
         hint = "write a list of them as 'rubrics'" if isinstance(node, ListNode) else None
         reading.report.error("bad-value", node, f"'criteria' must be text, found {kind_of(node)}", hint=hint)
-        return None
+        return Result(None, valid=False)
+    if not reading.renders or not has_placeholder(node.text):
+        return Result(node.value if isinstance(node.value, str) else node.text)
+    reading = reading.part()
     rendered = reading.render_text(node)
-    return node.text if rendered is None else rendered  # it is reported, and the case is not kept
+    return Result(node.text if rendered is None else rendered, not reading.report.failed)
 
 
 def _item(node: Node, reading: Reading) -> Message | None:
@@ -100,17 +108,17 @@ def _item(node: Node, reading: Reading) -> Message | None:
 
 
 def _message(node: MapNode, reading: Reading) -> Message | None:
-    errors = reading.report.errors
-    for key in node.items:
-        if key not in _KEYS and not key.startswith("x-"):
-            reading.unknown_key(key, node, _KEYS, "a message")
+    unknown = [key for key in node.items if key not in _KEYS and not key.startswith("x-")]
+    for key in unknown:
+        reading.unknown_key(key, node, _KEYS, "a message")
     role = _role(node, reading)
     content = _content(node, reading)
     calls = _tool_calls(node.get("tool_calls"), reading)
     name = node.get("name")
-    if name is not None and (not isinstance(name, Scalar) or name.value is None):
+    named = name is None or (isinstance(name, Scalar) and name.value is not None)
+    if name is not None and not named:
         reading.report.error("bad-value", name, f"'name' must be text, found {kind_of(name)}")
-    if role is None or content is None or reading.report.errors > errors:
+    if role is None or content is None or calls is None or unknown or not named:
         return None
     return Message(role, content, name.text if isinstance(name, Scalar) else None, calls)
 
@@ -152,22 +160,24 @@ def _says(node: Node | None, text: str) -> bool:
     return isinstance(node, Scalar) and node.value == text
 
 
-def _tool_calls(node: Node | None, reading: Reading) -> tuple[ToolCall, ...]:
+def _tool_calls(node: Node | None, reading: Reading) -> tuple[ToolCall, ...] | None:
+    """The calls of a message; None where one is wrong, which is reported."""
     if node is None or (isinstance(node, Scalar) and node.value is None):
         return ()
     if not isinstance(node, ListNode) or not all(isinstance(item, MapNode) for item in node.items):
         wrong = next((item for item in children(node) if not isinstance(item, MapNode)), node)
         reading.report.error("bad-value", wrong, f"'tool_calls' must be a list of mappings, found {kind_of(wrong)}")
-        return ()
-    return tuple(call for item in node.items for call in _tool_call(item, reading))
+        return None
+    calls = [_tool_call(item, reading) for item in node.items]
+    return None if None in calls else tuple(call for found in calls for call in found or ())
 
 
-def _tool_call(node: Node, reading: Reading) -> tuple[ToolCall, ...]:
+def _tool_call(node: Node, reading: Reading) -> tuple[ToolCall, ...] | None:
     try:
         (wire,) = messages_from_json([{"role": "assistant", "content": "", "tool_calls": [plain(node)]}])
     except ValueError:
         reading.report.error("missing-key", node, "a tool call needs 'name'")
-        return ()
+        return None
     return wire.tool_calls
 
 
@@ -186,7 +196,7 @@ def _block(node: Node, reading: Reading) -> Block | None:
         reading.report.error("bad-block", kind or node, message, hint=hint)
         return None
     unknown = [key for key in node.items if key not in {"type", "value"} and not key.startswith("x-")]
-    others = ExtraKeys(meant="value") if value is None and len(unknown) == 1 else NO_OTHERS
+    others = ExtraKeys(meant="value") if value is None and len(unknown) == 1 else NO_EXTRA_KEYS
     what = f"{'an' if said == 'image' else 'a'} {said} block"
     for key in unknown:
         reading.unknown_key(key, node, ("type", "value"), what, others)
@@ -195,7 +205,8 @@ def _block(node: Node, reading: Reading) -> Block | None:
     if value is None or (isinstance(value, Scalar) and value.value is None):
         reading.report.error("missing-key", value or node, f"{what} needs 'value'")
         return None
-    return _BLOCKS[said](value, reading)
+    block = _BLOCKS[said](value, reading)
+    return None if unknown else block
 
 
 def _text(node: Node, _reading: Reading) -> Block:

@@ -59,7 +59,7 @@ _NAMES_INPUT = lazy_pattern(r"\{[{%][^}%]*\binput\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class SuitePrompt:
     """One prompt of a suite.
 
     Attributes:
@@ -77,7 +77,7 @@ class Prompt:
     shows_input: bool = False
 
 
-def read_prompts(node: Node | None, reading: Reading) -> tuple[Prompt, ...]:
+def read_prompts(node: Node | None, reading: Reading) -> tuple[SuitePrompt, ...]:
     """The prompts of a suite, in their order. What is wrong with one is reported, and it is left out."""
     if node is None:
         return ()
@@ -114,7 +114,7 @@ class _Lines:
 @dataclass(slots=True)
 class _PromptReader:
     reading: Reading
-    found: list[Prompt] = field(default_factory=list)
+    found: list[SuitePrompt] = field(default_factory=list)
     _taken: dict[str, Place] = field(default_factory=dict)
     _entries: int = 0
 
@@ -162,7 +162,7 @@ class _PromptReader:
         templated = holds_placeholder(piece.node)
         if not templated and read_messages(piece.node, "user", self.reading.rendering(False)) is None:
             return
-        self.found.append(Prompt(identity, piece.node, label, templated, _shows_input(piece.node)))
+        self.found.append(SuitePrompt(identity, piece.node, label, templated, _shows_input(piece.node)))
 
     def _pieces(self, node: Node) -> Iterator[_Piece]:
         """The prompts that a text, a list or a path stands for; only a path can stand for several."""
@@ -222,7 +222,8 @@ class _PromptReader:
                 yield Scalar(part, part, place)
 
     def _of_messages(self, path: str, text: str, suffix: str) -> Iterator[Node]:
-        root = self._json(path, text) if suffix == ".json" else read_yaml(path, text.encode(), self.reading.report)
+        is_json = suffix == ".json"
+        root = self._json(path, text) if is_json else read_yaml(path, text.encode(), self.reading.report).value
         if root is None:
             return
         if isinstance(root, Scalar) and not isinstance(root.value, str):
@@ -247,7 +248,7 @@ class _PromptReader:
             self.reading.report.error("bad-json", place, f"not JSON: {said[:1].lower()}{said[1:]}")
             return None
         own = Report()
-        node = read_yaml(path, text.encode(), own)
+        node = read_yaml(path, text.encode(), own).value
         if node is None:
             return node_of(value, _Lines(_Point(path, 0, 0), _Point(path, 0, 1)))
         for one in own.diagnostics:

@@ -70,7 +70,7 @@ class Format(Protocol[R]):
         """The id of the case, if there is one, with no word about mistakes."""
         ...
 
-    def told(self, record: R, found: Diagnostic) -> Diagnostic:
+    def reworded(self, record: R, found: Diagnostic) -> Diagnostic:
         """A mistake in the words of people who look at such a file."""
         ...
 
@@ -128,7 +128,7 @@ class StreamedCases(Generic[R]):
                 continue
             if all(one.severity == "hint" for one in found.diagnostics):
                 hinted += 1
-                self._tell(record, self._located(number, record, found), report)
+                self._add(record, self._located(number, record, found), report)
                 continue
             noted += 1
             bad += found.failed
@@ -137,19 +137,19 @@ class StreamedCases(Generic[R]):
             if noted <= SHOWN:
                 found = self._located(number, record, found)
             if noted <= SHOWN or (found.failed and bad <= SHOWN):
-                self._tell(record, found, report)
-        self._say_how_many(noted, bad, report)
+                self._add(record, found, report)
+        self._report_count(noted, bad, report)
 
-    def _tell(self, record: R, found: Report, report: Report) -> None:
+    def _add(self, record: R, found: Report, report: Report) -> None:
         for one in found.diagnostics:
-            report.add(self._source.told(record, one))
+            report.add(self._source.reworded(record, one))
 
     def places(self) -> Iterator[tuple[str | None, Span]]:
         """The id of each record, and where the record begins."""
         for number, record in self._source.records(Report()):
             yield self._source.identity(record), Span(self.path, number, 1, number, 2)
 
-    def _say_how_many(self, noted: int, bad: int, report: Report) -> None:
+    def _report_count(self, noted: int, bad: int, report: Report) -> None:
         unit, top = self._source.unit, Span(self.path, 1, 1, 1, 2)
         if bad > SHOWN:
             count = f"{bad:,}" if bad <= WRONG else f"more than {WRONG:,}"
@@ -180,7 +180,7 @@ class StreamedCases(Generic[R]):
         if node is None:
             return found
         self._read_case(node, exact, self._source.renders(record))
-        return exact if exact.errors == found.errors else found
+        return exact if exact.agrees_with(found) else found
 
 
 def _digest(record: object) -> int:

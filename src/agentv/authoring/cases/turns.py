@@ -2,38 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from agentv.authoring.assertions.entries import AssertionReader
-from agentv.authoring.cases.messages import read_criteria, read_messages, with_files
+from agentv.authoring.assertions.graded import reads_criteria
+from agentv.authoring.cases.defaults import CaseDefaults
+from agentv.authoring.cases.messages import read_criteria, read_files, read_messages, with_files
+from agentv.authoring.cases.written_case import WrittenCase
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import ExtraKeys, Reading
 from agentv.authoring.fields.schema import AuthoredTurn
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of
+from agentv.authoring.source.report import Result
 from agentv.authoring.source.spellings import TURN, Translated, translate
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.suite.conversation import Turn
 from agentv.model.values.message import Block, Message
 
-_OTHERS = ExtraKeys(hinted=tuple(TURN.known))
+_EXTRA_KEYS = ExtraKeys(hinted=tuple(TURN.known))
 
 
 @dataclass(frozen=True, slots=True)
 class TurnReader:
-    """Reads the turns of cases.
+    """Reads the turns of the cases of one suite.
 
     Attributes:
         assertions: reads the lists of turns.
-        reads_criteria: whether an assertion looks at criteria.
+        defaults: of the suite.
     """
 
     assertions: AssertionReader
-    reads_criteria: Callable[[AssertionEntry], bool]
+    defaults: CaseDefaults
 
-    def read(self, node: Node, files: Iterable[Block], reading: Reading) -> tuple[Turn, ...]:
-        """The turns of a case; what is wrong is reported and left out.
+    def read(self, case: WrittenCase, reading: Reading) -> tuple[Turn, ...] | None:
+        """The turns of a case; None where something is wrong with them, which is reported."""
+        keys, places, report = case.keys, case.translated.map.keys, reading.report
+        valid = True
+        if self.defaults.prompts:
+            key = "turns" if keys.turns is not None else "mode"
+            message = "a case with 'turns' says itself what is asked, and the suite's 'prompts' say it too"
+            report.error("bad-turn", places[key], message, hint="keep one of them")
+            valid = False
+        if keys.mode is not None:
+            report.older("mode: conversation", "turns", places["mode"])
+        if keys.turns is None:
+            if "turns" not in case.not_missing:
+                message = "'mode: conversation' needs 'turns', the list of its questions"
+                report.error("missing-key", places["mode"], message)
+            return None
+        if not is_empty(keys.expected_output):
+            message = "a case with 'turns' has one answer a turn, so its 'expected_output' says not which is meant"
+            hint = "give it to the turn whose answer it is"
+            report.error("reference-beside-turns", places["expected_output"], message, hint=hint)
+            valid = False
+        shared = None if keys.skip_defaults else self.defaults.input_files
+        files = Result[list[Block]]([]) if shared is None else read_files(shared, reading.of_suite())
+        turns = self._turns(keys.turns, files.value, reading)
+        return turns.value if valid and files.valid and turns.valid else None
+
+    def _turns(self, node: Node, files: Iterable[Block], reading: Reading) -> Result[tuple[Turn, ...]]:
+        """The turns of a list; what is wrong is reported and left out.
 
         Args:
             node: the value of `turns`.
@@ -42,15 +72,15 @@ class TurnReader:
         """
         if not isinstance(node, ListNode):
             reading.report.error("bad-value", node, f"'turns' must be a list of turns, found {kind_of(node)}")
-            return ()
+            return Result((), valid=False)
         if not node.items:
             reading.report.error("missing-value", node, "'turns' is empty; it must hold a turn")
-            return ()
+            return Result((), valid=False)
         turns = (self._turn(item, number, reading) for number, item in enumerate(node.items, 1))
         kept = [turn for turn in turns if turn is not None]
         if kept and isinstance(node.items[0], MapNode):
             kept[0] = replace(kept[0], input=with_files(kept[0].input, files))
-        return tuple(kept)
+        return Result(tuple(kept), len(kept) == len(node.items))
 
     def _turn(self, node: Node, number: int, reading: Reading) -> Turn | None:
         report = reading.report
@@ -59,22 +89,22 @@ class TurnReader:
             hint = "write '- input: …'" if isinstance(node, Scalar) else None
             report.error("bad-turn", node, f"{what} must be a mapping with 'input', found {kind_of(node)}", hint=hint)
             return None
-        errors, unrendered = report.errors, report.unrendered
-        translated = translate(node, TURN, report)
+        reading = reading.part()
+        translated = translate(node, TURN, reading.report)
         shape = shape_of(AuthoredTurn)
-        authored = shape.decode(translated.items, translated.map, reading, "a turn", others=_OTHERS)
+        authored = shape.decode(translated.items, translated.map, reading, "a turn", extra=_EXTRA_KEYS)
         if authored is INVALID:
             authored = shape.unread(translated.items)
         turn = self._built(authored, translated, what, reading)
-        return turn if (report.errors, report.unrendered) == (errors, unrendered) else None
+        return turn if reading.report.valid else None
 
     def _built(self, authored: AuthoredTurn, translated: Translated, what: str, reading: Reading) -> Turn | None:
         expected = authored.expected_output
         messages = _input(authored.input, translated.map, what, reading)
         reference = () if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading)
-        criteria = read_criteria(authored.criteria, reading)
+        criteria = read_criteria(authored.criteria, reading).value
         entries = self._entries(authored, criteria, reading)
-        if criteria is not None and entries and not any(self.reads_criteria(entry) for entry in entries):
+        if criteria is not None and entries and not any(reads_criteria(entry) for entry in entries):
             at = translated.map.keys["criteria"]
             reading.report.warning("criteria-not-judged", at, f"nothing judges the criteria of {what}")
         if messages is None or reference is None:
@@ -84,7 +114,7 @@ class TurnReader:
     def _entries(self, authored: AuthoredTurn, criteria: str | None, reading: Reading) -> tuple[AssertionEntry, ...]:
         """The turn's own assertions; without any, its criteria are judged."""
         if authored.assert_ is not None and not is_empty(authored.assert_):
-            return self.assertions.entries(authored.assert_, reading)
+            return self.assertions.entries(authored.assert_, reading).value
         if criteria is None or not criteria.strip():
             return ()
         entry = self.assertions.judged(None, authored.criteria, reading)

@@ -15,7 +15,7 @@ from agentv.authoring.exams.prompt import ExamPrompt, reads_in
 from agentv.authoring.exams.schema import AuthoredExamCase, AuthoredExamJudge
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Chain, ExtraKeys, Reading
-from agentv.authoring.header.header import Head
+from agentv.authoring.header.header import Header
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, plain, span_of
 from agentv.model.suite.assertion import AssertionEntry
@@ -56,15 +56,15 @@ _MOVED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class ExamJudge:
     """What `judge:` says: the model, and how it judges; a node each, at its own place."""
 
     items: Mapping[str, Node] = field(default_factory=dict)
     keys: Mapping[str, Place] = field(default_factory=dict)
 
-    def over(self, defaults: Judge) -> Judge:
+    def over(self, defaults: ExamJudge) -> ExamJudge:
         """The same, with what it leaves open taken from the exam's defaults."""
-        return Judge({**defaults.items, **self.items}, {**defaults.keys, **self.keys})
+        return ExamJudge({**defaults.items, **self.items}, {**defaults.keys, **self.keys})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class _Written:
     node: MapNode
     keys: AuthoredExamCase
     inputs: Inputs | None
-    judge: Judge
-    own_judge: Judge
+    judge: ExamJudge
+    own_judge: ExamJudge
 
 
 @dataclass(slots=True)
@@ -83,16 +83,16 @@ class ExamCases:
     """Reads the cases of one exam.
 
     Attributes:
-        head: of the suite that the exam becomes.
+        header: of the suite that the exam becomes.
         prompt: None where it is wrong.
         fixed: variables of the command line.
         names: of the queries, and of the cases read so far.
         files: the files of inputs that were read.
     """
 
-    head: Head
+    header: Header
     prompt: ExamPrompt | None
-    judge: Judge
+    judge: ExamJudge
     fixed: Mapping[str, Json]
     names: dict[str, Place]
     files: set[str] = field(default_factory=set)
@@ -101,12 +101,12 @@ class ExamCases:
 
     def read(self, node: Node) -> tuple[Case, ...]:
         """One entry of `cases:`; nothing where anything is wrong with it, all of which is then reported."""
-        reading = self.head.reading
+        reading = self.header.reading
         report = reading.report
         if not isinstance(node, MapNode):
             report.error("bad-case", node, f"a case must be a mapping, found {kind_of(node)}")
             return ()
-        errors = report.errors + report.unrendered
+        reading = reading.part()
         case = self._written(node, reading)
         self._check_name(case, reading)
         self._check_checks(case, reading)
@@ -115,10 +115,10 @@ class ExamCases:
         if self.prompt is not None and self.prompt.readable and case.inputs is not None:
             asked = self.prompt.filled(case.inputs, self.fixed, reading.scope.env)
         self._check_given(case, reading)
-        if asked is None or case.inputs is None or report.errors + report.unrendered > errors:
+        if asked is None or case.inputs is None or not reading.report.valid:
             self._look(case, reading)
             return ()
-        cases = self.head.cases.read(self._lowered(case, case.inputs, asked), reading)
+        cases = self.header.cases.read(self._lowered(case, case.inputs, asked), reading)
         for one in cases:
             self._check_inputs(one, case)
             self._check_judge(one, case, reading)
@@ -129,7 +129,7 @@ class ExamCases:
         for at, name in self._unused.items():
             if at not in self._used:
                 message = f"no placeholder of the prompt, nor of what checks the case, uses the input '{name}'"
-                self.head.reading.report.warning("unused-input", at, message)
+                self.header.reading.report.warning("unused-input", at, message)
 
     def _written(self, node: MapNode, reading: Reading) -> _Written:
         plainly = reading.rendering(False)
@@ -197,10 +197,10 @@ class ExamCases:
         if case.inputs is not None:
             alone = reading.within(Scope({**plain(case.inputs.values), **self.fixed}, reading.scope.env))
         if case.keys.assert_ is not None and not is_empty(case.keys.assert_):
-            self.head.assertions.entries(case.keys.assert_, alone)
+            self.header.assertions.entries(case.keys.assert_, alone)
         for node in (case.keys.model, case.own_judge.items.get("model")):
             if node is not None and names_model(node):
-                self.head.targets.book.inline(node, reading)
+                self.header.targets.registry.inline(node, reading)
 
     def _lowered(self, case: _Written, inputs: Inputs, asked: Node) -> MapNode:
         """The case in the words of an eval file."""
@@ -241,26 +241,26 @@ class ExamCases:
         if model is not None and not any(map(judges, case.assertions)):
             message = "nothing asks this judge: the case has no 'rubric', and no assertion that needs one"
             reading.report.warning("unused-judge", model, message)
-        target = case.target or next(iter(self.head.suite.targets), None)
+        target = case.target or next(iter(self.header.suite.targets), None)
         node = written.judge.items.get("model")
         if node is not None and case.judge is not None and target is not None and case.judge.name == target.name:
             reading.report.warning("judge-is-target", node, f"'{target.name}' judges its own answers")
 
 
-def read_judge(node: Node | None, reading: Reading) -> Judge:
+def read_judge(node: Node | None, reading: Reading) -> ExamJudge:
     """What a `judge:` says; empty where it is wrong, which is reported."""
     if node is None:
-        return Judge()
+        return ExamJudge()
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
-        return Judge({"model": node}, {"model": node.at})
+        return ExamJudge({"model": node}, {"model": node.at})
     if not isinstance(node, MapNode) or not node.items:
         message = f"'judge' must name a model, or be a mapping with 'model' and 'pass_threshold', found {kind_of(node)}"
         reading.report.error("bad-value", node, message)
-        return Judge()
+        return ExamJudge()
     read = read_exam_keys(AuthoredExamJudge, node, "'judge'", {}, reading)
     check_model(read.model, reading)
     known = [(canonical(AuthoredExamJudge, key), key) for key in node.items]
-    return Judge(
+    return ExamJudge(
         {name: node.items[key] for name, key in known if name}, {name: node.keys[key] for name, key in known if name}
     )
 
@@ -289,16 +289,17 @@ def read_exam_keys(cls: type, node: MapNode, what: str, misplaced: Mapping[str, 
         reading: of the exam.
     """
     shape = shape_of(cls)
-    errors = reading.report.errors
+    misplaces = False
     items = dict(node.items)
     for key in node.items:
         if key in misplaced and key not in shape.rules:
             del items[key]
+            misplaces = True
             reading.report.error("unknown-key", node.keys[key], f"{what} has no key '{key}'", hint=misplaced[key])
     found = shape.decode(
-        items, MapNode(items, node.keys, node.at), reading, what, others=ExtraKeys(hinted=tuple(shape.rules))
+        items, MapNode(items, node.keys, node.at), reading, what, extra=ExtraKeys(hinted=tuple(shape.rules))
     )
-    return shape.unread(items) if found is INVALID or reading.report.errors > errors else found
+    return shape.unread(items) if found is INVALID or misplaces else found
 
 
 def canonical(cls: type, key: str) -> str:

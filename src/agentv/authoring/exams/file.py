@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agentv.authoring.exams.cases import ExamCases, Judge, check_model, names_model, read_exam_keys, read_judge
+from agentv.authoring.exams.cases import ExamCases, ExamJudge, check_model, names_model, read_exam_keys, read_judge
 from agentv.authoring.exams.detection import EXAM_FILES
 from agentv.authoring.exams.meta import read_meta
 from agentv.authoring.exams.prompt import ExamPrompt
@@ -20,7 +20,7 @@ from agentv.authoring.exams.triggering import trigger_cases
 from agentv.authoring.fields.decode import shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.request import LoadRequest
-from agentv.authoring.header.header import Head
+from agentv.authoring.header.header import Header
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of
 from agentv.authoring.source.report import Report
@@ -69,12 +69,12 @@ class ExamReader:
     _authored: AuthoredExam = field(init=False)
     _defaults: AuthoredExamDefaults = field(init=False)
     _meta: PromptMeta = field(init=False)
-    _judge: Judge = field(init=False)
+    _judge: ExamJudge = field(init=False)
     _prompt: ExamPrompt | None = field(init=False, default=None)
     _names: dict[str, Place] = field(init=False, default_factory=dict)
     _own_target: TargetSpec | None = field(init=False, default=None)
 
-    def head(self) -> MapNode:
+    def header(self) -> MapNode:
         """All but the cases, in the words of an eval file."""
         reading = self.reading.rendering(False)
         self._meta = read_meta(self._directory, reading)
@@ -94,33 +94,35 @@ class ExamReader:
             self._prompt.check()
         return self._lowered(defaults)
 
-    def queries(self, head: Head) -> tuple[Case, ...]:
+    def queries(self, header: Header) -> tuple[Case, ...]:
         """Which queries should load the prompt, each a question to the judge."""
         node = self._authored.triggering
         if node is None:
             return ()
         # nobody is asked where nothing runs: a library that is checked need not be read again for each of its prompts
-        others = self._others(head.reading) if self.request.for_run else {}
-        found = trigger_cases(node, self._meta, others, head, head.reading)
+        others = self._others(header.reading) if self.request.for_run else {}
+        found = trigger_cases(node, self._meta, others, header, header.reading)
         self._names.update({case.id: case.span for case in found if case.span is not None})
         return found
 
-    def cases(self, head: Head) -> Iterator[tuple[Case, ...]]:
+    def cases(self, header: Header) -> Iterator[tuple[Case, ...]]:
         """What each entry of `cases` stands for, as it is read."""
         if self.request.targets or self.request.given_target is not None:
-            self._own_target = self._named_target(head)
-        head.cases.seen = True  # what is missing is reported here, in the exam's words
+            self._own_target = self._named_target(header)
+        header.cases.notes.seen = True  # what is missing is reported here, in the exam's words
         node = self._authored.cases
         if node is None:
             if not any(key == "tests" or nearest(key, ("cases",)) for key in self.root.items):
-                head.reading.report.error("missing-key", self.root, "an exam needs 'cases'")
+                header.reading.report.error("missing-key", self.root, "an exam needs 'cases'")
             return
         if not isinstance(node, ListNode) or not node.items:
             hint = "each case begins with '- '" if isinstance(node, MapNode) else None
             code = "no-tests" if is_empty(node) else "bad-value"
-            head.reading.report.error(code, node, f"'cases' must be a list of cases, found {kind_of(node)}", hint=hint)
+            header.reading.report.error(
+                code, node, f"'cases' must be a list of cases, found {kind_of(node)}", hint=hint
+            )
             return
-        reader = ExamCases(head, self._prompt, self._judge, self.request.variables, self._names)
+        reader = ExamCases(header, self._prompt, self._judge, self.request.variables, self._names)
         for item in node.items:
             yield reader.read(item)
         reader.end()
@@ -143,7 +145,7 @@ class ExamReader:
 
     def _others(self, reading: Reading) -> dict[str, str]:
         """Id → description of the library's other prompts; what is wrong with those is not told here."""
-        unheard = reading.telling(Report())
+        unheard = reading.reporting_to(Report())
         library = library_of(self._directory, unheard)
         found = {}
         for directory in prompt_directories(library) if library is not None else ():
@@ -160,16 +162,16 @@ class ExamReader:
             message = f"a prompt has one exam, and here are {' and '.join(EXAM_FILES)}"
             self.reading.report.error("bad-prompt-file", self.root.at, message, hint="keep one of them")
 
-    def _named_target(self, head: Head) -> TargetSpec | None:
+    def _named_target(self, header: Header) -> TargetSpec | None:
         """The model that the exam would ask by itself; what is wrong with it is not told here."""
-        book, unheard = head.targets.book, Report()
-        node = self._defaults.model or book.default_target
-        if isinstance(node, Scalar) and node.text in book.entries:
-            return book.read_alone(node.text, unheard)
-        return book.inline(node, head.reading.telling(unheard)) if node is not None else None
+        registry, unheard = header.targets.registry, Report()
+        node = self._defaults.model or registry.default_target
+        if isinstance(node, Scalar) and node.text in registry.entries:
+            return registry.read_alone(node.text, unheard)
+        return registry.inline(node, header.reading.reporting_to(unheard)) if node is not None else None
 
     @property
-    def meant(self) -> frozenset[str]:
+    def not_missing(self) -> frozenset[str]:
         """What the exam names, if at the wrong place or misspelt: its absence is not to be reported, too."""
         inside = self._authored.defaults
         if self._defaults.model is not None and not names_model(self._defaults.model):

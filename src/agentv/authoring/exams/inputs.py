@@ -40,10 +40,10 @@ def read_inputs(inputs: Node | None, source: Node | None, reading: Reading) -> I
         source: what `inputs_from` says.
         reading: of the exam; its suite's directory is that of the prompt.
     """
-    errors = reading.report.errors
+    reading = reading.part()
     own = None if inputs is None else _mapping(inputs, "'inputs'", reading)
     found = None if source is None else _from_directory(source, reading)
-    if reading.report.errors > errors or (inputs is None and source is None):
+    if reading.report.failed or (inputs is None and source is None):
         return None
     parts = [part for part in (found and found[1], own) if part is not None]
     items: dict[str, Node] = {key: node for part in parts for key, node in part.items.items()}
@@ -73,10 +73,9 @@ def _from_directory(node: Node, reading: Reading) -> tuple[str, MapNode] | None:
     text = reading.text_of(path, Scalar(path, shown(path), node.at)) if path is not None else None
     if path is None or text is None:
         return None
-    errors = reading.report.errors
-    root = read_yaml(path, text.encode(), reading.report)
+    root, valid = read_yaml(path, text.encode(), reading.report)
     if root is None:
-        if reading.report.errors == errors:
+        if valid:
             reading.report.error("empty-file", node, f"{shown(path)} holds no inputs")
         return None
     found = _mapping(root, f"{Path(path).name}", reading)
@@ -96,8 +95,8 @@ def _find(node: Scalar, reading: Reading) -> str | None:
     tried = [str(Path(folder) / name) for folder in folders for name in INPUT_FILES]
     found = next((path for path in tried if is_file(path)), None)
     if found is not None:
-        if reading.places.told is not None:
-            reading.places.told(written, span_of(node.at), found)
+        if reading.places.on_path is not None:
+            reading.places.on_path(written, span_of(node.at), found)
         return found
     notes = [f"tried {shown(path)}" for path in tried]
     if any(is_file(folder) for folder in folders):

@@ -57,7 +57,7 @@ def read_meta(directory: str, reading: Reading) -> PromptMeta:
         reason = f"cannot read '{shown(path)}': {error.strerror}"
         reading.report.error("missing-file", Span(path, 1, 1, 1, 2), reason)
         return PromptMeta(unsaid.id, path)
-    root = read_yaml(path, data, reading.report)
+    root = read_yaml(path, data, reading.report).value
     if isinstance(root, MapNode):
         return _meta(root, PromptMeta(unsaid.id, path), reading.rendering(False))
     if root is not None and not (isinstance(root, Scalar) and root.value is None):

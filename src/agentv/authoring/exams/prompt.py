@@ -15,6 +15,7 @@ from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Scalar, children, plain, span_of
+from agentv.authoring.source.report import Report
 from agentv.model.values.span import Span
 from agentv.model.values.values import Json
 from agentv.templating import LITERAL_HINT, RenderError, Scope, has_placeholder, render_text, undeclared
@@ -58,13 +59,13 @@ class ExamPrompt:
             env: what `env` means in the prompt.
         """
         values = {**plain(inputs.values), **fixed}
-        report = self.reading.report
-        before = report.errors
-        texts = [self._text(section, inputs, Scope(values, env)) for section in self.text.sections]
+        report = self.reading.report.section()
+        scope = Scope(values, env)
+        texts = [self._text(section, inputs, scope, report) for section in self.text.sections]
         for section, text in zip(self.text.sections, texts, strict=True):
-            if report.errors == before and section.role == "user" and not text.strip():
+            if not report.failed and section.role == "user" and not text.strip():
                 report.error("missing-value", inputs.at, "with these inputs the prompt asks nothing: its text is empty")
-        if report.errors > before:
+        if report.failed:
             return None
         pairs = [pair for pair in zip(self.text.sections, texts, strict=True) if pair[1].strip()]
         if len(pairs) == 1:
@@ -81,7 +82,7 @@ class ExamPrompt:
             self._names[text] = names_in(text)
         return self._names[text]
 
-    def _text(self, section: Section, inputs: Inputs, scope: Scope) -> str:
+    def _text(self, section: Section, inputs: Inputs, scope: Scope, report: Report) -> str:
         missing: list[str] = []
         written = section.text.text
         while True:
@@ -93,26 +94,25 @@ class ExamPrompt:
                 known = name in scope.vars or name not in (self.names(written) or ())
                 if error.code != "undefined-variable" or known or len(missing) >= _MOST:
                     if not missing:
-                        self._tell(error, section, inputs)
+                        self._report(error, section, inputs, report)
                     found = written
                     break
                 missing.append(name)
                 scope = Scope({**scope.vars, name: ""}, scope.env)  # to see what else is missing
         for name in missing:
-            self._tell_missing(name, section, inputs)
+            self._report_missing(name, section, inputs, report)
         return found
 
-    def _tell_missing(self, name: str, section: Section, inputs: Inputs) -> None:
+    def _report_missing(self, name: str, section: Section, inputs: Inputs, report: Report) -> None:
         spare = [key for key in inputs.values.items if not self.uses(key)]
         where = _shown(placeholder_in(section, name))
         message = f"this case lacks the input '{name}', which the prompt shows at {where}"
         near = nearest(name, spare)
         hint = f"'{near}' is there: did you mean '{name}'?" if near else None
-        self.reading.report.error("undefined-variable", inputs.at, message, hint=hint)
+        report.error("undefined-variable", inputs.at, message, hint=hint)
 
-    def _tell(self, error: RenderError, section: Section, inputs: Inputs) -> None:
+    def _report(self, error: RenderError, section: Section, inputs: Inputs, report: Report) -> None:
         place = placeholder_in(section, error.name)
-        report = self.reading.report
         if error.code == "unset-environment":
             add = report.error if self.reading.strict_env else report.warning
             meant = error.name in inputs.values.items

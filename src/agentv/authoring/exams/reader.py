@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.header.header import Head
+from agentv.authoring.header.header import Header
 from agentv.authoring.source.nodes import MapNode
 from agentv.model.suite.exam import Exam
 from agentv.model.suite.suite import Case, Suite
@@ -21,19 +21,19 @@ class ReadsExam(Protocol):
         ...
 
     @property
-    def meant(self) -> frozenset[str]:
+    def not_missing(self) -> frozenset[str]:
         """Keys of an eval file whose absence is not to be reported, since they stand at a wrong place."""
         ...
 
-    def head(self) -> MapNode:
+    def header(self) -> MapNode:
         """All but the cases, in the words of an eval file; every part stands where it was written."""
         ...
 
-    def queries(self, head: Head) -> tuple[Case, ...]:
+    def queries(self, header: Header) -> tuple[Case, ...]:
         """The cases that ask the judge, which come first."""
         ...
 
-    def cases(self, head: Head) -> Iterator[tuple[Case, ...]]:
+    def cases(self, header: Header) -> Iterator[tuple[Case, ...]]:
         """What each entry stands for, as it is read; nothing in place of those that are wrong."""
         ...
 

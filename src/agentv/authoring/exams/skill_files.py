@@ -23,7 +23,7 @@ from agentv.authoring.exams.triggering import cases_of
 from agentv.authoring.fields.decode import INVALID, shape_of
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.fields.schema import Unread
-from agentv.authoring.header.header import Head
+from agentv.authoring.header.header import Header
 from agentv.authoring.source.nearest import nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, node_of, plain
 from agentv.model.suite.exam import Exam
@@ -69,11 +69,11 @@ class SkillExam:
     reading: Reading
 
     @property
-    def meant(self) -> frozenset[str]:
+    def not_missing(self) -> frozenset[str]:
         """These files name no model, rightly or wrongly."""
         return frozenset()
 
-    def head(self) -> MapNode:
+    def header(self) -> MapNode:
         """The skill's name, its instructions as the system's message, and what else the file says, as metadata."""
         at, skill = self.root.at, self.skill
         pairs: dict[str, Node] = {"name": node_of(skill.meta.id, at)}
@@ -85,16 +85,16 @@ class SkillExam:
                 pairs["input"] = node_of([{"role": "system", "content": skill.instructions}], skill.at)
         return _mapping(pairs, at)
 
-    def queries(self, head: Head) -> tuple[Case, ...]:
+    def queries(self, header: Header) -> tuple[Case, ...]:
         """Those of a list; the descriptions of the skills beside this one are shown with its own."""
-        head.cases.judging.advice = PASTE_BESIDE
+        header.cases.notes.judging.advice = PASTE_BESIDE
         if isinstance(self.root, MapNode):
             return ()
         others = {one.meta.id: one.meta.description or "" for one in skills_beside(self.skill, self.reading)}
         known = {name: text for name, text in others.items() if text}
-        return cases_of(self.root, self.skill.meta, known, head, head.reading, of_file=True)
+        return cases_of(self.root, self.skill.meta, known, header, header.reading, of_file=True)
 
-    def cases(self, head: Head) -> Iterator[tuple[Case, ...]]:
+    def cases(self, header: Header) -> Iterator[tuple[Case, ...]]:
         """The evals."""
         evals = self.root.items["evals"] if isinstance(self.root, MapNode) else ListNode([], self.root.at)
         if not isinstance(evals, ListNode):
@@ -102,7 +102,7 @@ class SkillExam:
             return
         for place, item in enumerate(evals.items, 1):
             lowered = _case_of(item, place, self.reading)
-            yield head.cases.read(lowered, head.reading) if lowered is not None else ()
+            yield header.cases.read(lowered, header.reading) if lowered is not None else ()
 
     def exam(self, suite: Suite, read: Mapping[str, bytes]) -> Exam:
         """What a sitting is recorded with. Another skill is shown to the judge, and is no part of this one."""

@@ -70,10 +70,9 @@ def read_skill(path: str, reading: Reading) -> Skill | None:
         hint = "begin the file with a line '---', 'name: …', 'description: …' and another line '---'"
         report.error("bad-value", top, f"{SKILL} begins with its name and its description", hint=hint)
         return None
-    errors = report.errors
-    said = read_yaml(path, text[: front.end("yaml")].encode(), report)
-    meta = _meta(said, path, report)
-    if report.errors > errors:
+    report = report.section()
+    meta = _meta(read_yaml(path, text[: front.end("yaml")].encode(), report).value, path, report)
+    if report.failed:
         return None
     line = 1 + text.count("\n", 0, front.end())
     return Skill(meta, str(Path(path).parent), text[front.end() :].strip(), Span(path, line, 1, line, 2))
@@ -87,7 +86,7 @@ def skills_beside(skill: Skill, reading: Reading) -> Iterator[Skill]:
     own, library = Path(skill.directory), Path(skill.directory).parent
     if skill.directory == reading.places.root or not is_directory(str(library)):
         return
-    quiet = reading.telling(Report())
+    quiet = reading.reporting_to(Report())
     for one in sorted(library.iterdir()):
         if one != own and is_file(str(one / SKILL)):
             found = read_skill(str(one / SKILL), quiet)

@@ -109,12 +109,11 @@ def _in_file(node: Scalar, reading: Reading) -> list[Query]:
     text = None if path is None else reading.text_of(path, node)
     if path is None or text is None:
         return []
-    errors = reading.report.errors
     is_json = path.endswith(".json")
-    root = read_json(path, text, reading.report) if is_json else read_yaml(path, text.encode(), reading.report)
+    root, valid = read_json(path, text, reading.report) if is_json else read_yaml(path, text.encode(), reading.report)
     if isinstance(root, ListNode) and root.items:
         return list(_listed(root, reading, of_file=True))
-    if reading.report.errors == errors:
+    if valid:
         found = "nothing" if root is None else kind_of(root)
         message = f"{shown(path)} must be a list of 'query' and 'should_trigger', found {found}"
         reading.report.error("bad-value", root or node, message)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from agentv.authoring.exams.trigger_queries import FORMS, AuthoredTriggering, Query, check_twice, read_queries
 from agentv.authoring.exams.trigger_question import question_of
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.header.header import Head
+from agentv.authoring.header.header import Header
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nodes import Node, node_of, span_of
 from agentv.model.run.grade import TOLERANCE
@@ -29,7 +29,7 @@ TAG = "triggering"
 
 
 def trigger_cases(
-    node: Node, prompt: PromptMeta, others: Mapping[str, str], head: Head, reading: Reading
+    node: Node, prompt: PromptMeta, others: Mapping[str, str], header: Header, reading: Reading
 ) -> tuple[Case, ...]:
     """The cases of `triggering:`, in its order; none where anything is wrong, all of which is then reported.
 
@@ -37,29 +37,35 @@ def trigger_cases(
         node: what was written: a mapping, a list of queries, or the path of a file.
         prompt: whose description is asked about.
         others: id → description of the other prompts of the library.
-        head: of the suite; learns that a judge is needed.
+        header: of the suite; learns that a judge is needed.
         reading: of the suite.
     """
-    return cases_of(node, prompt, others, head, reading.rendering(False))
+    return cases_of(node, prompt, others, header, reading.rendering(False))
 
 
 def cases_of(
-    node: Node, prompt: PromptMeta, others: Mapping[str, str], head: Head, reading: Reading, *, of_file: bool = False
+    node: Node,
+    prompt: PromptMeta,
+    others: Mapping[str, str],
+    header: Header,
+    reading: Reading,
+    *,
+    of_file: bool = False,
 ) -> tuple[Case, ...]:
     """The same; `of_file`: the node is a file's outermost list, whose queries are asked more than once."""
-    errors = reading.report.errors
-    head.cases.seen = True
+    reading = reading.part()
+    header.cases.notes.seen = True
     settings, queries = read_queries(node, reading, of_file=of_file)
-    if reading.report.errors == errors and not queries:
+    if not reading.report.failed and not queries:
         reading.report.error("missing-value", node, f"'triggering' holds no query; it is {FORMS}")
     check_twice(queries, reading)
     if not (prompt.description or "").strip():
         file = shown(prompt.path) if prompt.path else "a meta.yaml beside the prompt"
         message = f"whether '{prompt.id}' is loaded is decided by its description, and it has none"
         reading.report.error("missing-value", node, message, hint=f"write 'description: …' into {file}")
-    if settings is None or reading.report.errors > errors:
+    if settings is None or reading.report.failed:
         return ()
-    made = _Maker(prompt, dict(sorted(others.items())), settings, head, reading)
+    made = _Maker(prompt, dict(sorted(others.items())), settings, header, reading)
     return tuple(case for query in queries if (case := made.case(query)) is not None)
 
 
@@ -70,7 +76,7 @@ class _Maker:
     prompt: PromptMeta
     others: Mapping[str, str]
     settings: AuthoredTriggering
-    head: Head
+    header: Header
     reading: Reading
 
     def case(self, query: Query) -> Case | None:
@@ -88,7 +94,7 @@ class _Maker:
             message = "this query or its prompt holds half of a character (a lone surrogate), which no request can hold"
             self.reading.report.error("not-unicode", query.node, message)
             return None
-        self.head.cases.judging.ask(span)
+        self.header.cases.notes.judging.ask(span)
         return Case(
             id=f"trigger: {query.name}",
             input=(Message("user", question),),
@@ -109,7 +115,7 @@ class _Maker:
             "value": query.loads,
             "required": mark_of(self.settings.threshold, query.loads),
         }
-        return self.head.assertions.entries(node_of([entry], span_of(query.node.at)), self.reading)
+        return self.header.assertions.entries(node_of([entry], span_of(query.node.at)), self.reading).value
 
 
 def mark_of(threshold: float, loads: bool) -> float:

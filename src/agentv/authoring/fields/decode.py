@@ -14,6 +14,7 @@ from itertools import islice
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from agentv.authoring.fields.code_kinds import CODE
 from agentv.authoring.fields.kinds import (
     INVALID,
     JSON,
@@ -26,9 +27,9 @@ from agentv.authoring.fields.kinds import (
     refuse,
     value_is,
 )
-from agentv.authoring.fields.reading import NO_OTHERS, SHOWN_KEYS, ExtraKeys, Reading, place_in_file
-from agentv.authoring.fields.trust import TARGETS, fills_code, refuses_target
-from agentv.authoring.fields.trust import refuse as refuse_data
+from agentv.authoring.fields.prompt_code import PromptCommand, prompt_code_type
+from agentv.authoring.fields.reading import NO_EXTRA_KEYS, SHOWN_KEYS, ExtraKeys, Reading, place_in_file
+from agentv.authoring.fields.trust import TARGETS, fills_code, refuse_data, refuses_target
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Place, Scalar, is_empty, kind_of, span_of
@@ -36,7 +37,7 @@ from agentv.model.suite.assertion import AssertionEntry
 from agentv.registry import fields as declared
 from agentv.registry.fields import Declared, Issue
 
-__all__ = ["INVALID", "AsNode", "FieldType", "OptionsSchema", "Rule", "kind_for", "report_fault", "shape_of"]
+__all__ = ["INVALID", "AsNode", "FieldType", "OptionsSchema", "Rule", "kind_for", "report_issue", "shape_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class OptionsSchema:
         return [name for name, rule in self.rules.items() if not rule.older]
 
     def decode(  # noqa: C901  # the hot loop of loading, where a call an option would be too dear
-        self, pairs: Mapping[str, Node], at: MapNode, reading: Reading, what: str, *, others: ExtraKeys = NO_OTHERS
+        self, pairs: Mapping[str, Node], at: MapNode, reading: Reading, what: str, *, extra: ExtraKeys = NO_EXTRA_KEYS
     ) -> Any:
         """An instance, or INVALID when anything is wrong, all of which is then reported.
 
@@ -85,19 +86,19 @@ class OptionsSchema:
             at: the mapping that holds them, for positions.
             reading: of the suite.
             what: whose options these are, in the words of a message.
-            others: further keys that may stand there.
+            extra: further keys that may stand there.
         """
         values: dict[str, Any] = {}
-        rules, called = self.rules, others.called
-        valid, told = True, False
+        rules, called = self.rules, extra.called
+        valid, suggested = True, False
         for key, node in pairs.items():
             rule = rules.get(key)
             if rule is None or rule.name in values:
-                if key == others.passed:
+                if key == extra.passed:
                     continue
-                others = others if told else replace(others, meant=self._only_missing(pairs, others))
-                told = True
-                valid = self._passes_over(key, rule, at, reading, (what, others)) and valid
+                extra = extra if suggested else replace(extra, meant=self._only_missing(pairs, extra))
+                suggested = True
+                valid = self._passes_over(key, rule, at, reading, (what, extra)) and valid
                 continue
             if rule.older:
                 reading.report.older(key, rule.name.rstrip("_"), at.keys.get(key))
@@ -112,10 +113,10 @@ class OptionsSchema:
             if value is INVALID:
                 valid = False
             values[rule.name] = value
-        values = {**others.given, **values} if others.given else values
+        values = {**extra.given, **values} if extra.given else values
         if not values.keys() >= self.needed:
             valid = False
-            if self._only_missing(pairs, others) is None:
+            if self._only_missing(pairs, extra) is None:
                 self._say_missing(values, pairs, at, reading, what)
         if not valid:
             return INVALID
@@ -125,9 +126,9 @@ class OptionsSchema:
     def _read_data(self, rule: Rule, node: Node, reading: Reading, key: str, *, filled: bool) -> Any:
         """An option of a case that is data, or of its suite, where the case's variables may be a part of it."""
         if filled and fills_code(self.cls, rule.name):
-            refuse_data(node, reading, f"be a part of '{key}', which is code or an address")
+            refuse_data(node, reading.report, f"be a part of '{key}', which is code or an address")
             return INVALID
-        if reading.data and rule.name in TARGETS and isinstance(node, Scalar) and refuses_target(node, reading):
+        if reading.data and rule.name in TARGETS and isinstance(node, Scalar) and refuses_target(node, reading.report):
             return INVALID
         return rule.kind.read(node, reading, key)
 
@@ -142,15 +143,15 @@ class OptionsSchema:
         elif key.startswith("x-"):
             return True
         else:
-            what, others = words
-            reading.unknown_key(key, at, self.names, what, replace(others, hinted=(*others.hinted, *self.rules)))
+            what, extra = words
+            reading.unknown_key(key, at, self.names, what, replace(extra, hinted=(*extra.hinted, *self.rules)))
         return False
 
-    def _only_missing(self, pairs: Mapping[str, Node], others: ExtraKeys) -> str | None:
+    def _only_missing(self, pairs: Mapping[str, Node], extra: ExtraKeys) -> str | None:
         """The required option whose place a single unknown key has taken; None where it is not that clear."""
         given = {self.rules[key].name for key in pairs if key in self.rules}
         missing = [name for name in self.required if name not in given]
-        unknown = [key for key in pairs if key not in self.rules and key != others.passed and not key.startswith("x-")]
+        unknown = [key for key in pairs if key not in self.rules and key != extra.passed and not key.startswith("x-")]
         return missing[0].rstrip("_") if len(missing) == 1 and len(unknown) == 1 else None
 
     def _say_missing(
@@ -177,41 +178,41 @@ class OptionsSchema:
         return self.cls(**{rules[key].name: node for key, node in pairs.items() if key in rules and rules[key].unread})
 
     def _sound(self, made: Declared, pairs: Mapping[str, Node], at: MapNode, reading: Reading) -> bool:
-        faults = list(made.faults())
-        if not faults:
+        issues = list(made.faults())
+        if not issues:
             return True
-        for fault in faults:
-            report_fault(fault, self, pairs, at, reading)
-        return all(fault.warning for fault in faults)
+        for issue in issues:
+            report_issue(issue, self, pairs, at, reading)
+        return all(issue.warning for issue in issues)
 
 
-def report_fault(
-    fault: Issue, shape: OptionsSchema | None, pairs: Mapping[str, Node], at: MapNode, reading: Reading
+def report_issue(
+    issue: Issue, shape: OptionsSchema | None, pairs: Mapping[str, Node], at: MapNode, reading: Reading
 ) -> None:
     """Report what an options class finds wrong with itself, at the option that it names."""
     place: Place = at.at
     inside: Node | None = MapNode(dict(pairs), at.keys, at.at)
-    for depth, step in enumerate(fault.path):
+    for depth, step in enumerate(issue.path):
         found: Node | None = None
         if isinstance(inside, MapNode):
             key = str(step)
             if depth == 0 and shape is not None:
                 key = next((one for one in pairs if one in shape.rules and shape.rules[one].name == step), key)
             found = inside.get(key)
-            place = inside.keys.get(key, place) if fault.code == "unknown-key" or found is None else found.at
+            place = inside.keys.get(key, place) if issue.code == "unknown-key" or found is None else found.at
         elif isinstance(inside, ListNode) and isinstance(step, int) and step < len(inside.items):
             found = inside.items[step]
             place = found.at
         inside = found
         if inside is None:
             break
-    add = reading.report.warning if fault.warning else reading.report.error
+    add = reading.report.warning if issue.warning else reading.report.error
     notes: tuple[str, ...] = ()
-    if fault.file is not None:
+    if issue.file is not None:
         named = span_of(place)
         notes = (f"named in {shown(named.file)}:{named.line}",)
-        place = place_in_file(fault.file, fault.name, fault.line, reading)
-    add(fault.code, place, fault.message, hint=fault.hint, notes=notes)
+        place = place_in_file(issue.file, issue.name, issue.line, reading)
+    add(issue.code, place, issue.message, hint=issue.hint, notes=notes)
 
 
 _SHAPES: dict[type, OptionsSchema] = {}
@@ -312,8 +313,8 @@ def _base_kind(annotation: Any, markers: Sequence[Any]) -> FieldType:  # noqa: P
     for marker in markers:
         if type(marker) in MARKED:
             return MARKED[type(marker)]
-    if annotation in PLAIN:
-        return PLAIN[annotation]
+    if annotation in BY_ANNOTATION:
+        return BY_ANNOTATION[annotation]
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, UnionType):
         return _union([kind_for(member) for member in arguments])
@@ -414,18 +415,14 @@ def _nested(cls: type) -> FieldType:
 def _read_entries(node: Node, reading: Reading, key: str) -> Any:
     if not isinstance(node, ListNode):
         return refuse(node, reading, key, "a list of assertions")
-    errors = reading.report.errors
-    entries = reading.entries(node, reading)
-    return entries if reading.report.errors == errors else INVALID
+    reading = reading.part()
+    entries = reading.entries(node, reading).value
+    return INVALID if reading.report.failed else entries
 
 
 def _bounded(kind: FieldType, between: declared.Between) -> FieldType:
     low, high = between.low, between.high
-    bounds = f"from {low:g} to {high:g}" if low is not None and high is not None else ""
-    bounds = bounds or (
-        f"of {low:g} or more" if low is not None else f"of {high:g} or less" if high is not None else ""
-    )
-    wanted = f"{kind.wanted} {bounds}"
+    wanted = f"{kind.wanted} {_bounds(low, high)}"
 
     def read(node: Node, reading: Reading, key: str) -> Any:
         if not kind.accepts(node):
@@ -460,6 +457,13 @@ def _nonempty(kind: FieldType, _marker: declared.Nonempty) -> FieldType:
 def _unrendered(kind: FieldType, _marker: object) -> FieldType:
     return FieldType(kind.wanted, kind.accepts, kind.read, verbatim=True)
 
+
+def _prompt_command(node: MapNode, reading: Reading, key: str) -> Any:
+    return shape_of(PromptCommand).decode(node.items, node, reading.rendering(False), f"'{key}'")
+
+
+BY_ANNOTATION: dict[Any, FieldType] = {**PLAIN, **CODE, declared.PromptCode: prompt_code_type(_prompt_command)}
+"""Type of an annotation → how it is read."""
 
 _ENTRIES = FieldType("a list of assertions", lambda node: isinstance(node, ListNode), _read_entries, verbatim=True)
 _REFINEMENTS: dict[type, Callable[[FieldType, Any], FieldType]] = {

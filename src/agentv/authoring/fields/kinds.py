@@ -11,19 +11,15 @@ from types import NoneType
 from typing import Any, Final
 
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.fields.trust import refuse as refuse_data
 from agentv.authoring.fields.trust import refuses_template
 from agentv.authoring.source.files import is_directory, is_file
 from agentv.authoring.source.git_files import GIT_URL
 from agentv.authoring.source.globs import files_of_globs
-from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, kind_of, plain
+from agentv.authoring.source.nodes import ListNode, Node, Scalar, kind_of, plain
 from agentv.authoring.source.scalars import resolve
-from agentv.model.suite.assertion import Transform
-from agentv.model.values.json_path import parse
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.values import Json
 from agentv.registry import fields as declared
-from agentv.templating import LITERAL_HINT, RenderError, undeclared
 
 INVALID: Final = object()
 """What a reader gives for a node that it has reported."""
@@ -186,11 +182,11 @@ def _read_document(node: Node, reading: Reading, key: str) -> Any:
     if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
         return refuse(node, reading, key, "text, or the path of a file")
     if not looks_like_path(node.value):
-        refused = reading.data and refuses_template(node.value, node, reading)
+        refused = reading.data and refuses_template(node.value, node, reading.report)
         return INVALID if refused else declared.Document(node.value)
     found = reading.find(node, "file")
     text = reading.text_of(found, node) if found else None
-    if text is None or (reading.data and refuses_template(text, node, reading)):
+    if text is None or (reading.data and refuses_template(text, node, reading.report)):
         return INVALID
     return declared.Document(text, found)
 
@@ -212,11 +208,10 @@ def _read_loaded(node: Node, reading: Reading, key: str) -> Any:
 def _yaml_data(path: str, text: str, node: Scalar, reading: Reading) -> Any:
     from agentv.authoring.source.yaml import read_yaml
 
-    errors = reading.report.errors
-    content = read_yaml(path, text.encode(), reading.report)
-    if content is None and reading.report.errors == errors:
+    content, valid = read_yaml(path, text.encode(), reading.report)
+    if content is None and valid:
         reading.report.error("missing-value", node, f"'{node.text}' holds nothing but comments")
-    return INVALID if reading.report.errors > errors or content is None else declared.Loaded(plain(content), path)
+    return INVALID if content is None or not valid else declared.Loaded(plain(content), path)
 
 
 def _json_data(path: str, text: str, node: Scalar, reading: Reading) -> Any:
@@ -226,124 +221,6 @@ def _json_data(path: str, text: str, node: Scalar, reading: Reading) -> Any:
         said = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
         reading.report.error("bad-json", node, f"'{node.text}' is not JSON that can be read: {said}")
         return INVALID
-
-
-_FUNCTION = lazy_pattern(r"(?P<place>.+):(?P<name>[A-Za-z_][\w.]*)", re.DOTALL)
-_PYTHON_FILE = lazy_pattern(r"(?:file://)?[^\s(){}|]+\.py")
-_PROMPT_CODE = "code that writes it"
-_FUNCTION_OF_FILE = lazy_pattern(r"(?:file://)?[^\s(){}|]+\.py:[A-Za-z_][\w.]*")
-
-
-def _read_function(node: Node, reading: Reading, key: str) -> Any:
-    wanted = "a function, written file.py:name or package.module:name"
-    if _refuses_code(node, reading, key):
-        return INVALID
-    if not isinstance(node, Scalar) or not isinstance(node.value, str):
-        return refuse(node, reading, key, wanted)
-    match = _FUNCTION.fullmatch(node.value.removeprefix("file://").strip())
-    if match is None:
-        return refuse(node, reading, key, wanted)
-    place, name = match["place"], match["name"]
-    if not place.endswith(".py"):
-        return declared.FunctionRef(name, module=place)
-    found = reading.find(Scalar(place, place, node.at), "file")
-    source = reading.text_of(found, node) if found else None
-    if found is None or source is None or not _defines(found, source, name, node, reading):
-        return INVALID
-    return declared.FunctionRef(name, path=found)
-
-
-def _refuses_code(node: Node, reading: Reading, key: str) -> bool:
-    """Whether code stands in data, which is then reported."""
-    if reading.data:
-        refuse_data(node, reading, f"name code, as '{key}' does")
-    return reading.data
-
-
-def _defines(path: str, source: str, name: str, node: Scalar, reading: Reading) -> bool:
-    from agentv.authoring.fields.python_files import (
-        check_function,  # few files name a function, and parsing takes an import
-    )
-
-    return check_function(path, source, name, node, reading)
-
-
-def _read_python(node: Node, reading: Reading, key: str) -> Any:
-    if _refuses_code(node, reading, key):
-        return INVALID
-    if isinstance(node, Scalar) and isinstance(node.value, str) and not node.value.strip():
-        message = f"'{key}' is empty; it must hold Python code, or a function, written file.py:name"
-        reading.report.error("missing-value", node, message)
-        return INVALID
-    if not isinstance(node, Scalar) or not isinstance(node.value, str):
-        return refuse(node, reading, key, "Python code, or a function, written file.py:name")
-    text = node.value.strip()
-    if not _FUNCTION_OF_FILE.fullmatch(text) and not text.startswith("file://"):
-        return declared.PythonSource(code=node.value)
-    function = _read_function(node, reading, key)
-    return INVALID if function is INVALID else declared.PythonSource(function=function)
-
-
-_JAVASCRIPT_FILE = lazy_pattern(
-    r"(?:file://)?(?P<path>[^\s(){}|;,'\"`]+\.(?:[mc]?js|m?ts))(?::(?P<name>[A-Za-z_$][\w$]*))?"
-)
-
-
-def _read_javascript(node: Node, reading: Reading, key: str) -> Any:
-    if _refuses_code(node, reading, key):
-        return INVALID
-    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
-        return refuse(node, reading, key, "JavaScript code, or the path of a file")
-    text = node.value.strip()
-    match = _JAVASCRIPT_FILE.fullmatch(text)
-    if match is None:
-        if text.startswith("file://"):
-            return refuse(node, reading, key, "the path of a .js, .mjs, .cjs, .ts or .mts file")
-        return declared.JavaScriptSource(code=node.value)
-    path = match["path"]
-    found = reading.find(Scalar(path, path, node.at), "file")
-    if found is None or reading.text_of(found, node) is None:  # read, so that the run remembers what it was
-        return INVALID
-    return declared.JavaScriptSource(path=found, name=match["name"])
-
-
-def _is_prompt_code(node: Node) -> bool:
-    if not isinstance(node, Scalar) or not isinstance(node.value, str):
-        return isinstance(node, MapNode)
-    text = node.value.strip()
-    files = (_FUNCTION_OF_FILE, _PYTHON_FILE, _JAVASCRIPT_FILE)
-    return any(form.fullmatch(text) for form in files)
-
-
-def _prompt_code_hint(node: Node) -> str | None:
-    forms = "file.py:function, judge-prompt.ts or {command: [node, judge-prompt.mjs]}"
-    return f"for code write {forms}" if isinstance(node, ListNode) else None
-
-
-def _read_prompt_code(node: Node, reading: Reading, key: str) -> Any:
-    return INVALID if _refuses_code(node, reading, key) else _prompt_code(node, reading, key)
-
-
-def _prompt_code(node: Node, reading: Reading, key: str) -> Any:
-    from agentv.authoring.fields.prompt_code import (  # it knows mappings, which know all kinds
-        check_parameters,
-        read_command,
-    )
-
-    if isinstance(node, MapNode):
-        return read_command(node, reading, key)
-    if not isinstance(node, Scalar) or not _is_prompt_code(node):
-        return refuse(node, reading, key, _PROMPT_CODE)
-    text = node.text.strip()
-    if _PYTHON_FILE.fullmatch(text):
-        return refuse(node, reading, key, "a function of a Python file", f"name it: {text}:function")
-    if _JAVASCRIPT_FILE.fullmatch(text):
-        script = _read_javascript(node, reading, key)
-        return INVALID if script is INVALID else declared.PromptCode(script=script)
-    function = _read_function(node, reading, key)
-    if function is INVALID or not check_parameters(function, node, reading):
-        return INVALID
-    return declared.PromptCode(function=function)
 
 
 def _read_globs(node: Node, reading: Reading, key: str) -> Any:
@@ -357,50 +234,6 @@ def _read_globs(node: Node, reading: Reading, key: str) -> Any:
             reading.report.error("missing-file", item, f"no file matches '{item.text}' of '{key}'")
             found = INVALID
     return found
-
-
-def _read_command(node: Node, reading: Reading, key: str) -> Any:
-    cwd = reading.places.suite
-    if _refuses_code(node, reading, key):
-        return INVALID
-    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
-        return declared.Command(shell=node.value, cwd=cwd)
-    if isinstance(node, ListNode) and node.items and all(_is_text(item) for item in node.items):
-        argv = tuple(item.text for item in node.items if isinstance(item, Scalar))
-        if argv[0].strip():
-            return declared.Command(argv=argv, cwd=cwd)
-    return refuse(node, reading, key, "a command, that is a list of words or a line for the shell")
-
-
-def _read_transform(node: Node, reading: Reading, key: str) -> Any:
-    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
-        return refuse(node, reading, key, "an expression over 'output', a path ($.a.b) or file.py:function")
-    text = node.value.strip()
-    if _FUNCTION_OF_FILE.fullmatch(text):
-        function = _read_function(node, reading, key)
-        return INVALID if function is INVALID else Transform("function", function.name, function.path)
-    return _read_expression(text, node, reading, key)
-
-
-def _read_expression(text: str, node: Scalar, reading: Reading, key: str) -> Any:
-    try:
-        if text.startswith("$"):
-            parse(text)
-            return Transform("path", text)
-        expression = text.removeprefix("{{").removesuffix("}}").strip()
-        if reading.data and refuses_template(f"{{{{ {expression} }}}}", node, reading):
-            return INVALID
-        if "{{" in expression:
-            return refuse(node, reading, key, "one expression over 'output'", "write it without braces")
-        undeclared(f"{{{{ {expression} }}}}")
-    except ValueError as error:
-        reading.report.error("bad-path", node, f"'{key}': {error}")
-    except RenderError as error:
-        message = error.message.removesuffix(f"; {LITERAL_HINT}")
-        reading.report.error(error.code, node, f"'{key}': {message}")
-    else:
-        return Transform("jinja", expression)
-    return INVALID
 
 
 _OLD_BOOLEANS = {**dict.fromkeys(("yes", "y", "on"), "true"), **dict.fromkeys(("no", "n", "off"), "false")}
@@ -421,15 +254,7 @@ PLAIN: dict[Any, FieldType] = {
     Json: JSON,
     declared.Document: FieldType("text, or the path of a file", value_is(str), _read_document, verbatim=True),
     declared.Loaded: FieldType("a value, or the path of a file", _anything, _read_loaded),
-    declared.FunctionRef: FieldType("a function", value_is(str), _read_function),
-    declared.PythonSource: FieldType("Python code, or a function", value_is(str), _read_python),
-    declared.JavaScriptSource: FieldType("JavaScript code, or the path of a file", value_is(str), _read_javascript),
-    declared.PromptCode: FieldType(
-        _PROMPT_CODE, _is_prompt_code, _read_prompt_code, verbatim=True, hint=_prompt_code_hint
-    ),
     declared.FileGlobs: FieldType("a list of paths", lambda node: isinstance(node, Scalar | ListNode), _read_globs),
-    declared.Command: FieldType("a command", lambda node: isinstance(node, Scalar | ListNode), _read_command),
-    Transform: FieldType("an expression", value_is(str), _read_transform, verbatim=True),
 }
 """Type of an annotation → how it is read."""
 

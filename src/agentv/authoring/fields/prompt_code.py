@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
-from agentv.authoring.fields.decode import INVALID, shape_of
-from agentv.authoring.fields.python_source import parsed, required_by
+from agentv.authoring.fields.code_kinds import (
+    FUNCTION_OF_FILE,
+    JAVASCRIPT_FILE,
+    PYTHON_FILE,
+    read_function,
+    read_javascript,
+    refuses_code,
+)
+from agentv.authoring.fields.kinds import INVALID, FieldType, refuse
 from agentv.authoring.fields.reading import Reading
 from agentv.authoring.source.files import shown
 from agentv.authoring.source.nearest import did_you_mean
-from agentv.authoring.source.nodes import MapNode, Scalar
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar
 from agentv.model.run.rubric import WRITER_NAMES
 from agentv.model.values.values import EMPTY, Json
 from agentv.registry.fields import Alias, Command, Declared, Doc, FunctionRef, PromptCode
+
+_WANTED = "code that writes it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +34,49 @@ class PromptCommand(Declared):
     config: Annotated[Mapping[str, Json], Doc("handed to the command as `config`")] = field(default=EMPTY)
 
 
-def read_command(node: MapNode, reading: Reading, key: str) -> PromptCode | object:
-    """What `prompt: {command: …}` says, or INVALID, which is reported."""
-    found = shape_of(PromptCommand).decode(node.items, node, reading.rendering(False), f"'{key}'")
-    return INVALID if found is INVALID else PromptCode(command=found.command, config=found.config)
+ReadCommand = Callable[[MapNode, Reading, str], Any]
+"""(the mapping, what reads it, its key) → a `PromptCommand`, or INVALID, which is reported."""
+
+
+def prompt_code_type(read_command: ReadCommand) -> FieldType:
+    """How the code of a judge prompt is read; `read_command` reads `prompt: {command: …}`."""
+
+    def read(node: Node, reading: Reading, key: str) -> Any:
+        if refuses_code(node, reading, key):
+            return INVALID
+        if not isinstance(node, MapNode):
+            return _read_file(node, reading, key)
+        found = read_command(node, reading, key)
+        return INVALID if found is INVALID else PromptCode(command=found.command, config=found.config)
+
+    return FieldType(_WANTED, _is_prompt_code, read, verbatim=True, hint=_hint)
+
+
+def _is_prompt_code(node: Node) -> bool:
+    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        return isinstance(node, MapNode)
+    text = node.value.strip()
+    return any(form.fullmatch(text) for form in (FUNCTION_OF_FILE, PYTHON_FILE, JAVASCRIPT_FILE))
+
+
+def _hint(node: Node) -> str | None:
+    forms = "file.py:function, judge-prompt.ts or {command: [node, judge-prompt.mjs]}"
+    return f"for code write {forms}" if isinstance(node, ListNode) else None
+
+
+def _read_file(node: Node, reading: Reading, key: str) -> Any:
+    if not isinstance(node, Scalar) or not _is_prompt_code(node):
+        return refuse(node, reading, key, _WANTED)
+    text = node.text.strip()
+    if PYTHON_FILE.fullmatch(text):
+        return refuse(node, reading, key, "a function of a Python file", f"name it: {text}:function")
+    if JAVASCRIPT_FILE.fullmatch(text):
+        script = read_javascript(node, reading, key)
+        return INVALID if script is INVALID else PromptCode(script=script)
+    function = read_function(node, reading, key)
+    if function is INVALID or not check_parameters(function, node, reading):
+        return INVALID
+    return PromptCode(function=function)
 
 
 def check_parameters(function: FunctionRef, node: Scalar, reading: Reading) -> bool:
@@ -37,26 +84,21 @@ def check_parameters(function: FunctionRef, node: Scalar, reading: Reading) -> b
 
     One with a decorator may ask for something else than it seems, and one without a file is found only by a run.
     """
+    from agentv.authoring.fields.python_source import sure_definition  # few files name a function, and `ast` takes time
+
     source = reading.text_of(function.path, node) if function.path else None
-    found = _definition(source, function.name) if source is not None else None
-    if found is None or found.decorator_list:
+    found = sure_definition(source, function.name) if source is not None else None
+    if found is None:
         return True
-    required = required_by(found.args)
+    line, required = found
     unknown = [name for name in required if name not in WRITER_NAMES]
     if not unknown or len(required) == 1:  # a lone parameter gets the context, whatever its name
         return True
     names = ", ".join(f"'{name}'" for name in unknown)
     message = f"'{function.name}' asks for {names}, which no judge prompt can give it"
     notes = (
-        f"it is defined at {shown(function.path or '')}:{found.lineno}",
+        f"it is defined at {shown(function.path or '')}:{line}",
         f"it may ask for {', '.join(WRITER_NAMES)}",
     )
     reading.report.error("bad-value", node, message, hint=did_you_mean(unknown[0], WRITER_NAMES), notes=notes)
     return False
-
-
-def _definition(source: str, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The function of that name, if it is surely the one that will be called."""
-    found = [node for node in parsed(source).body if getattr(node, "name", None) == name]
-    last = found[-1] if found else None
-    return last if isinstance(last, ast.FunctionDef | ast.AsyncFunctionDef) else None

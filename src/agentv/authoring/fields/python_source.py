@@ -51,6 +51,18 @@ def read_definitions(path: str, source: str, code: str, report: Report) -> Defin
     return found
 
 
+def sure_definition(source: str, name: str) -> tuple[int, tuple[str, ...]] | None:
+    """The line of a function, and what it requires to be called.
+
+    None unless the source surely shows the function that will be called: a decorator may put another one in its place.
+    """
+    found = [node for node in parsed(source).body if getattr(node, "name", None) == name]
+    last = found[-1] if found else None
+    if not isinstance(last, ast.FunctionDef | ast.AsyncFunctionDef) or last.decorator_list:
+        return None
+    return last.lineno, required_by(last.args)
+
+
 def parsed(source: str) -> ast.Module:
     """The syntax tree.
 

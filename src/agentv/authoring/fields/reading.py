@@ -24,10 +24,11 @@ from agentv.authoring.source.git_files import (
 from agentv.authoring.source.masking import environment_secrets
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import Filled, ListNode, MapNode, Node, Place, Scalar, node_of, span_of
-from agentv.authoring.source.report import Report
+from agentv.authoring.source.report import Report, Result
 from agentv.authoring.source.spellings import MEANT
 from agentv.model.suite.assertion import AssertionEntry
 from agentv.model.values.pictures import is_none
+from agentv.model.values.replacement import varied
 from agentv.model.values.span import Span
 from agentv.ports import Reader
 from agentv.templating import LITERAL_HINT, RenderError, Scope, environment_names, has_placeholder, render
@@ -93,11 +94,11 @@ _PDF = b"%PDF-"
 _PDF_WITHIN = 1024
 """Bytes among which a PDF must say that it is one; some have other things before it."""
 
-NO_OTHERS = ExtraKeys()
+NO_EXTRA_KEYS = ExtraKeys()
 TOP = Chain()
 
 
-def _none_yet(_node: Node, _reading: Reading) -> tuple[AssertionEntry, ...]:
+def _none_yet(_node: Node, _reading: Reading) -> Result[tuple[AssertionEntry, ...]]:
     raise RuntimeError("assertions are read before their types are known")  # a bug
 
 
@@ -123,7 +124,7 @@ class Reading:
     reader: Reader
     places: Places
     scope: Scope
-    entries: Callable[[Node, Reading], tuple[AssertionEntry, ...]] = _none_yet
+    entries: Callable[[Node, Reading], Result[tuple[AssertionEntry, ...]]] = _none_yet
     renders: bool = False
     chain: Chain = TOP
     strict_env: bool = True
@@ -148,7 +149,7 @@ class Reading:
 
     def within(self, scope: Scope) -> Reading:
         """The same, with other variables in reach."""
-        return replace(self, scope=scope)
+        return varied(self, scope=scope)
 
     def of_suite(self) -> Reading:
         """The same, for what the suite says: no data, though the variables in reach may be."""
@@ -158,28 +159,32 @@ class Reading:
         """The same, for a text that was filled in with the variables in reach: data, if they are."""
         return replace(self, data=True) if self.fed and not self.data else self
 
-    def telling(self, report: Report) -> Reading:
-        """The same, with mistakes told to another report."""
+    def reporting_to(self, report: Report) -> Reading:
+        """The same, with mistakes reported to another report."""
         return replace(self, report=report)
+
+    def part(self) -> Reading:
+        """The same, for one part of the suite: its report says whether that part is valid."""
+        return varied(self, report=self.report.section())
 
     def rendering(self, renders: bool) -> Reading:
         """The same, for a file or a part that holds placeholders, or that holds none."""
         return self if renders == self.renders else replace(self, renders=renders)
 
     def unknown_key(
-        self, key: str, mapping: MapNode, allowed: Iterable[str], what: str, others: ExtraKeys = NO_OTHERS
+        self, key: str, mapping: MapNode, allowed: Iterable[str], what: str, extra: ExtraKeys = NO_EXTRA_KEYS
     ) -> None:
         """Report a key that means nothing here; of very many in one mapping the first."""
-        told = self.report.crowd(mapping.keys)
-        if told >= SHOWN_KEYS:
+        before = self.report.occurrences(mapping.keys)
+        if before >= SHOWN_KEYS:
             message = f"{what} has more than {SHOWN_KEYS} keys that mean nothing; the others are not shown"
-            if told == SHOWN_KEYS:
+            if before == SHOWN_KEYS:
                 self.report.error("unknown-key", mapping.keys[key], message)
             return
-        listed = [*allowed, *others.listed]
-        hint = _cut_off(key, mapping) or did_you_mean(key, [*listed, *others.hinted])
+        listed = [*allowed, *extra.listed]
+        hint = _cut_off(key, mapping) or did_you_mean(key, [*listed, *extra.hinted])
         hint = hint or _misplaced(key, listed, mapping)
-        hint = hint or (f"did you mean '{others.meant}'?" if others.meant else None)
+        hint = hint or (f"did you mean '{extra.meant}'?" if extra.meant else None)
         notes = () if hint else (f"{what} takes {', '.join(sorted(listed))}" if listed else f"{what} takes none",)
         self.report.error("unknown-key", mapping.keys[key], f"{what} has no key '{key}'", hint=hint, notes=notes)
 
@@ -190,8 +195,8 @@ class Reading:
             hosted = GitFiles(self.checkout, self.report, self.places.boundary)
             return hosted.find(text.removeprefix("file://"), node, what)
         found, tried = self.places.find(text, span_of(node.at).file)
-        if found is not None and self.places.told is not None:
-            self.places.told(text, span_of(node.at), found)
+        if found is not None and self.places.on_path is not None:
+            self.places.on_path(text, span_of(node.at), found)
         if found is None and not self.refuse_outside(node, what):
             self.report.error(
                 "missing-file",
@@ -238,14 +243,14 @@ class Reading:
 
     def shows(self, path: str, node: Scalar) -> bool:
         """Whether a file can be a picture by its first bytes; reports where it cannot."""
-        fault = self._pictures.get(path) or self._fault_of_picture(path)
+        fault = self._pictures.get(path) or self._issue_of_picture(path)
         if len(self._pictures) < KEPT_TEXTS:
             self._pictures[path] = fault
         if fault[0]:
             self.report.error(fault[0], node, f"'{node.text}' {fault[1]}")
         return not fault[0]
 
-    def _fault_of_picture(self, path: str) -> tuple[str, str]:
+    def _issue_of_picture(self, path: str) -> tuple[str, str]:
         """Code and words; both empty where nothing is wrong."""
         if not is_file(path):  # nor a pipe, which would never end
             return "missing-file", "is no file"
@@ -292,11 +297,7 @@ class Reading:
 
         None where that is impossible, which is reported.
         """
-        if not self.renders:
-            return node
-        before = self.report.unrendered
-        found = _render(node, self)
-        return found if self.report.unrendered == before else None
+        return _render(node, self) if self.renders else node
 
     def render_text(self, node: Scalar) -> str | None:
         """The text of a scalar, rendered; None where that is impossible, which is reported."""
@@ -308,27 +309,38 @@ class Reading:
         return None
 
 
-def _render(node: Node, reading: Reading) -> Node:
+def _render(node: Node, reading: Reading) -> Node | None:
+    """The node with every placeholder filled in; None where one cannot be, after all of them were tried."""
     if isinstance(node, Scalar):
-        if not isinstance(node.value, str) or not has_placeholder(node.value) or type(node) is Filled:
-            return node
-        try:
-            scope = replace(reading.scope, closed=True) if reading.data else reading.scope
-            value = render(node.value, scope)
-        except RenderError as error:
-            reading.report.unrendered += 1
-            _report(error, node, reading)
-            return node
-        if "${{" in node.value:
-            _warn_of_variables(node, reading)
-        return node_of(value, node.at)
+        return _render_scalar(node, reading)
     if isinstance(node, ListNode):
         items = [_render(item, reading) for item in node.items]
-        changed = any(one is not other for one, other in zip(items, node.items, strict=True))
-        return ListNode(items, node.at) if changed else node
+        kept = [item for item in items if item is not None]
+        if len(kept) < len(items):
+            return None
+        changed = any(one is not other for one, other in zip(kept, node.items, strict=True))
+        return ListNode(kept, node.at) if changed else node
     pairs = {key: _render(item, reading) for key, item in node.items.items()}
-    changed = any(pairs[key] is not node.items[key] for key in pairs)
-    return MapNode(pairs, node.keys, node.at) if changed else node
+    filled = {key: item for key, item in pairs.items() if item is not None}
+    if len(filled) < len(pairs):
+        return None
+    changed = any(filled[key] is not node.items[key] for key in filled)
+    return MapNode(filled, node.keys, node.at) if changed else node
+
+
+def _render_scalar(node: Scalar, reading: Reading) -> Node | None:
+    if not isinstance(node.value, str) or not has_placeholder(node.value) or type(node) is Filled:
+        return node
+    try:
+        scope = replace(reading.scope, closed=True) if reading.data else reading.scope
+        value = render(node.value, scope)
+    except RenderError as error:
+        reading.report.leave_unrendered()
+        _report(error, node, reading)
+        return None
+    if "${{" in node.value:
+        _warn_of_variables(node, reading)
+    return node_of(value, node.at)
 
 
 def _report(error: RenderError, node: Scalar, reading: Reading) -> None:

@@ -41,9 +41,9 @@ class LoadRequest:
         documents: what eval files would hold, as plain data; their paths begin in the working directory.
         given_target, given_judge: made in Python; they win over all others.
         edits: absolute path → what is read in place of the file, to see what a change would mean.
-        witness: called with every case as it is written, right or wrong.
-        heads: called with the outermost mapping of an eval file, or of a sidecar, as it is written.
-        finds: called with every path of the suite's own: as written, where it stands, what was found.
+        on_case: called with every case as it is written, right or wrong.
+        on_header: called with the outermost mapping of an eval file, or of a sidecar, as it is written.
+        on_path: called with every path of the suite's own: as written, where it stands, what was found.
         cluster: the `cluster` of every suite, whatever it says.
         makes: what makes cases in Python is run even where nothing else is.
         asks: False for `--list`: nothing is called, so that a key may be missing.
@@ -63,9 +63,9 @@ class LoadRequest:
     given_target: TargetSpec | Mapping[str, Json] | None = None
     given_judge: TargetSpec | Mapping[str, Json] | None = None
     edits: Mapping[str, bytes] = field(default_factory=dict)
-    witness: Callable[[MapNode], None] | None = None
-    heads: Callable[[MapNode], None] | None = None
-    finds: Callable[[str, Span, str], None] | None = None
+    on_case: Callable[[MapNode], None] | None = None
+    on_header: Callable[[MapNode], None] | None = None
+    on_path: Callable[[str, Span, str], None] | None = None
     cluster: str | None = None
     makes: bool = False
     asks: bool = True

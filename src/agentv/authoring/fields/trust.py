@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from agentv.authoring.source.nodes import Node, Place, Scalar
+from agentv.authoring.source.report import Report
 from agentv.templating import RenderError, undeclared
-
-if TYPE_CHECKING:
-    from agentv.authoring.fields.reading import Reading
 
 UNTRUSTED: Final = "untrusted-data"
 ALLOW_DATA: Final = "if you trust this data, write 'run: {trust_data: true}' into the eval file, or give --trust-data"
@@ -26,9 +24,9 @@ _HARMLESS = frozenset({"config", "threshold", "target"})
 """Options of assertions that run code which may hold what a variable of data holds."""
 
 
-def refuse(at: Node | Place, reading: Reading, what: str) -> None:
+def refuse_data(at: Node | Place, report: Report, what: str) -> None:
     """Report something that data may not do, in the words of a message: `name code`."""
-    reading.report.error(UNTRUSTED, at, f"data may not {what}", hint=ALLOW_DATA)
+    report.error(UNTRUSTED, at, f"data may not {what}", hint=ALLOW_DATA)
 
 
 def refuses_provider(name: str, *, alone: bool) -> bool:
@@ -41,23 +39,23 @@ def refuses_provider(name: str, *, alone: bool) -> bool:
     return name not in SPELLED_OUT and not (alone and name in NAMED)
 
 
-def refuses_target(node: Scalar, reading: Reading) -> bool:
+def refuses_target(node: Scalar, report: Report) -> bool:
     """Whether data names a target that it may not, which is then reported. A name without a colon is the project's."""
     name, colon, _ = str(node.value).partition(":")
     if not colon or not refuses_provider(name.strip().lower(), alone=True):
         return False
-    refuse(node, reading, f"name the target '{name}:…', which could start a command or ask any server")
+    refuse_data(node, report, f"name the target '{name}:…', which could start a command or ask any server")
     return True
 
 
-def refuses_template(text: str, node: Node, reading: Reading) -> bool:
+def refuses_template(text: str, node: Node, report: Report) -> bool:
     """Whether a template out of data, which is rendered later, reads the environment; it is then reported."""
     try:
         reads = "env" in undeclared(text)
     except RenderError:
         return False  # it is reported by whoever renders it
     if reads:
-        refuse(node, reading, "read the environment")
+        refuse_data(node, report, "read the environment")
     return reads
 
 

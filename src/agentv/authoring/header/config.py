@@ -105,7 +105,7 @@ def read_run(node: Node, reading: Reading) -> RunSettings:
     pairs = {key: _run_value(key, item) for key, item in node.items.items()}
     translated = translate(MapNode(pairs, node.keys, node.at), RUN, reading.report)
     others = ExtraKeys(hinted=tuple(RUN.known))
-    read = shape_of(AuthoredRun).decode(translated.items, translated.map, reading, f"'{name}'", others=others)
+    read = shape_of(AuthoredRun).decode(translated.items, translated.map, reading, f"'{name}'", extra=others)
     if read is INVALID:
         return RunSettings()
     retry = None if read.retry is None else read.retry.over(DEFAULT_RETRY)

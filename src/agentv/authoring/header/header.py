@@ -9,7 +9,10 @@ from pathlib import Path
 
 from agentv.authoring.assertions.entries import AssertionReader
 from agentv.authoring.assertions.judging import PASTE_IN_EXAM
+from agentv.authoring.assertions.type_names import AssertionTypes
 from agentv.authoring.cases.case import CaseReader
+from agentv.authoring.cases.case_assertions import read_shared
+from agentv.authoring.cases.context import CaseContext, CaseNotes
 from agentv.authoring.cases.defaults import CaseDefaults, read_defaults
 from agentv.authoring.fields.clusters import ClusterReader
 from agentv.authoring.fields.decode import INVALID, shape_of
@@ -22,7 +25,7 @@ from agentv.authoring.source.environment import dotenv_of, merged, read_dotenv
 from agentv.authoring.source.nodes import MapNode, Node, Place, Scalar, kind_of, plain, span_of
 from agentv.authoring.source.report import Report
 from agentv.authoring.source.spellings import SUITE, Translated, translate
-from agentv.authoring.targets.registry import open_book
+from agentv.authoring.targets.registry import open_registry
 from agentv.authoring.targets.suite_targets import SuiteTargets, default_of
 from agentv.model.suite.suite import RunSettings, Suite
 from agentv.model.values.span import Span
@@ -31,7 +34,7 @@ from agentv.templating import Scope
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class Header:
     """What the rest of an eval file is read with.
 
     Attributes:
@@ -52,15 +55,15 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class HeadReader:
-    """Reads the head of the eval file `path`."""
+class HeaderReader:
+    """Reads the header of the eval file `path`."""
 
     path: str
     request: LoadRequest
     registries: Registries
 
-    def read(self, root: MapNode, reading: Reading, *, exam: bool = False) -> Head:
-        """The head; what is wrong with it is reported and left out.
+    def read(self, root: MapNode, reading: Reading, *, exam: bool = False) -> Header:
+        """The header; what is wrong with it is reported and left out.
 
         Args:
             root: the outermost mapping.
@@ -70,23 +73,18 @@ class HeadReader:
         request = self.request
         env = self._environment(root.get("env"), reading)
         reading = reading.within(Scope(request.variables, env))
-        book = open_book(reading.places.suite, self.registries.providers, reading)
-        book.lone_models = exam
+        registry = open_registry(reading.places.suite, self.registries.providers, reading)
+        registry.lone_models = exam
         config = read_config(reading.places.suite, reading)
-        book.default_target = book.default_target or default_of(config.target, config.nodes, "target")
-        book.default_judge = book.default_judge or default_of(config.judge, config.nodes, "judge")
-        targets = SuiteTargets(request, book, self.path)
+        registry.default_target = registry.default_target or default_of(config.target, config.nodes, "target")
+        registry.default_judge = registry.default_judge or default_of(config.judge, config.nodes, "judge")
+        targets = SuiteTargets(request, registry, self.path)
         assertions = self._assertions(reading)
         reading = replace(reading, entries=assertions.entries)
         authored, translated, kept = self._authored(root, reading)
         run = self._run(authored, translated, config, reading)
-        book.retry = run.retry or book.retry
+        registry.retry = run.retry or registry.retry
         defaults = read_defaults(authored, root.keys, request.variables, reading)
-        cases = CaseReader(defaults, assertions, book, env, reading.places.root)
-        cases.witness = request.witness
-        cases.exam = exam
-        cases.clusters = None if run.cluster is None else ClusterReader(run.cluster, env)
-        cases.judging.advice = PASTE_IN_EXAM if exam else cases.judging.advice
         suite = Suite(
             name=authored.name or name_of(self.path),
             cases=(),
@@ -94,7 +92,7 @@ class HeadReader:
             description=authored.description,
             targets=tuple(targets.asked(authored.targets, reading)),
             prompts={prompt.id: prompt.label for prompt in defaults.prompts},
-            judge=book.inline(authored.judge, reading) if authored.judge is not None else None,
+            judge=registry.inline(authored.judge, reading) if authored.judge is not None else None,
             forced_judge=targets.forced_judge(reading),
             default_judge=targets.default_judge(reading),
             threshold=authored.threshold if authored.threshold is not None else config.threshold,
@@ -106,10 +104,24 @@ class HeadReader:
             span=span_of(root.at),
             root=reading.places.root,
         )
-        cases.asked = suite.targets
-        cases.flagged = bool(request.targets) or request.given_target is not None
+        context = CaseContext(
+            defaults=defaults,
+            assertions=assertions,
+            registry=registry,
+            env=env,
+            root=reading.places.root,
+            targets=suite.targets,
+            targets_win=bool(request.targets) or request.given_target is not None,
+            exam=exam,
+            clusters=None if run.cluster is None else ClusterReader(run.cluster, env),
+            on_case=request.on_case,
+        )
+        notes = CaseNotes.of_env(env)
+        notes.judging.advice = PASTE_IN_EXAM if exam else notes.judging.advice
+        reading = reading.within(Scope(defaults.vars, env))
+        cases = CaseReader(context, notes, read_shared(context, reading))
         threshold = _threshold(defaults, translated, suite.threshold, config)
-        return Head(suite, cases.begin(reading), cases, assertions, targets, authored.targets, threshold)
+        return Header(suite, reading, cases, assertions, targets, authored.targets, threshold)
 
     def _environment(self, node: Node | None, reading: Reading) -> dict[str, str]:
         own = {} if node is None else _suite_env(node, reading)
@@ -125,15 +137,15 @@ class HeadReader:
         for file, fault in found.faults:
             add = reading.report.warning if fault.warning else reading.report.error
             add(fault.code, Span(file, 1, 1, 1, 2), fault.message, hint=fault.hint)
-        return AssertionReader(self.registries.assertions, found)
+        return AssertionReader(AssertionTypes(self.registries.assertions, found))
 
     def _authored(self, root: MapNode, reading: Reading) -> tuple[AuthoredSuite, Translated, dict[str, Json]]:
-        """The head by its canonical keys, and what `dataset` and `suite` say beside `name`."""
+        """The header by its canonical keys, and what `dataset` and `suite` say beside `name`."""
         items, kept = _with_name(root, reading.report)
         translated = translate(items, SUITE, reading.report, for_run=self.request.for_run)
         own = {key: node for key, node in translated.items.items() if not key.startswith("run.")}
         shape, others = shape_of(AuthoredSuite), ExtraKeys(hinted=tuple(SUITE.known))
-        authored = shape.decode(own, translated.map, reading, "an eval file", others=others)
+        authored = shape.decode(own, translated.map, reading, "an eval file", extra=others)
         return (shape.unread(own) if authored is INVALID else authored), translated, kept
 
     def _run(self, authored: AuthoredSuite, translated: Translated, config: Config, reading: Reading) -> RunSettings:

@@ -12,7 +12,8 @@ from agentv.authoring.exams.inputs import INPUT_FILES
 from agentv.authoring.exams.prompt_files import META
 from agentv.authoring.exams.prompt_text import prompt_file_of
 from agentv.authoring.fields.request import LoadRequest, Registries
-from agentv.authoring.loading.suite import SuiteReader, cases_beside
+from agentv.authoring.loading.sidecar import cases_beside
+from agentv.authoring.loading.suite import SuiteReader
 from agentv.authoring.source.files import is_directory
 from agentv.authoring.source.ignores import without_ignored
 from agentv.authoring.source.report import Report

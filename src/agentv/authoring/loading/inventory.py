@@ -13,7 +13,7 @@ from agentv.authoring.loading.suite import SuiteReader
 from agentv.authoring.source.files import Places
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, span_of
 from agentv.authoring.source.report import Report
-from agentv.authoring.targets.registry import TargetBook
+from agentv.authoring.targets.registry import TargetRegistry
 from agentv.errors import Diagnostic
 from agentv.model.suite.configured import KeyFact
 from agentv.model.suite.suite import TargetSpec
@@ -77,17 +77,17 @@ def inventory(directory: str, names: Sequence[str], request: LoadRequest, regist
         registries: what names mean.
     """
     report = Report()
-    book, reading = SuiteReader(str(Path(directory) / "eval.yaml"), request, registries, report).project()
-    found = [_entry(name, book, reading) for name in (names or book.entries)]
-    told = {(one.code, one.span, one.message): one for one in report.diagnostics}
-    told |= {(one.code, one.span, one.message): one for entry in found for one in entry.lacks}
+    registry, reading = SuiteReader(str(Path(directory) / "eval.yaml"), request, registries, report).project()
+    found = [_entry(name, registry, reading) for name in (names or registry.entries)]
+    found_once = {(one.code, one.span, one.message): one for one in report.diagnostics}
+    found_once |= {(one.code, one.span, one.message): one for entry in found for one in entry.lacks}
     return Inventory(
-        path=book.path,
+        path=registry.path,
         entries=tuple(replace(one, lacks=tuple(_lacking(one.lacks))) for one in found),
         env=reading.scope.env,
-        default_target=book.default_target.text if book.default_target else None,
-        default_judge=book.default_judge.text if book.default_judge else None,
-        diagnostics=tuple(one for one in told.values() if one.code not in _LACKS),
+        default_target=registry.default_target.text if registry.default_target else None,
+        default_judge=registry.default_judge.text if registry.default_judge else None,
+        diagnostics=tuple(one for one in found_once.values() if one.code not in _LACKS),
     )
 
 
@@ -95,10 +95,10 @@ def _lacking(found: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
     return (one for one in found if one.code in _LACKS)
 
 
-def _entry(name: str, book: TargetBook, reading: Reading) -> Entry:
+def _entry(name: str, registry: TargetRegistry, reading: Reading) -> Entry:
     own = Report()
-    node = book.entries.get(name)
-    spec = book.read_alone(name, own) if node is not None else _typed(name, book, replace(reading, report=own))
+    node = registry.entries.get(name)
+    spec = registry.read_alone(name, own) if node is not None else _typed(name, registry, replace(reading, report=own))
     if node is None:
         node = MapNode({}, {}, Span("", 1, 1, 1, 1))
     provider, _, rest = _text(node.get("provider") or node.get("id")).partition(":")
@@ -108,18 +108,18 @@ def _entry(name: str, book: TargetBook, reading: Reading) -> Entry:
         model=_model(spec) or _text(node.get("model")) or rest or None,
         spec=spec,
         span=spec.span if spec else span_of(node.at),
-        judge=_text(book.judge_of(name)) or None,
+        judge=_text(registry.judge_of(name)) or None,
         settings=frozenset(node.items),
         named=tuple(_named(node, {**reading.scope.env, **(spec.env if spec else {})})),
         lacks=own.diagnostics,
     )
 
 
-def _typed(name: str, book: TargetBook, reading: Reading) -> TargetSpec | None:
+def _typed(name: str, registry: TargetRegistry, reading: Reading) -> TargetSpec | None:
     """A target that is named on the command line and stands in no file."""
     boundary = reading.places.boundary
     places = Places(str(Path.cwd()), reading.places.root, alone=True, typed=True, boundary=boundary)
-    return book.resolve(name, None, replace(reading, places=places, renders=False))
+    return registry.resolve(name, None, replace(reading, places=places, renders=False))
 
 
 def _text(node: Node | None) -> str:

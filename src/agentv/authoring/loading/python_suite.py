@@ -44,7 +44,7 @@ def read_python_suite(path: str, report: Report, read_made: ReadMade, *, for_run
         report.remark("unchecked-cases", at, f"'{NAME}' is not made here: it is checked when it runs")
         return None
     try:
-        made = value_of(lambda: _made(path), lambda value: _document(path, value), _asked(path))
+        made = value_of(lambda: _made(path), lambda value: _document(path, value), _call_request(path))
     except ForeignError as error:
         report.error(error.failure.code, at, error.failure.message)
         return None
@@ -57,7 +57,7 @@ def read_python_suite(path: str, report: Report, read_made: ReadMade, *, for_run
     return suite
 
 
-def _asked(path: str) -> CallRequest:
+def _call_request(path: str) -> CallRequest:
     return CallRequest(BAD_SUITE, Path(path).name, CODE_TIMEOUT_S)
 
 
@@ -113,9 +113,9 @@ def _located(made: Mapping[str, Any], found: Report, read_made: ReadMade, at: Sp
     exact = Report(hints=found.hints)
     node, paths = traced(made, at.file)
     read_made(_mapping(node), exact)
-    told = Report(hints=found.hints)
-    for one in (exact if exact.errors == found.errors else found).diagnostics:
+    located = Report(hints=found.hints)
+    for one in (exact if exact.agrees_with(found) else found).diagnostics:
         way = paths.get(one.span)
         message = f"{way}: {one.message}" if way else one.message
-        told.add(replace(one, span=at if one.span in paths else one.span, message=message))
-    return told
+        located.add(replace(one, span=at if one.span in paths else one.span, message=message))
+    return located

@@ -162,7 +162,7 @@ class Places:
         root: the repository's root.
         alone: nothing is looked for beside the file that mentions a path, only in `suite`.
         typed: paths come from the command line, where `/a.py` is the system's before it is the repository's.
-        told: hears of every path that was found: as written, where it stands, the file that it means.
+        on_path: called with every path that was found: as written, where it stands, the file that it means.
         boundary: what may be read of what files name; None: everything.
         confined: a file out of a git host names files of its own repository alone.
     """
@@ -171,7 +171,7 @@ class Places:
     root: str
     alone: bool = False
     typed: bool = False
-    told: Callable[[str, Span, str], None] | None = None
+    on_path: Callable[[str, Span, str], None] | None = None
     boundary: Boundary | None = None
     confined: bool = False
     _found: dict[tuple[str, str], tuple[str | None, tuple[str, ...]]] = field(default_factory=dict, repr=False)

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, WrittenFloat, node_of
-from agentv.authoring.source.report import Report
+from agentv.authoring.source.report import Report, Result
 from agentv.authoring.source.yaml import DEPTH_LIMIT, read_yaml
 from agentv.model.values.lazy_pattern import lazy_pattern
 from agentv.model.values.span import Span
@@ -43,7 +43,7 @@ def parse_json(text: str, at: Span, report: Report) -> Node | None:
     return node_of(value, at)
 
 
-def read_json(path: str, text: str, report: Report) -> Node | None:
+def read_json(path: str, text: str, report: Report) -> Result[Node | None]:
     """A JSON text as nodes with the place of every part; None where it cannot be read, which is reported.
 
     JSON is YAML, which is read with its places, but for two things that are put aside here in as many letters: tabs
@@ -52,11 +52,12 @@ def read_json(path: str, text: str, report: Report) -> Node | None:
     loose, exact = Report(), Report()
     node = parse_json(text, Span(path, 1, 1, 1, 2), loose)
     alike = _ESCAPE.sub(_harmless, text).replace("\t", " ")
-    located = None if node is None else read_yaml(path, alike.encode(errors="surrogatepass"), exact)
+    located = None if node is None else read_yaml(path, alike.encode(errors="surrogatepass"), exact).value
     placed = _placed(node, located) if node is not None and located is not None else None
-    for one in (loose if placed is None else exact).diagnostics:
+    found = loose if placed is None else exact
+    for one in found.diagnostics:
         report.add(one)
-    return placed or node
+    return Result(placed or node, not found.failed)
 
 
 def _harmless(escape: re.Match[str]) -> str:

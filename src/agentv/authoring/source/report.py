@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Generic, NamedTuple, TypeVar
 
 from agentv.authoring.source.nodes import NOWHERE, ListNode, MapNode, Place, Scalar, span_of
 from agentv.errors import Diagnostic, Severity
@@ -21,8 +22,40 @@ KEPT_SPELLINGS = 4096
 FOLDED = frozenset({"missing-file", "missing-template", "unknown-target", "unset-environment"})
 """Errors that one fix mends wherever they stand in a file: told at the first place, with the lines of the others."""
 
+HINTED = 200
+"""Errors after which an unknown name is reported without a hint."""
+
 LISTED = 10
 """Such lines that are listed."""
+
+
+T = TypeVar("T")
+
+
+class Result(NamedTuple, Generic[T]):
+    """What a reader made of a node.
+
+    Attributes:
+        value: as much of it as could be read.
+        valid: all of it could; otherwise what is wrong has been reported.
+    """
+
+    value: T
+    valid: bool = True
+
+
+class _Findings:
+    """Everything that a report and its sections have found."""
+
+    __slots__ = ("diagnostics", "errors", "lines", "occurrences", "spelled", "unset")
+
+    def __init__(self) -> None:
+        self.diagnostics: dict[tuple[object, ...], Diagnostic] = {}
+        self.errors = 0
+        self.lines: dict[tuple[object, ...], list[int]] = {}
+        self.occurrences: dict[int, tuple[object, int]] = {}
+        self.spelled: dict[int, tuple[object, str, str]] = {}
+        self.unset: set[str] = set()
 
 
 class Report:
@@ -30,49 +63,63 @@ class Report:
 
     Args:
         hints: whether to keep what could be written better; for `validate` alone.
+        outer: the report of which this one is a section: it gets everything, too.
 
     Attributes:
-        unrendered: how many texts have a placeholder that could not be filled in. Nothing else is said of such a
-            text: it is reported already, as an error, or as a warning where nothing runs.
-        unset: the environment variables that placeholders name and that are not set.
+        failed: an error was reported here.
+        findings: what was found, here and in all sections.
+        unrendered: a text has a placeholder that could not be filled in. Nothing else is said of such a text: it is
+            reported already, as an error, or as a warning where nothing runs.
     """
 
-    def __init__(self, *, hints: bool = False) -> None:
+    __slots__ = ("_outer", "failed", "findings", "hints", "unrendered")
+
+    def __init__(self, *, hints: bool = False, outer: Report | None = None) -> None:
         self.hints = hints
-        self.unrendered = 0
-        self.unset: set[str] = set()
-        self._found: dict[tuple[object, ...], Diagnostic] = {}
-        self._again: dict[tuple[object, ...], list[int]] = {}
-        self._errors = 0
-        self._crowds: dict[int, tuple[object, int]] = {}
-        self._spelled: dict[int, tuple[object, str, str]] = {}
+        self.failed = False
+        self.unrendered = False
+        self._outer = outer
+        self.findings: _Findings = _Findings() if outer is None else outer.findings
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """All that was found, sorted by place."""
-        found = (self._with_places(one) for one in self._found.values())
+        found = (self._with_places(one) for one in self.findings.diagnostics.values())
         return tuple(sorted(found, key=lambda one: one.order))
 
     @property
-    def failed(self) -> bool:
-        """Whether an error is among them."""
-        return self._errors > 0
+    def valid(self) -> bool:
+        """Whether everything could be read: no error was reported here, and no text was left unrendered."""
+        return not (self.failed or self.unrendered)
 
     @property
-    def errors(self) -> int:
-        """How many errors were told, the same one again included: where it grows, something is wrong."""
-        return self._errors
-
-    def crowd(self, of: object) -> int:
-        """How often this was asked of one thing before, such as a mapping with many mistakes."""
-        _, count = self._crowds.get(id(of), (of, 0))
-        self._crowds[id(of)] = of, count + 1  # held, so that nothing else gets its id
-        return count
+    def crowded(self) -> bool:
+        """Whether there are so many errors that one program made them: hints take their time, and help nobody."""
+        return self.findings.errors > HINTED
 
     @property
     def count(self) -> int:
-        """How many there are."""
-        return len(self._found)
+        """How many diagnostics there are."""
+        return len(self.findings.diagnostics)
+
+    @property
+    def unset(self) -> set[str]:
+        """The environment variables that placeholders name and that are not set."""
+        return self.findings.unset
+
+    def section(self) -> Report:
+        """The same report for one part of what is read, which says whether that part is valid."""
+        return Report(hints=self.hints, outer=self)
+
+    def agrees_with(self, other: Report) -> bool:
+        """Whether two readings of one thing found as many errors, so that either stands for both."""
+        return self.findings.errors == other.findings.errors
+
+    def occurrences(self, of: object) -> int:
+        """How often this was asked of one thing before, such as a mapping with many mistakes."""
+        _, count = self.findings.occurrences.get(id(of), (of, 0))
+        self.findings.occurrences[id(of)] = of, count + 1  # held, so that nothing else gets its id
+        return count
 
     def error(
         self,
@@ -101,22 +148,26 @@ class Report:
     def beside(self) -> Report:
         """An empty report that knows the same spellings, for what may yet turn out to be no mistake."""
         other = Report(hints=self.hints)
-        other._spelled = self._spelled
+        other.findings.spelled = self.findings.spelled
         return other
 
     def spell(self, value: Scalar | ListNode | MapNode, written: str, canonical: str) -> None:
         """What is reported of this value names the key that the file holds. The last few thousand values are known."""
-        if len(self._spelled) >= KEPT_SPELLINGS:
-            del self._spelled[next(iter(self._spelled))]
-        self._spelled[id(value)] = value, written.rpartition(".")[2], canonical.rpartition(".")[2]  # held, as above
+        if len(self.findings.spelled) >= KEPT_SPELLINGS:
+            del self.findings.spelled[next(iter(self.findings.spelled))]
+        self.findings.spelled[id(value)] = (
+            value,
+            written.rpartition(".")[2],
+            canonical.rpartition(".")[2],
+        )  # held, as above
 
     def spelled(self, value: Scalar | ListNode | MapNode, canonical: str) -> str:
         """The key of a value as the file spells it."""
-        _, written, means = self._spelled.get(id(value), (value, canonical, canonical))
+        _, written, means = self.findings.spelled.get(id(value), (value, canonical, canonical))
         return written if means == canonical else canonical
 
     def _as_written(self, at: Scalar | ListNode | MapNode | Place | None, message: str) -> str:
-        found = self._spelled.get(id(at)) if self._spelled else None
+        found = self.findings.spelled.get(id(at)) if self.findings.spelled else None
         return message if found is None else message.replace(f"'{found[2]}'", f"'{found[1]}'", 1)
 
     def older(self, written: str, canonical: str, at: Scalar | ListNode | MapNode | Place | None) -> None:
@@ -131,21 +182,37 @@ class Report:
         if self.hints:
             self.add(_diagnostic(code, at, message, "hint", None, ()))
 
+    def leave_unrendered(self) -> None:
+        """Note a text with a placeholder that could not be filled in, which is reported."""
+        self.unrendered = True
+        if self._outer is not None:
+            self._outer.leave_unrendered()
+
+    def fail(self) -> None:
+        """Note that something is wrong, here and in what this is a section of."""
+        self.failed = True
+        if self._outer is not None:
+            self._outer.fail()
+
     def add(self, found: Diagnostic) -> None:
         """One more."""
-        self._errors += found.severity == "error"
+        if found.severity == "error":
+            self.findings.errors += 1
+            self.fail()
         if found.code not in FOLDED or found.span is None or found.severity != "error":
-            self._found.setdefault((found.code, found.span, found.message), found)
+            self.findings.diagnostics.setdefault((found.code, found.span, found.message), found)
             return
         key = (found.code, found.span.file, found.message)
-        first = self._found.setdefault(key, found)
-        lines = self._again.setdefault(key, [])
+        first = self.findings.diagnostics.setdefault(key, found)
+        lines = self.findings.lines.setdefault(key, [])
         if first.span is not None and found.span.line not in (first.span.line, *lines[-1:]):
             lines.append(found.span.line)
 
     def _with_places(self, found: Diagnostic) -> Diagnostic:
         """With the other lines that say the same, where one fix mends them all."""
-        lines = self._again.get((found.code, found.span.file, found.message), ()) if found.span is not None else ()
+        lines = (
+            self.findings.lines.get((found.code, found.span.file, found.message), ()) if found.span is not None else ()
+        )
         if not lines:
             return found
         listed = ", ".join(str(line) for line in lines[:LISTED])

@@ -24,7 +24,7 @@ from yaml.events import (
 
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, kind_of, span_of
 from agentv.authoring.source.plaintext_secrets import check_keys
-from agentv.authoring.source.report import Report
+from agentv.authoring.source.report import Report, Result
 from agentv.authoring.source.scalars import KEYS, LISTS, MAPPINGS, SPECIAL, TAGGED, resolve, shorthand
 from agentv.authoring.source.yaml_errors import hint_at, span_at, unreadable, yaml_error
 from agentv.errors import Diagnostic
@@ -53,8 +53,8 @@ class _Stream(BytesIO):
 
 def read_yaml(
     path: str, data: bytes, report: Report, *, stream: tuple[frozenset[str], Begin] | None = None
-) -> Node | None:
-    """The first document of a YAML file as nodes; None when it cannot be read, which the report then says.
+) -> Result[Node | None]:
+    """The first document of a YAML file as nodes: None where there is none, or where it cannot be read.
 
     Args:
         path: shown in positions.
@@ -64,19 +64,20 @@ def read_yaml(
             so that a long list of cases is never in memory as nodes. The list itself is left empty. With it,
             no item of such a list may hold more than `NODE_LIMIT` nodes, nor all that is beside it.
     """
+    report = report.section()
     wrong = unreadable(path, data)
     if wrong is not None:
         report.add(wrong)
-        return None
+        return Result(None, valid=False)
     if report.hints:
         check_keys(path, data, report)
     try:
-        return _Composer(path, data, report, stream).compose()
+        return Result(_Composer(path, data, report, stream).compose(), not report.failed)
     except YAMLError as error:
         report.add(yaml_error(path, data, error))
     except _RefusedError as refused:
         report.error(refused.code, refused.at, str(refused), hint=hint_at(data, span_of(refused.at)))
-    return None
+    return Result(None, valid=False)
 
 
 def read_shared(path: str, text: str, report: Report) -> Node | None:
@@ -93,7 +94,7 @@ def read_shared(path: str, text: str, report: Report) -> Node | None:
 @lru_cache(maxsize=64)
 def _read_once(path: str, text: str) -> tuple[Node | None, tuple[Diagnostic, ...]]:
     report = Report()
-    return read_yaml(path, text.encode(), report), report.diagnostics
+    return read_yaml(path, text.encode(), report).value, report.diagnostics
 
 
 class _RefusedError(Exception):
@@ -283,13 +284,13 @@ class _Composer:
             if closed.merges:
                 self._merge(closed)
             if closed.twice:
-                self._tell_twice(closed.twice)
+                self._report_twice(closed.twice)
             node = MapNode(closed.items, closed.keys, closed.at)
         if closed.anchor is not None:
             self._anchors[closed.anchor] = (node, closed.size, closed.depth)
         return node
 
-    def _tell_twice(self, twice: list[Any]) -> None:
+    def _report_twice(self, twice: list[Any]) -> None:
         """The first key that stands twice in a mapping; several are most often one missing dash."""
         first, event = twice[0]
         place, here = span_of(first), span_of(event)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agentv.authoring.fields.reading import Reading
-from agentv.authoring.fields.trust import refuse, refuses_provider, refuses_target
+from agentv.authoring.fields.trust import refuse_data, refuses_provider, refuses_target
 from agentv.authoring.source.files import Places, nearest_in_agentv, shown
 from agentv.authoring.source.nearest import did_you_mean, nearest
 from agentv.authoring.source.nodes import (
@@ -40,15 +40,12 @@ PASTE = """write a .agentv/targets.yaml such as
     target: my-agent
 or name one on the command line: --target 'cli:./my-agent {PROMPT}'"""
 
-HINTED = 200
-"""Errors of a file after which an unknown target is reported without a hint."""
-
 DEFAULT = "default"
 """The name that means the project's default target where no target is called so."""
 
 
 @dataclass(slots=True)
-class TargetBook:
+class TargetRegistry:
     """The targets that one directory can name.
 
     Attributes:
@@ -74,7 +71,9 @@ class TargetBook:
         """The target of a name or a `provider:rest` string; None when there is none, which is reported."""
         if written in self._entries:
             return self._named(written, reading)
-        if reading.data and refuses_target(Scalar(written, written, at.at if at is not None else NOWHERE), reading):
+        if reading.data and refuses_target(
+            Scalar(written, written, at.at if at is not None else NOWHERE), reading.report
+        ):
             return None
         default = self.default_target
         if written == DEFAULT and default is not None and default.text != DEFAULT:
@@ -117,7 +116,9 @@ class TargetBook:
         name = provider_name(provider.text) if isinstance(provider, Scalar) else ""
         if not refuses_provider(name, alone=False):
             return False
-        refuse(node, reading, "spell out a target; it may name one of .agentv/targets.yaml, or 'provider:model'")
+        refuse_data(
+            node, reading.report, "spell out a target; it may name one of .agentv/targets.yaml, or 'provider:model'"
+        )
         return True
 
     def judge_of(self, name: str) -> Node | None:
@@ -167,7 +168,7 @@ class TargetBook:
 
     def _unknown(self, written: str, at: Node | None, reading: Reading, *, bare: Provider | None) -> None:
         notes = [f"looked in {shown(self.path)}" if self.path else "no .agentv/targets.yaml was found"]
-        if reading.report.errors > HINTED:  # one mistake of the program that wrote them, and hints take their time
+        if reading.report.crowded:
             reading.report.error("unknown-target", at, f"no target '{written}'", notes=notes)
             return
         problem = self.providers.problem(provider_name(written))
@@ -185,22 +186,22 @@ class TargetBook:
         reading.report.error("unknown-target", at, f"no target '{written}'", hint=hint, notes=notes)
 
 
-def open_book(directory: str, providers: Registry[Provider], reading: Reading) -> TargetBook:
+def open_registry(directory: str, providers: Registry[Provider], reading: Reading) -> TargetRegistry:
     """The closest `.agentv/targets.yaml` above a directory."""
     path, _ = nearest_in_agentv(directory, reading.places.root, "targets.yaml", "targets.yml")
-    book = TargetBook(providers, path)
+    registry = TargetRegistry(providers, path)
     text = reading.text_of(path, Scalar(path, path, Span(path, 1, 1, 1, 2))) if path else None
     root = read_shared(path, text, reading.report) if text is not None and path else None
     if root is None or path is None:
-        return book
+        return registry
     home = str(Path(path).parent.parent)
     places = Places(home, reading.places.root, alone=True, boundary=reading.places.boundary)
-    book._reading = replace(reading, places=places, renders=holds_placeholder(root))  # noqa: SLF001
-    _fill(book, root, book._reading)  # noqa: SLF001
-    return book
+    registry._reading = replace(reading, places=places, renders=holds_placeholder(root))  # noqa: SLF001
+    _fill(registry, root, registry._reading)  # noqa: SLF001
+    return registry
 
 
-def _fill(book: TargetBook, root: Node, reading: Reading) -> None:
+def _fill(registry: TargetRegistry, root: Node, reading: Reading) -> None:
     if isinstance(root, ListNode):
         root = MapNode({"targets": root}, {"targets": root.at}, root.at)
     if not isinstance(root, MapNode):
@@ -213,11 +214,11 @@ def _fill(book: TargetBook, root: Node, reading: Reading) -> None:
     if listed is not None and not isinstance(listed, ListNode):
         reading.report.error("bad-value", listed, f"'targets' must be a list, found {kind_of(listed)}")
     for entry in listed.items if isinstance(listed, ListNode) else ():
-        _enter(book, entry, reading)
-    _fill_defaults(book, root.get("defaults"), reading)
+        _enter(registry, entry, reading)
+    _fill_defaults(registry, root.get("defaults"), reading)
 
 
-def _fill_defaults(book: TargetBook, defaults: Node | None, reading: Reading) -> None:
+def _fill_defaults(registry: TargetRegistry, defaults: Node | None, reading: Reading) -> None:
     if defaults is None:
         return
     if not isinstance(defaults, MapNode):
@@ -228,24 +229,24 @@ def _fill_defaults(book: TargetBook, defaults: Node | None, reading: Reading) ->
             reading.unknown_key(key, defaults, ("target", "judge"), "'defaults'")
         elif not isinstance(node, Scalar) or not isinstance(node.value, str):
             reading.report.error("bad-value", node, f"'{key}' must name a target, found {kind_of(node)}")
-    book.default_target = _text_node(defaults.get("target"))
-    book.default_judge = _text_node(defaults.get("judge"))
+    registry.default_target = _text_node(defaults.get("target"))
+    registry.default_judge = _text_node(defaults.get("judge"))
 
 
 def _text_node(node: Node | None) -> Scalar | None:
     return node if isinstance(node, Scalar) and isinstance(node.value, str) and node.value else None
 
 
-def _enter(book: TargetBook, entry: Node, reading: Reading) -> None:
+def _enter(registry: TargetRegistry, entry: Node, reading: Reading) -> None:
     if not isinstance(entry, MapNode):
         reading.report.error("bad-value", entry, f"a target must be a mapping, found {kind_of(entry)}")
         return
-    flat = flattened(entry, book.providers)
+    flat = flattened(entry, registry.providers)
     name = next((node for key in TARGET.spelled("name") if (node := flat.get(key)) is not None), None)
     if not isinstance(name, Scalar) or is_empty(name):
         reading.report.error("missing-key", name or entry, "a target needs 'name'")
         return
-    entries = book._entries  # noqa: SLF001  # the book is being made
+    entries = registry._entries  # noqa: SLF001  # the registry is being made
     if name.text in entries:
         first = span_of(entries[name.text].at).line
         message = f"two targets are called '{name.text}'; the first is at line {first}"

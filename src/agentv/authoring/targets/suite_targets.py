@@ -11,7 +11,7 @@ from agentv.authoring.fields.request import LoadRequest
 from agentv.authoring.source.files import Places
 from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, node_of, span_of
 from agentv.authoring.source.spellings import TARGET
-from agentv.authoring.targets.registry import PASTE, TargetBook
+from agentv.authoring.targets.registry import PASTE, TargetRegistry
 from agentv.authoring.targets.target import read_target
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.span import Span
@@ -28,7 +28,7 @@ class SuiteTargets:
     """The targets and judges of one suite; `path` is its file."""
 
     request: LoadRequest
-    book: TargetBook
+    registry: TargetRegistry
     path: str
 
     def asked(self, node: Node | None, reading: Reading) -> Iterator[TargetSpec]:
@@ -52,11 +52,11 @@ class SuiteTargets:
             for name in self.request.targets:
                 yield from _one(self._from_command_line(name, reading), None)
         elif node is None or is_empty(node):
-            default = self.book.default_target
-            yield from _one(self.book.resolve(default.text, default, reading) if default else None, default)
+            default = self.registry.default_target
+            yield from _one(self.registry.resolve(default.text, default, reading) if default else None, default)
         else:
             for item in node.items if isinstance(node, ListNode) else (node,):
-                yield from _one(self.book.inline(item, reading), item)
+                yield from _one(self.registry.inline(item, reading), item)
 
     def forced_judge(self, reading: Reading) -> TargetSpec | None:
         """The judge of the command line, or one made in Python."""
@@ -66,14 +66,16 @@ class SuiteTargets:
 
     def default_judge(self, reading: Reading) -> TargetSpec | None:
         """The project's judge."""
-        default = self.book.default_judge
-        return self.book.resolve(default.text, default, reading) if default else None
+        default = self.registry.default_judge
+        return self.registry.resolve(default.text, default, reading) if default else None
 
     def need(self, node: Node | None, span: Span | None, reading: Reading, *, untargeted: bool) -> None:
         """Report that nothing names a target, where a case has none of its own."""
-        exam = self.book.lone_models
+        exam = self.registry.lone_models
         request = self.request
-        named = request.given_target is not None or request.targets or not is_empty(node) or self.book.default_target
+        named = (
+            request.given_target is not None or request.targets or not is_empty(node) or self.registry.default_target
+        )
         if request.for_run and untargeted and not named:
             message = f"no {'model' if exam else 'target'} is named, so there is nothing to ask"
             reading.report.error("no-target", span, message, notes=(PASTE_IN_EXAM if exam else PASTE).splitlines())
@@ -84,14 +86,14 @@ class SuiteTargets:
             return
         node = node_of(given, Span(self.path, 1, 1, 1, 2))
         assert isinstance(node, MapNode)  # noqa: S101  # it was made of a mapping
-        found = read_target(node, self.book.providers, reading.rendering(False), self.book.retry)
+        found = read_target(node, self.registry.providers, reading.rendering(False), self.registry.retry)
         if found is not None:
             yield found
 
     def _from_command_line(self, name: str, reading: Reading) -> TargetSpec | None:
         boundary = reading.places.boundary
         places = Places(str(Path.cwd()), reading.places.root, alone=True, typed=True, boundary=boundary)
-        return self.book.resolve(name, None, replace(reading, places=places, renders=False))
+        return self.registry.resolve(name, None, replace(reading, places=places, renders=False))
 
 
 def default_of(name: str | None, nodes: Mapping[str, Node], key: str) -> Scalar | None:

@@ -34,7 +34,7 @@ from agentv.templating import RenderError, Scope, has_placeholder, render_text
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 
 _FROM_ENVIRONMENT = lazy_pattern(r"\$\{\{|\{[{%].*\benv\b", re.DOTALL)
-_OTHERS = ExtraKeys(listed=tuple(sorted(TARGET.canonical)), hinted=tuple(TARGET.known))
+_EXTRA_KEYS = ExtraKeys(listed=tuple(sorted(TARGET.canonical)), hinted=tuple(TARGET.known))
 
 PLUGINS_COMMAND = "'agentv plugins' lists what is installed"
 """Below what is said of a broken plugin."""
@@ -54,7 +54,7 @@ def read_target(
     if not reading.spares:
         return _read(node, providers, reading, retry)
     first = Report()  # to see what is missing; then the target is read as if that were set
-    _read(node, providers, reading.telling(first), retry)
+    _read(node, providers, reading.reporting_to(first), retry)
     if not first.unset:
         return _read(node, providers, reading, retry)
     own, scope = Report(hints=reading.report.hints), reading.scope
@@ -67,7 +67,7 @@ def read_target(
 
 
 def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry: Retry) -> TargetSpec | None:
-    errors = reading.report.errors
+    reading = reading.part()
     flat = gathered(flattened(node, providers), reading.report)
     translated = translate(flat, TARGET, reading.report)
     at = _with_provider(translated.map, reading)
@@ -85,9 +85,9 @@ def _read(node: MapNode, providers: Registry[Provider], reading: Reading, retry:
     own = without_blanks(own, shape, reading)
     env = {} if authored is INVALID else authored.env
     variables, drawn = from_environment(shape, own, {**reading.scope.env, **env})
-    others = replace(_OTHERS, given=drawn) if drawn else _OTHERS
+    others = replace(_EXTRA_KEYS, given=drawn) if drawn else _EXTRA_KEYS
     settings = _decoded(provider, own, at, reading, others)
-    if settings is INVALID or authored is INVALID or reading.report.errors > errors:
+    if settings is INVALID or authored is INVALID or reading.report.failed:
         return None
     check_settings({**own, **{key: one for key, one in items.items() if key == "env"}}, reading.report)
     values = {name_of(key, shape): _value(key, one, shape, reading) for key, one in own.items()}
@@ -267,14 +267,14 @@ def _provider(node: MapNode, providers: Registry[Provider], reading: Reading) ->
     return provider
 
 
-def _decoded(provider: Provider, own: Mapping[str, Node], at: MapNode, reading: Reading, others: ExtraKeys) -> Any:
+def _decoded(provider: Provider, own: Mapping[str, Node], at: MapNode, reading: Reading, extra: ExtraKeys) -> Any:
     """The settings of a target. What the code of a plugin raises over them is said of the plugin."""
     shape = shape_of(provider.settings)
     if provider.plugin is None:
-        return shape.decode(own, at, reading, f"a target of {provider.name}", others=others)
+        return shape.decode(own, at, reading, f"a target of {provider.name}", extra=extra)
     try:
         with foreign_code("bad-plugin", provider.plugin.title):
-            made = shape.decode(own, at, reading, f"a target of {provider.name}", others=others)
+            made = shape.decode(own, at, reading, f"a target of {provider.name}", extra=extra)
             wrong = _wrong_facts(made) if made is not INVALID else None
     except ForeignError as error:
         wrong, made = error.failure.message, INVALID

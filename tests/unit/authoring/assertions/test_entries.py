@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agentv.authoring.assertions.entries import AssertionReader
 from doubles.loading import parsed, reading_of, repository
 
 CUSTOM = {
@@ -20,7 +21,7 @@ CUSTOM = {
 def read(text: str, folder: Path, **more):
     """The entries of a list, and what was told: code and message."""
     reading = reading_of(repository(folder, CUSTOM), **more)
-    entries = reading.entries(parsed(text, str(folder / "suite.eval.yaml")), reading)
+    entries = reading.entries(parsed(text, str(folder / "suite.eval.yaml")), reading).value
     return entries, [(one.code, one.message) for one in reading.report.diagnostics]
 
 
@@ -150,9 +151,11 @@ class Asked:
 
 def test_a_sentence_that_names_no_type_is_not_searched_for_among_plugins(tmp_path):
     reading = reading_of(tmp_path)
-    reader = reading.entries.__self__
-    words = Asked(reader.registry)
-    replace(reader, registry=words, _named={}).entries(parsed('["とても親切です。", "Is kind"]'), reading)
+    types = reading.entries.__self__.types
+    words = Asked(types.built_in)
+    AssertionReader(replace(types, built_in=words, _found={})).entries(
+        parsed('["とても親切です。", "Is kind"]'), reading
+    )
     assert words.names == ["llm-rubric"]
 
 
@@ -215,7 +218,7 @@ def test_the_nearest_type(tmp_path, name, hint):
 def test_an_entry_that_would_vanish_in_silence_is_a_bug(tmp_path):
     reading = reading_of(tmp_path)
     reader = reading.entries.__self__
-    reader._named["ghost"] = (
+    reader.types._found["ghost"] = (
         type("Ghost", (), {"name": "ghost", "build": lambda _self, _options: None})(),
         False,
         None,

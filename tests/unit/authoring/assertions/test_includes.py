@@ -48,9 +48,9 @@ def test_a_broken_template_is_told_of_wherever_it_is_included(tmp_path):
     files = {".agentv/templates/broken.yaml": "# assert:\n"}
     reading = reading_of(repository(tmp_path, files))
     for _ in range(2):
-        errors = reading.report.errors
-        assert reading.entries(parsed("- include: broken"), reading) == ()
-        assert reading.report.errors > errors
+        own = reading.part()
+        assert reading.entries(parsed("- include: broken"), own) == ((), False)
+        assert own.report.failed
 
 
 def test_a_file_is_read_once_however_often_it_is_included(tmp_path):
@@ -59,10 +59,10 @@ def test_a_file_is_read_once_however_often_it_is_included(tmp_path):
     )
     reading = reading_of(tmp_path)
     node = parsed("- include: a", str(tmp_path / "suite.eval.yaml"))
-    assert len(reading.entries(node, reading)) == 1
+    assert len(reading.entries(node, reading).value) == 1
     template.unlink()
     template.write_text("assert: [{contains: y}, {contains: z}]\n", encoding="utf-8")
-    assert len(reading.entries(node, reading)) == 1
+    assert len(reading.entries(node, reading).value) == 1
 
 
 def test_a_template_without_placeholders_is_shared_by_all_cases(tmp_path):
@@ -80,7 +80,7 @@ NAMES = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_size
 def test_any_name_is_a_template_or_is_told_to_be_missing(tmp_path, name):
     reading = reading_of(tmp_path)
     at = Span(str(tmp_path / "suite.eval.yaml"), 1, 1, 1, 2)
-    assert reading.entries(node_of([{"include": name}], at), reading) == ()
+    assert reading.entries(node_of([{"include": name}], at), reading).value == ()
     assert reading.report.failed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentv.app.registries import registries
-from agentv.authoring.assertions.entries import AssertionReader
+from agentv.authoring.assertions.type_names import AssertionTypes
 from agentv.authoring.cases.csv_expected import Expectations
 from agentv.authoring.source.nodes import ListNode, plain
 from agentv.authoring.source.report import Report
@@ -17,7 +17,7 @@ AT = Span("cases.csv", 2, 3, 2, 9)
 
 def expectations() -> Expectations:
     words = registries()
-    return Expectations(AssertionReader(words.assertions, words.custom("/", "/")))
+    return Expectations(AssertionTypes(words.assertions, words.custom("/", "/")))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_file_of_the_project_does_not_change_what_a_prefix_means(tmp_path, pre
     home.mkdir(parents=True)
     (home / f"{prefix}.py").write_text("def assertion(ctx, value=None):\n    return True\n")
     words = registries()
-    own = Expectations(AssertionReader(words.assertions, words.custom(str(tmp_path), str(tmp_path))))
+    own = Expectations(AssertionTypes(words.assertions, words.custom(str(tmp_path), str(tmp_path))))
     found = own.entry(f"{prefix}:x", AT, None, Report())
     assert plain(found) == plain(expectations().entry(f"{prefix}:x", AT, None, Report()))
 
@@ -116,5 +116,5 @@ def test_json_that_is_none_is_told_at_the_cell():
 def test_what_a_cell_stands_for_is_an_assertion(tmp_path, text):
     reading = reading_of(tmp_path)
     entry = expectations().entry(text, AT, None, reading.report)
-    (found,) = reading.entries(ListNode([entry], AT), reading)
+    (found,) = reading.entries(ListNode([entry], AT), reading).value
     assert found.span == AT

@@ -25,6 +25,7 @@ def cases():
     assert not mark.exists()
     suites, _ = outcome(path)
     assert [case.id for case in suites[0].cases] == [case.id for case in suites[0].cases] == ["a"]
+    assert suites[0].generators == ("gen.py:cases",)
     assert mark.exists()
 
 

@@ -105,26 +105,27 @@ def test_input_files_are_a_path_or_several(tmp_path):
     repository(tmp_path, {"a.md": "a", "b.png": b"\x89PNG\r\n\x1a\n"})
     reading = reading_of(tmp_path)
     blocks = read_files(parsed("[a.md, ./b.png]", str(tmp_path / "s.yaml")), reading)
-    assert blocks == [
+    assert blocks.valid
+    assert blocks.value == [
         FileBlock("a.md", str(tmp_path / "a.md"), "a"),
         ImageBlock("./b.png", str(tmp_path / "b.png"), hashlib.sha256(b"\x89PNG\r\n\x1a\n").hexdigest()),
     ]
-    assert read_files(parsed("a.md", str(tmp_path / "s.yaml")), reading) == blocks[:1]
+    assert read_files(parsed("a.md", str(tmp_path / "s.yaml")), reading) == (blocks.value[:1], True)
     assert not reading.report.count
 
 
 def test_a_pdf_is_a_document_by_its_beginning(tmp_path):
     repository(tmp_path, {"a.PDF": b"\x00\xff %PDF-1.7 \xe2", "b.pdf": "<html>", "c.docx": b"PK\xff"})
     reading = reading_of(tmp_path)
-    (found,) = read_files(parsed("a.PDF", str(tmp_path / "s.yaml")), reading)
+    (found,) = read_files(parsed("a.PDF", str(tmp_path / "s.yaml")), reading).value
     assert isinstance(found, DocumentBlock)
     assert (found.value, found.path) == ("a.PDF", str(tmp_path / "a.PDF"))
     digest = found.sha256
     (tmp_path / "a.PDF").write_bytes(b"%PDF-2.0")
-    (found,) = read_files(parsed("a.PDF", str(tmp_path / "s.yaml")), reading_of(tmp_path))
+    (found,) = read_files(parsed("a.PDF", str(tmp_path / "s.yaml")), reading_of(tmp_path)).value
     assert found.sha256 != digest  # so that a resumed run asks again
     assert not reading.report.count
-    assert read_files(parsed("[b.pdf, c.docx]", str(tmp_path / "s.yaml")), reading) == []
+    assert read_files(parsed("[b.pdf, c.docx]", str(tmp_path / "s.yaml")), reading) == ([], False)
     assert [one.code for one in reading.report.diagnostics] == ["bad-value", "not-utf-8"]
 
 

@@ -10,7 +10,7 @@ from agentv.app.registries import registries
 from agentv.authoring.exams.trigger_question import question_of
 from agentv.authoring.exams.triggering import mark_of, trigger_cases
 from agentv.authoring.fields.request import LoadRequest
-from agentv.authoring.header.header import HeadReader
+from agentv.authoring.header.header import HeaderReader
 from agentv.authoring.source.nodes import MapNode
 from agentv.model.run.cases import RequiredGrade, Sample, case_verdict
 from agentv.model.suite.exam import PromptMeta
@@ -27,7 +27,7 @@ def read(folder, text, *, meta=META, others=OTHERS, files=None):
     repository(folder, files or {})
     node = parsed(text, str(folder / "eval.yml"))
     reading = reading_of(folder)
-    head = HeadReader(str(folder / "eval.yml"), LoadRequest(()), registries()).read(MapNode({}, {}, node.at), reading)
+    head = HeaderReader(str(folder / "eval.yml"), LoadRequest(()), registries()).read(MapNode({}, {}, node.at), reading)
     cases = trigger_cases(node, meta, others, head, head.reading)
     return cases, [(one.code, one.message) for one in head.reading.report.diagnostics]
 

@@ -95,7 +95,7 @@ def read(text: str, folder: Path, **more):
     """The options that a text is, and what was told: code, column, message."""
     reading = reading_of(repository(folder, FILES), **more)
     node = parsed(text, str(folder / "suite.eval.yaml"))
-    made = shape_of(Options).decode(node.items, node, reading, "the thing", others=ExtraKeys(hinted=("elsewhere",)))
+    made = shape_of(Options).decode(node.items, node, reading, "the thing", extra=ExtraKeys(hinted=("elsewhere",)))
     return made, [(one.code, one.span.column, one.message) for one in reading.report.diagnostics]
 
 
@@ -180,7 +180,7 @@ def test_what_is_wrong_says_what_was_found_and_what_is_allowed(tmp_path, text, m
 def test_the_likely_fix(tmp_path, text, hint):
     reading = reading_of(tmp_path)
     node = parsed(text)
-    shape_of(Options).decode(node.items, node, reading, "the thing", others=ExtraKeys(hinted=("elsewhere",)))
+    shape_of(Options).decode(node.items, node, reading, "the thing", extra=ExtraKeys(hinted=("elsewhere",)))
     (found,) = reading.report.diagnostics
     assert found.hint == hint
 

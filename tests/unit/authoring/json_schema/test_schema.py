@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 from agentv.app.authored.schema import KINDS, schema_text
 from agentv.app.authored.validate import validate
-from agentv.authoring.fields import json_kinds, kinds
+from agentv.authoring.fields import decode, json_kinds, kinds
 from agentv.authoring.fields.json_kinds import object_of, properties_of, schema_for
 from agentv.authoring.fields.schema import AuthoredSuite
 from agentv.authoring.source.nodes import plain
@@ -35,7 +35,7 @@ def checker(kind: str) -> Draft202012Validator:
 
 def read(text: str, path: str = "test.yaml") -> Any:
     report = Report()
-    node = read_yaml(path, text.encode(), report)
+    node = read_yaml(path, text.encode(), report).value
     assert node is not None
     assert not report.failed, report.diagnostics
     return plain(node)
@@ -316,7 +316,7 @@ def test_mistakes_in_templates_are_found(text: str) -> None:
 
 
 def test_the_schema_and_the_loader_know_the_same_kinds() -> None:
-    assert json_kinds.PLAIN.keys() == kinds.PLAIN.keys()
+    assert json_kinds.PLAIN.keys() == decode.BY_ANNOTATION.keys()
     assert {*json_kinds.MARKED, kinds.AsNode} == kinds.MARKED.keys()
 
 

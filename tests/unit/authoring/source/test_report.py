@@ -3,19 +3,45 @@
 from __future__ import annotations
 
 from agentv.authoring.source.nodes import NOWHERE
-from agentv.authoring.source.report import LONGEST, Report
+from agentv.authoring.source.report import HINTED, LONGEST, Report
 from agentv.model.values.span import Span
 
 AT = Span("file.yaml", 3, 1, 3, 2)
 
 
-def test_the_same_mistake_at_the_same_place_is_kept_once_and_still_counts_as_told():
+def test_the_same_mistake_at_the_same_place_is_kept_once_and_fails_each_section_that_reports_it():
     report = Report()
     report.error("bad-value", AT, "wrong")
-    before = report.errors
-    report.error("bad-value", AT, "wrong")
+    section = report.section()
+    assert section.valid
+    section.error("bad-value", AT, "wrong")
     assert report.count == 1
-    assert report.errors > before
+    assert section.failed
+
+
+def test_a_section_reports_to_the_report_that_it_is_part_of():
+    report = Report()
+    first, second = report.section(), report.section()
+    inner = first.section()
+    inner.error("bad-value", AT, "wrong")
+    inner.leave_unrendered()
+    assert [one.failed for one in (report, first, inner, second)] == [True, True, True, False]
+    assert [one.unrendered for one in (report, first, inner, second)] == [True, True, True, False]
+    assert [one.code for one in report.diagnostics] == ["bad-value"]
+
+
+def test_a_warning_leaves_a_section_valid():
+    section = Report().section()
+    section.warning("bad-dotenv", AT, "odd")
+    assert section.valid
+
+
+def test_hints_end_where_one_program_made_all_the_mistakes():
+    report = Report()
+    for line in range(1, HINTED + 2):
+        assert not report.crowded
+        report.section().error("bad-value", at(line), "wrong")
+    assert report.crowded
 
 
 def test_warnings_and_hints_are_no_failure():
@@ -81,7 +107,7 @@ def test_what_one_fix_mends_is_told_at_its_first_place_with_the_lines_of_the_oth
     first, other = report.diagnostics
     assert (first.span.line, first.notes) == (3, ("tried x", "and so at lines 4, 9"))
     assert other.notes == ()
-    assert report.errors == 5
+    assert report.failed
 
 
 def test_very_many_lines_are_counted():

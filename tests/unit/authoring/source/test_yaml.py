@@ -39,7 +39,7 @@ def told(data: bytes) -> list[str]:
 @given(st.binary(max_size=200))
 def test_any_bytes_are_nodes_or_are_told_what_is_wrong(data):
     report = Report()
-    node = read_yaml("file.yaml", data, report)
+    node = read_yaml("file.yaml", data, report).value
     assert node is None or isinstance(node, Scalar | ListNode | MapNode)
     for one in report.diagnostics:
         assert one.span is not None
@@ -49,7 +49,7 @@ def test_any_bytes_are_nodes_or_are_told_what_is_wrong(data):
 @given(st.text("{}[]:-#&*!|>'\"%@`\n\t ax1.~<?,", max_size=60))
 def test_any_punctuation_is_nodes_or_is_told_what_is_wrong(text):
     report = Report()
-    node = read_yaml("file.yaml", text.encode(), report)
+    node = read_yaml("file.yaml", text.encode(), report).value
     if node is None and not report.failed:
         # no document is no mistake of YAML: whoever reads the file says that it is empty
         assert yaml.safe_load(text) is None
@@ -211,7 +211,7 @@ def test_what_a_mapping_says_itself_wins_over_what_it_merges():
 
 def test_no_document_is_no_mistake_of_yaml():
     report = Report()
-    assert read_yaml("file.yaml", b"# nothing\n", report) is None
+    assert read_yaml("file.yaml", b"# nothing\n", report).value is None
     assert not report.count
 
 

@@ -48,7 +48,7 @@ from agentv.authoring.source.yaml_errors import span_at
 )
 def test_the_place_and_the_likely_fix(text, place, message, hint):
     report = Report()
-    assert read_yaml("file.yaml", text.encode(), report) is None
+    assert read_yaml("file.yaml", text.encode(), report).value is None
     (found,) = report.diagnostics
     assert (found.span.line, found.span.column) == place
     assert message in found.message
@@ -73,6 +73,6 @@ def test_a_byte_has_a_line_and_a_column(offset, place):
 def test_utf_16_is_told_as_what_it_is(encoding):
     report = Report()
     data = "\ufeffa: ü\n".encode(encoding) if encoding != "utf-16" else "a: ü\n".encode(encoding)
-    assert read_yaml("file.yaml", data, report) is None
+    assert read_yaml("file.yaml", data, report).value is None
     (found,) = report.diagnostics
     assert (found.code, found.hint) == ("not-utf-8", "this is UTF-16; save it as UTF-8")

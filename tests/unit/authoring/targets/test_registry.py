@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agentv.authoring.source.nodes import Scalar
-from agentv.authoring.targets.registry import open_book
+from agentv.authoring.targets.registry import open_registry
 from agentv.targets.catalogue import registry
 from doubles.loading import parsed, reading_of, repository
 
@@ -22,7 +22,7 @@ x-note: free
 
 def opened(folder: Path, text: str = FILE, name: str = "targets.yaml", **more):
     reading = reading_of(repository(folder, {f".agentv/{name}": text}), **more)
-    return open_book(str(folder), registry(), reading), reading
+    return open_registry(str(folder), registry(), reading), reading
 
 
 def told(reading) -> list[tuple[str, int | None]]:
@@ -131,6 +131,6 @@ def test_the_closest_file_wins_whatever_its_suffix(tmp_path):
         },
     )
     reading = reading_of(tmp_path)
-    book = open_book(str(tmp_path / "a"), registry(), reading)
+    book = open_registry(str(tmp_path / "a"), registry(), reading)
     assert book.resolve("near", None, reading) is not None
     assert book.resolve("far", None, reading) is None

@@ -161,7 +161,7 @@ class _Converter:
             cases.take(item)
             return
         written = item.text.removeprefix(FILE)
-        paths = self._source.matched(item) if has_magic(written) else [written]
+        paths = self._source.matched(item) or [] if has_magic(written) else [written]
         if not paths or not all(path.endswith(_HELD) for path in paths):
             hint = "write rows in a suite of their own; a program that makes tests, as file.py:function"
             self._source.tell(item, f"the tests of '{item.text}' cannot be put among others", hint)

@@ -80,8 +80,8 @@ def _in_files(node: Scalar, source: Source) -> Iterator[Node]:
         source.tell(node, f"a prompt that '{text}' makes has no equivalent", "write its text, with placeholders")
         yield mapping(node, {"unconverted": node})
         return
-    errors = source.report.errors
-    for path in source.matched(node) or ([text] if source.report.errors == errors else []):
+    paths = source.matched(node)
+    for path in [text] if paths == [] else paths or []:
         content = source.content(text_node(path, node.at))
         if content is None:
             yield mapping(node, {"unconverted": node})

@@ -67,12 +67,12 @@ class Source:
             return None
         return text_node(text, node.at if self.boundary.holds(str(path)) else Span(str(path), 1, 1, 1, 2))
 
-    def matched(self, node: Scalar) -> list[str]:
-        """The paths that a pattern means, sorted; none where it leads out of the repository, which is reported."""
+    def matched(self, node: Scalar) -> list[str] | None:
+        """The paths that a pattern means, sorted; None where it leads out of the repository, which is reported."""
         pattern = node.text.strip().removeprefix(FILE)
         if self.leaves(pattern):
             self.report.error(OUTSIDE, node, f"'{pattern}' leaves the repository", hint=ALLOW)
-            return []
+            return None
         return sorted(glob(pattern, root_dir=self.directory, recursive=True))  # noqa: PTH207  # Path.glob raises
 
     def leaves(self, pattern: str) -> bool:
@@ -103,7 +103,7 @@ class Source:
             lines: Any = JsonLines(str(path), CASE.spelled("id"))
             nodes = [lines.exact(number, record, self.report) for number, record in lines.records(self.report)]
             return ListNode([node for node in nodes if node is not None], at.at)
-        return read_yaml(str(path), path.read_bytes(), self.report)  # JSON is YAML
+        return read_yaml(str(path), path.read_bytes(), self.report).value  # JSON is YAML
 
     def template(self, node: Node) -> Node:
         """The same, with Nunjucks where it is Jinja too; where it is not, it is reported."""
@@ -116,19 +116,22 @@ class Source:
         return node
 
     def _check(self, text: str, node: Scalar) -> None:
-        told = self.report.count
+        convertible = True
         if "{#" in text:
+            convertible = False
             self.tell(node, "'{#' begins a comment in Nunjucks, and is text here", "take the comment away")
         for part in _PARTS.findall(text):
             tag = _TAG.match(part)
             foreign = next((name for name in _FILTER.findall(part) if name in FILTERS), None)
+            script = _SCRIPT.search(part)
             if tag is not None:
                 self.tell(node, f"'{{% {tag[1]} %}}' is Nunjucks, and templates here are Jinja")
             elif foreign is not None:
                 self.tell(node, f"the filter '{foreign}' is Nunjucks'", f"write '{FILTERS[foreign]}', Jinja's")
-            elif _SCRIPT.search(part):
+            elif script:
                 self.tell(node, f"'{part}' holds JavaScript, and templates here are Jinja", "write it as Jinja does")
-        if self.report.count > told:
+            convertible = convertible and not (tag or foreign or script)
+        if not convertible:
             return
         try:
             undeclared(text)
@@ -164,7 +167,8 @@ def chat(text: str, at: Place) -> Node | None:
         return None
     own = Report()
     span = span_of(at)
-    found = parse_json(text, span, own) if text.lstrip().startswith("[") else read_yaml(span.file, text.encode(), own)
+    is_json = text.lstrip().startswith("[")
+    found = parse_json(text, span, own) if is_json else read_yaml(span.file, text.encode(), own).value
     if own.failed or not isinstance(found, ListNode):
         return None
     return found if all(isinstance(one, MapNode) and "role" in one.items for one in found.items) else None

@@ -332,7 +332,7 @@ TOP = ["prompts", "providers", "targets", "defaultTest", "tests", "scenarios", "
 @settings(max_examples=300, deadline=None)
 def test_no_shape_of_a_configuration_is_too_much(document: dict[str, Any]) -> None:
     path = Path("/nowhere/promptfooconfig.yaml")
-    root = read_yaml(str(path), msgspec.json.encode(document), Report())
+    root = read_yaml(str(path), msgspec.json.encode(document), Report()).value
     if isinstance(root, MapNode):
         report = Report()
         made = eval_file(path, root, report, Boundary(str(path.parent)))

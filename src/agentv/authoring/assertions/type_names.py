@@ -1,0 +1,133 @@
+"""The names of assertion types in reach of one suite: built-in types, custom ones, and other spellings of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from agentv.authoring.fields.decode import OptionsSchema, shape_of
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.files import shown
+from agentv.authoring.source.nearest import did_you_mean
+from agentv.authoring.source.nodes import Node
+from agentv.authoring.source.spellings import ASSERTION_TYPES, type_name
+from agentv.authoring.targets.target import PLUGINS_COMMAND
+from agentv.model.values.span import Span
+from agentv.registry.table import Registry
+from agentv.registry.types import AssertionType, Discovered, OpenAssertionType
+
+AnyType = AssertionType | OpenAssertionType
+
+_ALL, _ANY = "write an 'assert-set'", "write an 'assert-set' whose 'threshold' some of its entries reach"
+_OF_OTHERS = {
+    **dict.fromkeys(("and", "all", "all-of"), _ALL),
+    **dict.fromkeys(("or", "any", "any-of"), _ANY),
+    "not": "write 'not-' before a type, or 'negate: true' beside it",
+    **dict.fromkeys(("exact", "exact-match", "is", "eq"), "did you mean 'equals'?"),
+    **dict.fromkeys(("includes", "include-text", "has", "substring"), "did you mean 'contains'?"),
+    **dict.fromkeys(("length", "words", "max-words", "min-length", "max-length"), "did you mean 'word-count'?"),
+    **dict.fromkeys(("judge", "llm", "model-graded", "model-graded-qa"), "did you mean 'llm-rubric'?"),
+    **dict.fromkeys(("pattern", "re"), "did you mean 'regex'?"),
+}
+"""What people and other programs call a type → the hint at one that is unknown."""
+
+
+class NamedType(NamedTuple):
+    """What the name of a type means.
+
+    Attributes:
+        type: None where no type has this name.
+        inverted: the name begins with `not-`.
+        schema: the declared options; None for a custom type.
+    """
+
+    type: AnyType | None
+    inverted: bool
+    schema: OptionsSchema | None
+
+
+@dataclass(frozen=True, slots=True)
+class AssertionTypes:
+    """The assertion types of one suite.
+
+    Attributes:
+        built_in: those that come with agentv, and those of plugins.
+        custom: those of the project's `.agentv/assertions`.
+    """
+
+    built_in: Registry[AssertionType]
+    custom: Discovered
+    _found: dict[str, NamedType] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """Every name of a type that may be written here, older ones and those to come too."""
+        return [*self.built_in.names, *self.custom.types, *ASSERTION_TYPES, *sorted(self.built_in.not_yet)]
+
+    def find(self, written: str) -> NamedType:
+        """What a name means."""
+        found = self._found.get(written)
+        if found is None:
+            found = self._found[written] = self._look_up(written)
+        return found
+
+    def knows(self, written: str) -> bool:
+        """Whether a text is the name of a type, supported or not."""
+        name = type_name(written)[0]
+        broken = self.built_in.problem(name) is not None
+        return broken or self.find(written).type is not None or name in self.built_in.not_yet
+
+    def takes(self, name: str, option: str) -> bool:
+        """Whether a type has an option, by any name that the type may be written with."""
+        kind, _, schema = self.find(name)
+        if schema is not None:
+            return option in schema.rules
+        return kind is not None and option in (getattr(kind, "options", None) or ())
+
+    def short(self, name: str) -> str | None:
+        """The option of a type that a lone value fills."""
+        kind, _, schema = self.find(name)
+        found: str | None = schema.cls.short if schema is not None else getattr(kind, "short", None)  # type: ignore[attr-defined]
+        return found and found.rstrip("_")
+
+    def report_unknown(self, written: str, at: Node, reading: Reading) -> None:
+        """Report a name that no type has, with the likely fix."""
+        if reading.report.crowded:
+            reading.report.error("unknown-assertion", at, f"no assertion type '{written}'")
+            return
+        name, inverted = type_name(written)
+        if name in self.built_in.not_yet:
+            reading.report.error("not-yet", at, f"the assertion type '{name}' is known and not supported yet")
+            return
+        problem = self.built_in.problem(name) or self.built_in.problem(written)
+        if problem is not None:
+            reading.report.error(problem.code, at, problem.message, hint=problem.hint, notes=(PLUGINS_COMMAND,))
+            return
+        for file, fault in self.custom.faults:
+            if fault.code == "ambiguous-assertion" and Path(file).stem.replace("_", "-") == name:
+                reading.report.error(fault.code, Span(file, 1, 1, 1, 2), fault.message)  # again: it is the reason
+                return
+        hint = did_you_mean(name, self.names)
+        if hint and inverted:
+            hint = hint.replace("'", "'not-", 1)
+        hint = hint or _OF_OTHERS.get(written.replace("_", "-"))
+        homes = (shown(folder.removesuffix("/.agentv/assertions")) for folder in self.custom.searched)
+        folders = ", ".join(home if home == "." else f"{home}/" for home in homes)
+        notes = (f"searched .agentv/assertions in: {folders}",) if folders else ()
+        reading.report.error("unknown-assertion", at, f"no assertion type '{written}'", hint=hint, notes=notes)
+
+    def _look_up(self, written: str) -> NamedType:
+        own = written.strip().replace("_", "-")
+        custom = self.custom.types.get(own)
+        name, inverted = type_name(written)
+        if custom is None:
+            custom = self.custom.types.get(name)
+        else:
+            inverted = False
+        if custom is not None:
+            return NamedType(custom, inverted, None)
+        built_in = self.built_in.find(name)
+        if built_in is None:
+            return NamedType(None, inverted, None)
+        return NamedType(built_in, inverted, shape_of(built_in.options))

@@ -1,0 +1,166 @@
+"""Entries of an `assert:` list whose type is written out: their options and settings (SPEC section 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, NamedTuple
+
+from agentv.authoring.assertions.plugins import made_by_plugin, warn_of_loser
+from agentv.authoring.assertions.type_names import AnyType, AssertionTypes
+from agentv.authoring.fields.decode import INVALID, OptionsSchema, report_issue, shape_of
+from agentv.authoring.fields.reading import ExtraKeys, Reading
+from agentv.authoring.fields.schema import AuthoredSettings
+from agentv.authoring.fields.trust import refuse_data
+from agentv.authoring.source.masking import secrets_in
+from agentv.authoring.source.nodes import MapNode, Node, Scalar, kind_of, plain, span_of
+from agentv.authoring.source.spellings import ASSERTION_TYPES
+from agentv.model.suite.assertion import DEFAULTS, AssertionEntry, AssertionSettings
+from agentv.registry.types import AssertionType, OpenAssertionType
+
+_SETTINGS = shape_of(AuthoredSettings)
+SETTING_KEYS = frozenset(_SETTINGS.rules)
+"""Keys that every assertion takes."""
+
+EXTRA_KEYS = ExtraKeys(listed=tuple(_SETTINGS.names), hinted=tuple(SETTING_KEYS), passed="type")
+"""What may stand beside the options of a type."""
+
+_TYPE_AND_VALUE = frozenset({"type", "value"})
+_INVERTED = AssertionSettings(negate=True)
+_PASSED_ON = frozenset({"type", "config"})
+
+
+class TypedForm(NamedTuple):
+    """An entry with its type written out, which every other form stands for.
+
+    Attributes:
+        written: the name of the type.
+        item: the mapping that was written, for positions.
+        pairs: the options by their keys.
+        type_node: where the type is named; None where a key names it.
+        extra: further keys that may stand there.
+    """
+
+    written: str
+    item: MapNode
+    pairs: Mapping[str, Node]
+    type_node: Node | None = None
+    extra: ExtraKeys = EXTRA_KEYS
+
+    @property
+    def at(self) -> Node:
+        """Where the type is named."""
+        return self.type_node or key_node(self.written, self.item)
+
+
+def key_node(key: str, item: MapNode) -> Scalar:
+    """A key of a mapping, as what stands there."""
+    return Scalar(key, key, item.keys.get(key, item.at))
+
+
+@dataclass(frozen=True, slots=True)
+class TypedEntryReader:
+    """Reads entries whose type is written out."""
+
+    types: AssertionTypes
+
+    def read(self, form: TypedForm, reading: Reading) -> AssertionEntry | None:
+        """The assertion; None where anything is wrong with it, which is reported."""
+        kind, inverted, schema = self.types.find(form.written)
+        if kind is None:
+            self.types.report_unknown(form.written, form.at, reading)
+            return None
+        if reading.data and schema is not None and getattr(schema.cls, "runs_code", False):
+            refuse_data(form.at, reading.report, f"run code, as '{kind.name}' does")
+            return None
+        if reading.report.hints:
+            _suggest(form, kind, reading)
+        pairs = form.pairs
+        settings: AssertionSettings | None = DEFAULTS
+        options = pairs
+        if not pairs.keys() <= _TYPE_AND_VALUE:  # most entries are no more than a type and its value
+            settings = _settings(pairs, form.item, schema, reading)
+            options = pairs if schema is None else _options(pairs, schema)
+        if inverted and settings is not None:
+            settings = _INVERTED if settings is DEFAULTS else replace(settings, negate=not settings.negate)
+        plugin = kind.plugin if isinstance(kind, AssertionType) else None
+        if schema is None:
+            warn_of_loser(self.types.built_in.plugin(kind.name), getattr(kind, "path", None), reading)
+            assertion = _open(kind, pairs, form.item, reading)  # type: ignore[arg-type]
+        elif plugin is not None:
+            assertion = made_by_plugin(schema, plugin, options, form.item, reading, form.extra)
+        else:
+            assertion = schema.decode(options, form.item, reading, f"'{kind.name}'", extra=form.extra)
+        if assertion is INVALID or assertion is None or settings is None:
+            return None
+        if schema is not None and (plugin is not None or getattr(assertion, "runs_code", False)):
+            reading.secrets.update(_secrets_of(assertion))
+        return AssertionEntry(kind.name, assertion, settings, span_of(form.item.at), plugin.identity if plugin else "")
+
+
+def _suggest(form: TypedForm, kind: AnyType, reading: Reading) -> None:
+    """Hint at the name of a type, where an older one is written."""
+    name = form.written.strip().replace("_", "-")
+    bare = name.removeprefix("not-")
+    if ASSERTION_TYPES.get(bare) == kind.name:
+        reading.report.older(form.written, f"not-{kind.name}" if bare != name else kind.name, form.at)
+
+
+def _settings(
+    pairs: Mapping[str, Node], item: MapNode, schema: OptionsSchema | None, reading: Reading
+) -> AssertionSettings | None:
+    taken = schema.rules if schema is not None else ()
+    own = {key: node for key, node in pairs.items() if key in SETTING_KEYS and key not in taken}
+    if not own:
+        return DEFAULTS
+    read = _SETTINGS.decode(own, item, reading, "an assertion")
+    if read is INVALID:
+        return None
+    return AssertionSettings(**{one.name: getattr(read, one.name) for one in fields(read)})
+
+
+def _open(kind: OpenAssertionType, pairs: Mapping[str, Node], item: MapNode, reading: Reading) -> Any:
+    """The assertion of a custom type: its author's own keys, with those under `config` merged in."""
+    own = {key: reading.rendered(node) for key, node in pairs.items() if _is_own_option(key)}
+    nodes = {key: node for key, node in own.items() if node is not None}
+    keys = item.keys
+    config = reading.rendered(pairs["config"]) if "config" in pairs else None
+    if len(nodes) < len(own) or (config is None and "config" in pairs):
+        return INVALID
+    if config is not None:
+        if not isinstance(config, MapNode):
+            reading.report.error("bad-value", config, f"'config' must be a mapping, found {kind_of(config)}")
+            return INVALID
+        clash = sorted(nodes.keys() & config.items.keys())
+        for key in clash:
+            message = f"'{key}' is given here and in 'config'; keep one of them"
+            reading.report.error("two-spellings", keys.get(key, item.at), message)
+        if clash:
+            return INVALID
+        nodes |= config.items
+        keys = {**keys, **config.keys}
+    options = {key: plain(node) for key, node in nodes.items()}
+    reading.secrets.update(secrets_in(options))
+    built = kind.build(options)
+    if not isinstance(built, list):
+        return built
+    for issue in built:
+        report_issue(issue, None, nodes, MapNode(nodes, keys, item.at), reading)
+    return INVALID
+
+
+def _options(pairs: Mapping[str, Node], schema: OptionsSchema) -> dict[str, Node]:
+    """What the type declares, without the keys that every assertion takes."""
+    return {key: node for key, node in pairs.items() if key == "type" or key not in SETTING_KEYS or key in schema.rules}
+
+
+def _secrets_of(assertion: Any) -> Iterator[str]:
+    """What an assertion with code or a server of the user's must keep to itself: headers, arguments, an address."""
+    for one in fields(assertion) if is_dataclass(assertion) else ():
+        value = getattr(assertion, one.name)
+        if isinstance(value, (str, list, tuple, Mapping)):
+            yield from secrets_in({one.name: list(value) if isinstance(value, tuple) else value})
+
+
+def _is_own_option(key: str) -> bool:
+    return key not in SETTING_KEYS and key not in _PASSED_ON and not key.startswith("x-")

@@ -1,0 +1,140 @@
+"""What checks a case: its own assertions, those of its suite, and its criteria (SPEC section 7.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agentv.authoring.assertions.graded import assertions_of, check_graded
+from agentv.authoring.cases.context import CaseContext
+from agentv.authoring.cases.defaults import CaseDefaults
+from agentv.authoring.cases.written_case import WrittenCase
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.nodes import Node, holds_placeholder, is_empty
+from agentv.authoring.source.report import Result
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.conversation import Turn
+
+Entries = Result[tuple[AssertionEntry, ...]]
+
+_CHECKS = frozenset({"assert", "criteria", "rubrics"})
+"""Keys that give a case something to check."""
+
+
+def read_shared(context: CaseContext, reading: Reading) -> Entries | None:
+    """The assertions that the suite adds to each case, if no variable can change them; else None.
+
+    Args:
+        context: of the cases.
+        reading: with the variables of all cases.
+    """
+    nodes = _nodes(context.defaults)
+    if any(holds_placeholder(node) for node in nodes):
+        return None
+    own = reading.report.beside()
+    found = _lists(context, nodes, replace(reading, report=own, renders=False))
+    if context.assertions.templates.rendered:
+        return None  # a template holds placeholders: what was found says nothing about any case
+    for one in own.diagnostics:
+        reading.report.add(one)
+    return found._replace(valid=not own.failed)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseAssertions:
+    """Reads the assertions of the cases of one suite.
+
+    Attributes:
+        shared: those that the suite adds to each case; None where they depend on the case's variables.
+    """
+
+    context: CaseContext
+    shared: Entries | None
+
+    def read(
+        self, case: WrittenCase, criteria: str | None, turns: tuple[Turn, ...] | None, reading: Reading
+    ) -> tuple[AssertionEntry, ...]:
+        """In the order of SPEC section 7.4: `rubrics`, the case's own, `default_test`'s, the suite's.
+
+        Args:
+            case: as it is written.
+            criteria: of the case.
+            turns: its turns; None where they are wrong.
+            reading: of the case.
+        """
+        found, valid = self._given(case, reading)
+        of_turns = assertions_of(turns) if turns else ()
+        if found or (of_turns and not (criteria or "").strip()):
+            check_graded(found, of_turns, (case.node, case.translated), criteria, reading.report)
+        else:
+            complete = valid and turns is not None and not case.not_missing & _CHECKS
+            complete = complete and (self.shared is None or self.shared.valid)
+            found = self._implied(case, criteria, reading) if complete else ()
+        return tuple(map(_as_gate, found)) if self.context.exam else found
+
+    def _given(self, case: WrittenCase, reading: Reading) -> Entries:
+        keys = case.keys
+        parts: list[Entries] = []
+        if keys.rubrics is not None:
+            parts.append(self._rubrics(keys.rubrics, reading))
+        if keys.assert_ is not None:
+            parts.append(self.context.assertions.entries(keys.assert_, reading))
+        if not keys.skip_defaults and not self._replaced(case):
+            parts.append(self._of_suite(reading))
+        return _joined(parts)
+
+    def _rubrics(self, node: Node, reading: Reading) -> Entries:
+        if is_empty(node):
+            reading.report.error("missing-value", node, "'rubrics' is empty")
+            return Result((), valid=False)
+        entry = self.context.assertions.judged(node, node, reading)
+        return Result((entry,)) if entry else Result((), valid=False)
+
+    def _replaced(self, case: WrittenCase) -> bool:
+        """Seed 002: in its files, a case's own evaluators stand in place of the suite's."""
+        written = case.translated.spelled.get("assert", "assert").rpartition(".")[2]
+        return self.context.defaults.replaces and written == "evaluators"
+
+    def _of_suite(self, reading: Reading) -> Entries:
+        if self.shared is not None:
+            return Result(self.shared.value)  # what is wrong with them is reported, and not of this case
+        return _lists(self.context, _nodes(self.context.defaults), reading.of_suite())
+
+    def _implied(self, case: WrittenCase, criteria: str | None, reading: Reading) -> tuple[AssertionEntry, ...]:
+        if criteria is not None and criteria.strip():
+            entry = self.context.assertions.judged(None, case.keys.criteria or case.node, reading)
+            return (entry,) if entry else ()
+        message = "this case checks nothing: it has no assertion and no criteria"
+        reading.report.error("checks-nothing", case.node, message, hint="add 'assert' or 'criteria'")
+        return ()
+
+
+def _nodes(defaults: CaseDefaults) -> list[Node]:
+    return [node for node in (defaults.test_assert, defaults.assert_) if node is not None]
+
+
+def _lists(context: CaseContext, nodes: Sequence[Node], reading: Reading) -> Entries:
+    return _joined([context.assertions.entries(node, reading) for node in nodes])
+
+
+def _joined(parts: Sequence[Entries]) -> Entries:
+    if len(parts) == 1:
+        return parts[0]
+    return Result(tuple(entry for part in parts for entry in part.value), all(part.valid for part in parts))
+
+
+def _as_gate(entry: AssertionEntry) -> AssertionEntry:
+    """The entry as a gate, as exams have it (SPEC section 10), unless it is only reported or says what it must score.
+
+    A set without a threshold of its own would take the case's, which is 0, and one whose own is 0 would let everything
+    pass: such a set needs all that it holds.
+    """
+    inner: tuple[AssertionEntry, ...] = entry.inner
+    if inner and not getattr(entry.assertion, "threshold", None):
+        whole: Any = entry.assertion
+        entry = replace(entry, assertion=replace(whole, assert_=tuple(map(_as_gate, inner))))
+    settings = entry.settings
+    if settings.required or settings.weight == 0:
+        return entry
+    return replace(entry, settings=replace(settings, required=True))

@@ -1,0 +1,240 @@
+"""The parts of one case put together: what it is asked, what checks it, and who answers."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import msgspec
+
+from agentv.authoring.assertions.graded import assertions_of, turn_facts
+from agentv.authoring.assertions.needs import Facts, check_needs, need_nothing
+from agentv.authoring.cases.case_assertions import CaseAssertions, Entries
+from agentv.authoring.cases.case_input import InputReader
+from agentv.authoring.cases.context import CaseContext, CaseNotes
+from agentv.authoring.cases.defaults import CaseDefaults
+from agentv.authoring.cases.dependencies import read_dependencies
+from agentv.authoring.cases.matrix import PromptMatrix
+from agentv.authoring.cases.messages import read_criteria, read_messages
+from agentv.authoring.cases.turns import TurnReader
+from agentv.authoring.cases.written_case import WrittenCase
+from agentv.authoring.code.fingerprints import fingerprint
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.tags import read_tags
+from agentv.authoring.source.files import without_home
+from agentv.authoring.source.nodes import ListNode, MapNode, Node, Scalar, is_empty, kind_of, plain, span_of
+from agentv.authoring.source.report import Report, Result
+from agentv.model.suite.assertion import AssertionEntry
+from agentv.model.suite.conversation import Dependency, Turn
+from agentv.model.suite.grader_files import GraderFiles
+from agentv.model.suite.suite import Case, TargetSpec
+from agentv.model.values.message import Message
+from agentv.model.values.values import EMPTY, Json, JsonObject
+from agentv.registry.types import ProviderSettings
+from agentv.templating import Scope
+
+_encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
+
+
+class _Parts(NamedTuple):
+    """What was read of one case; None stands for what is wrong, which is reported.
+
+    Attributes:
+        graded: the assertions of the case, and those of its turns.
+    """
+
+    variables: JsonObject
+    criteria: str | None
+    turns: tuple[Turn, ...] | None
+    entries: tuple[AssertionEntry, ...]
+    graded: tuple[AssertionEntry, ...]
+    messages: tuple[Message, ...] | None
+    reference: tuple[Message, ...] | None
+    target: TargetSpec | None
+    judge: TargetSpec | None
+    tags: tuple[str, ...]
+    depends_on: tuple[Dependency, ...]
+
+
+class CaseBuilder:
+    """Makes the cases of one suite out of what is written.
+
+    Args:
+        context: of all cases.
+        notes: gets what each case needs of its suite.
+        shared: the assertions that the suite adds to each case, if these do not depend on it.
+    """
+
+    def __init__(self, context: CaseContext, notes: CaseNotes, shared: Entries | None) -> None:
+        self._context = context
+        self._notes = notes
+        self._input = InputReader(context.defaults)
+        self._turns = TurnReader(context.assertions, context.defaults)
+        self._assertions = CaseAssertions(context, shared)
+        self._digest = _Digest(_encode(context.root)[1:-1] if context.root != "/" else b"\x00", notes.graders)
+        prompts = context.defaults.prompts
+        self._matrix = PromptMatrix(prompts, lambda facts: self._digest.of(facts, ())) if prompts else None
+
+    def build(self, case: WrittenCase, reading: Reading) -> tuple[Case, ...]:
+        """The case, or one for each prompt of the suite; nothing where too much is wrong with it, which is reported.
+
+        Args:
+            case: as it is written.
+            reading: of this case alone: its report says whether what is returned is right.
+        """
+        context, keys = self._context, case.keys
+        variables = _variables(keys.vars, context.defaults, reading)
+        if variables.value is not context.defaults.vars:
+            reading = reading.within(Scope(variables.value, context.env))
+        if not variables.valid:
+            reading = reading.rendering(False)  # what the placeholders mean is not known
+        parts = self._parts(case, variables.value, reading)
+        self._check(case, parts, reading, complete=variables.valid)
+        targets = context.targets if parts.target is None or context.targets_win else (parts.target,)
+        check_attachments(parts.messages or (), targets, keys.input or case.node, reading.report)
+        if parts.messages is None or not parts.graded:
+            return ()
+        self._notes.zero.look(keys.threshold, parts.entries, case.translated.map, reading.report)
+        made = self._case(case, parts, parts.messages, reading)
+        if made is None:
+            return ()
+        made = self._clustered(made, case.node)
+        if self._matrix is None:
+            return (made,)
+        return self._matrix.cases(made, reading.of_suite(), self._input.around(case, reading))
+
+    def end(self, report: Report) -> None:
+        """All cases were built: report what is wrong with the prompts and the clusters."""
+        if self._matrix is not None:
+            self._matrix.end(report)
+        if self._context.clusters is not None:
+            self._context.clusters.end(report)
+
+    def _parts(self, case: WrittenCase, variables: JsonObject, reading: Reading) -> _Parts:
+        context, keys = self._context, case.keys
+        criteria = read_criteria(keys.criteria, reading)
+        if not criteria.valid:
+            case = replace(case, not_missing=case.not_missing | {"criteria"})
+        turns = self._turns.read(case, reading) if case.has_turns else ()
+        entries = self._assertions.read(case, criteria.value, turns, reading)
+        expected, registry = keys.expected_output, context.registry
+        return _Parts(
+            variables=variables,
+            criteria=criteria.value,
+            turns=turns,
+            entries=entries,
+            graded=(*entries, *assertions_of(turns)) if turns else entries,
+            messages=self._input.read(case, reading),
+            reference=() if expected is None or is_empty(expected) else read_messages(expected, "assistant", reading),
+            target=registry.inline(keys.target, reading) if keys.target is not None else None,
+            judge=registry.inline(keys.judge, reading) if keys.judge is not None else None,
+            tags=read_tags(keys.tags, reading),
+            depends_on=() if keys.depends_on is None else read_dependencies(keys.depends_on, reading),
+        )
+
+    def _check(self, case: WrittenCase, parts: _Parts, reading: Reading, *, complete: bool) -> None:
+        """Check the assertions against the rest of the case, and note what they need; `complete`: it has variables."""
+        several = case.has_turns or case.linked
+        alone = "in a case with turns, conversation_id or depends_on" if several else None
+        look = self._notes.judging.look
+        for entry in parts.graded:
+            look(entry, target=parts.target, judge=parts.judge, alone=alone)
+        if complete and parts.reference is not None and not need_nothing(parts.graded):
+            has_criteria = parts.criteria is not None
+            facts = Facts(case.keys.id, parts.variables, bool(parts.reference), has_criteria, parts.turns or ())
+            check_needs(parts.entries, facts, reading.report)
+        if parts.target is not None or parts.judge is not None:
+            self._notes.add_own_targets(parts.target, parts.judge, parts.graded)
+
+    def _case(self, case: WrittenCase, parts: _Parts, messages: tuple[Message, ...], reading: Reading) -> Case | None:
+        keys, defaults = case.keys, self._context.defaults
+        threshold = keys.threshold if keys.threshold is not None else defaults.threshold
+        threshold = 0.0 if self._context.exam else threshold
+        metadata = {**defaults.metadata, **keys.metadata} if keys.metadata or defaults.metadata else EMPTY
+        preamble = self._input.preamble(case, reading)
+        turns = parts.turns or ()
+        facts: tuple[Any, ...]
+        facts = (keys.id, messages, parts.reference, parts.criteria, parts.variables, metadata, threshold, keys.repeat)
+        if turns or keys.conversation_id is not None:
+            facts = (*facts, keys.conversation_id, preamble, *turn_facts(turns))
+        try:
+            digest = self._digest.of(facts, parts.graded)
+        except UnicodeEncodeError:
+            message = "this case holds half of a character (a lone surrogate), which no file and no request can hold"
+            reading.report.error("not-unicode", case.node, message)
+            return None
+        return Case(
+            id=keys.id or "",
+            input=messages,
+            assertions=parts.entries,
+            criteria=parts.criteria,
+            description=keys.description,
+            expected_output=turns[-1].expected_output if turns else parts.reference or (),
+            vars=parts.variables,
+            metadata=metadata,
+            tags=parts.tags,
+            threshold=threshold,
+            repeat=keys.repeat,
+            timeout_s=keys.timeout_s,
+            target=parts.target,
+            judge=parts.judge,
+            variant=case.variant,
+            sha256=digest,
+            span=span_of(case.node.at),
+            turns=turns,
+            preamble=preamble,
+            conversation_id=keys.conversation_id,
+            depends_on=parts.depends_on,
+        )
+
+    def _clustered(self, made: Case, node: MapNode) -> Case:
+        """The case with its cluster, where the suite says what makes one."""
+        clusters = self._context.clusters
+        if clusters is None:
+            return made
+        return replace(made, cluster_key=clusters.key, cluster=clusters.value(made.id, node, made.metadata, made.vars))
+
+
+@dataclass(frozen=True, slots=True)
+class _Digest:
+    """Hashes all that was authored for a case. Paths count from the repository's root, wherever that is."""
+
+    root: bytes
+    graders: GraderFiles
+
+    def of(self, facts: tuple[Any, ...], entries: tuple[AssertionEntry, ...]) -> str:
+        """The hash of what a case says, and of its assertions.
+
+        Raises:
+            UnicodeEncodeError: it holds half of a character.
+        """
+        written = _encode((facts, [fingerprint(entry, self.graders) for entry in entries]))
+        return hashlib.sha256(without_home(written.replace(self.root, b""))).hexdigest()
+
+
+def check_attachments(
+    messages: tuple[Message, ...], targets: tuple[TargetSpec, ...], node: Node, report: Report
+) -> None:
+    """Report, at what a case is asked, pictures and PDFs that a target cannot be sent: once for each target."""
+    blocks = [block for one in messages if isinstance(one.content, tuple) for block in one.content]
+    for spec in targets if blocks else ():
+        settings = spec.settings
+        found = (settings.refuses(block) for block in blocks) if isinstance(settings, ProviderSettings) else ()
+        why = next(filter(None, found), None)
+        if why is not None:
+            report.error("bad-value", node, f"target '{spec.name}' {why}")
+
+
+def _variables(node: Node | None, defaults: CaseDefaults, reading: Reading) -> Result[JsonObject]:
+    """The variables of a case, over those of its suite and under those of the command line."""
+    if node is None or (isinstance(node, Scalar) and node.value is None):
+        return Result(defaults.vars)
+    if not isinstance(node, MapNode):
+        dashes = isinstance(node, ListNode) and any(isinstance(one, MapNode) for one in node.items)
+        hint = "write 'name: value' without the dashes" if dashes else "write 'name: value'"
+        message = f"'vars' must be a mapping, found {kind_of(node)}"
+        reading.report.error("bad-value", node, message, hint=hint)
+        return Result(defaults.vars, valid=False)
+    own: dict[str, Json] = plain(node)
+    return Result({**defaults.vars, **own, **defaults.fixed})

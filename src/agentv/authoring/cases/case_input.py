@@ -1,0 +1,88 @@
+"""What a case is asked: its own messages, with what its suite puts before them and attaches (SPEC sections 3 and 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agentv.authoring.cases.defaults import CaseDefaults
+from agentv.authoring.cases.matrix import Around
+from agentv.authoring.cases.messages import read_files, read_messages, with_files
+from agentv.authoring.cases.written_case import WrittenCase
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.source.nodes import Node, Scalar, is_empty
+from agentv.model.values.message import Message
+
+
+@dataclass(frozen=True, slots=True)
+class InputReader:
+    """Reads what the cases of one suite are asked. What is wrong is reported, and None is returned."""
+
+    defaults: CaseDefaults
+
+    def read(self, case: WrittenCase, reading: Reading) -> tuple[Message, ...] | None:
+        """The messages of a case, or what stands before its first turn."""
+        return self._opening(case, reading) if case.has_turns else self._input(case, reading)
+
+    def preamble(self, case: WrittenCase, reading: Reading) -> int:
+        """How many messages the suite puts before those of a case that belongs to a conversation."""
+        if case.keys.conversation_id is None or case.keys.skip_defaults or self.defaults.input is None:
+            return 0
+        return len(self._of_suite(self.defaults.input, reading) or ())
+
+    def around(self, case: WrittenCase, reading: Reading) -> Around:
+        """Puts what the suite says for all inputs around the messages of a prompt."""
+
+        def around(messages: tuple[Message, ...], node: Node) -> tuple[Message, ...] | None:
+            return messages if case.keys.skip_defaults else self._with_defaults(messages, node, reading)
+
+        return around
+
+    def _input(self, case: WrittenCase, reading: Reading) -> tuple[Message, ...] | None:
+        given, defaults = case.keys.input, self.defaults
+        if defaults.prompted and (given is None or is_empty(given)):
+            return ()
+        if given is None and not case.alone and defaults.input is not None:
+            own = _question(defaults.input, case.node, reading.of_suite())
+            return None if own is None else self._with_files(own, defaults.input, reading)
+        if given is None or is_empty(given):
+            if "input" not in case.not_missing:
+                reading.report.error("missing-input", given or case.node, "a case needs 'input'")
+            return None
+        own = _question(given, given, reading)
+        if own is None or case.keys.skip_defaults or defaults.prompts:
+            return own
+        return self._with_defaults(own, given, reading)
+
+    def _opening(self, case: WrittenCase, reading: Reading) -> tuple[Message, ...] | None:
+        """The suite's `input`, then the case's own."""
+        given = case.keys.input
+        own = () if given is None or is_empty(given) else read_messages(given, "user", reading)
+        before = self.defaults.input if not case.keys.skip_defaults else None
+        if before is None or own is None:
+            return own
+        shared = self._of_suite(before, reading)
+        return None if shared is None else (*shared, *own)
+
+    def _with_defaults(self, own: tuple[Message, ...], given: Node, reading: Reading) -> tuple[Message, ...] | None:
+        own = self._with_files(own, given, reading)
+        if self.defaults.input is None:
+            return own
+        before = self._of_suite(self.defaults.input, reading)
+        return None if before is None else (*before, *own)
+
+    def _with_files(self, own: tuple[Message, ...], given: Node, reading: Reading) -> tuple[Message, ...]:
+        if self.defaults.input_files is not None and isinstance(given, Scalar):
+            return with_files(own, read_files(self.defaults.input_files, reading.of_suite()).value)
+        return own
+
+    def _of_suite(self, node: Node, reading: Reading) -> tuple[Message, ...] | None:
+        return read_messages(node, "user", reading.of_suite())
+
+
+def _question(node: Node, at: Node, reading: Reading) -> tuple[Message, ...] | None:
+    """Messages that say something once their placeholders are filled in."""
+    own = read_messages(node, "user", reading)
+    if own is not None and reading.renders and not any(message.content for message in own):
+        reading.report.error("missing-input", at, "'input' is empty once its placeholders are filled in")
+        return None
+    return own

@@ -1,0 +1,117 @@
+"""Ids that several cases of one suite have, in memory or in files that are read again when they run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from agentv.authoring.cases.ids import IdTable
+from agentv.authoring.cases.streamed import SHOWN, StreamedCases
+from agentv.authoring.source.files import shown
+from agentv.authoring.source.report import Report
+from agentv.model.suite.suite import Case
+from agentv.model.values.span import Span
+from agentv.templating import has_placeholder
+
+Part: TypeAlias = "list[Case] | StreamedCases[Any]"
+"""Cases that stand in a list, or in one file."""
+
+
+class DuplicateIds:
+    """Finds the ids that stand twice.
+
+    Args:
+        parts: all cases of the suite, as far as they were read.
+        report: gets each id that stands twice.
+    """
+
+    def __init__(self, parts: Sequence[Part], report: Report) -> None:
+        self._parts = parts
+        self._report = report
+        self._ids = IdTable()
+        self._count = 0
+        self._in_files: list[tuple[str, Span | None, str]] = []
+
+    def __contains__(self, identity: str) -> bool:
+        return identity in self._ids
+
+    def seen(self, identity: str, case: Case, where: str) -> bool:
+        """Whether an id was there, most likely; it is from now on.
+
+        That is reported now where memory shows the first case, else when all files are read.
+
+        Args:
+            identity: of the case, or of the entry that stands for several.
+            case: which has it.
+            where: what its place does not say.
+        """
+        if not self._ids.seen(identity):
+            return False
+        self._count += 1
+        if self._count > SHOWN:
+            return True
+        cases = (one for one in self._listed() if identity in (one.id, one.id.removesuffix(one.variant)))
+        first = next(cases, None)
+        if first is not None:
+            self._report_duplicate(identity, case.span, first.span, where)
+        else:
+            self._in_files.append((identity, case.span, where))
+        return True
+
+    def end(self, invalid: Mapping[str, Sequence[Span]], top: Span) -> None:
+        """All cases were read: report the ids of files and of cases that are wrong, and how many were left out.
+
+        Args:
+            invalid: ids of the cases that are wrong, and where these stand.
+            top: of the eval file.
+        """
+        places = self._in_streams({identity for identity, _, _ in self._in_files}) if self._in_files else {}
+        for identity, span, where in self._in_files:
+            first = next((one for one in places.get(identity, ()) if span is None or one[:2] != span[:2]), None)
+            if first is not None:  # otherwise it is another id with the same hash
+                self._report_duplicate(identity, span, first, where)
+        self._report_invalid(invalid)
+        if self._count > SHOWN:
+            message = f"{self._count:,} cases have the id of another one; the first {SHOWN} are shown"
+            self._report.error("duplicate-id", top, message)
+
+    def _listed(self) -> Iterator[Case]:
+        return (one for part in self._parts if not isinstance(part, StreamedCases) for one in part)
+
+    def _report_invalid(self, invalid: Mapping[str, Sequence[Span]]) -> None:
+        """Ids of cases that are wrong, which others have too: all that is wrong is reported at once."""
+        listed = list(self._listed()) if invalid else []
+        for identity, spans in invalid.items():
+            if has_placeholder(identity):
+                continue
+            good = next((one.span for one in listed if one.id == identity), None) if identity in self._ids else None
+            written = [one for one in (*spans, good) if one is not None and one.line > 0]  # others stand in no file
+            first, *others = sorted(written) or (None,)
+            for span in others:
+                self._report_duplicate(identity, span, first, "")
+
+    def _report_duplicate(self, identity: str, span: Span | None, first: Span | None, where: str) -> None:
+        other = f"; the first is at {shown(first.file)}:{first.line}" if first and first != span else ""
+        self._report.error("duplicate-id", span, f"{where}two cases have the id '{identity}'{other}")
+
+    def _in_streams(self, ids: Collection[str]) -> Mapping[str, Sequence[Span]]:
+        """Where each of these ids stands first, and second: one pass over the files, whatever their length."""
+        entries: dict[str, list[str]] = {}
+        for identity in ids:
+            for entry in _entries_of(identity):
+                entries.setdefault(entry, []).append(identity)
+        found: dict[str, list[Span]] = {}
+        for part in self._parts:
+            for written, span in part.places() if isinstance(part, StreamedCases) else ():
+                for identity in entries.get(written or "", ()):
+                    places = found.setdefault(identity, [])
+                    places += [span] if len(places) < 2 else []
+        return found
+
+
+def _entries_of(identity: str) -> Iterator[str]:
+    """The ids that a case of this id can have in a file: its own, or that of an entry whose lists were expanded."""
+    yield identity
+    for place, letter in enumerate(identity):
+        if letter == "[":
+            yield identity[:place]

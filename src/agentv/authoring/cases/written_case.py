@@ -1,0 +1,75 @@
+"""One case as it is written: its keys by their canonical names, before any of them is looked into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agentv.authoring.fields.decode import INVALID, shape_of
+from agentv.authoring.fields.reading import SHOWN_KEYS, ExtraKeys, Reading
+from agentv.authoring.fields.schema import AuthoredCase
+from agentv.authoring.source.nearest import nearest
+from agentv.authoring.source.nodes import MapNode, is_empty
+from agentv.authoring.source.spellings import CASE, MEANT, Translated, translate
+
+_SCHEMA = shape_of(AuthoredCase)
+_EXTRA_KEYS = ExtraKeys(hinted=tuple(CASE.known))
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenCase:
+    """A case as it is written.
+
+    Attributes:
+        keys: by their canonical names; where one is wrong, only those that are handed on unread.
+        not_missing: keys whose absence is not to be reported: they were misspelt, or are wrong.
+        alone: it brings an input of its own; a row of variables is asked what the suite's `input` says.
+        variant: the end of its id, where it is one of several that one entry stands for.
+    """
+
+    keys: AuthoredCase
+    node: MapNode
+    translated: Translated
+    not_missing: frozenset[str]
+    alone: bool
+    variant: str = ""
+
+    @property
+    def linked(self) -> bool:
+        """Whether it belongs to other cases."""
+        return self.keys.conversation_id is not None or self.keys.depends_on is not None
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether it asks several questions, or says so."""
+        return self.keys.turns is not None or self.keys.mode is not None
+
+
+def read_written(node: MapNode, reading: Reading, *, alone: bool, variant: str) -> WrittenCase:
+    """A case by its canonical keys; what is wrong with them is reported.
+
+    Args:
+        node: the case.
+        reading: of this case alone.
+        alone: it brings an input of its own.
+        variant: the end of its id.
+    """
+    report = reading.report
+    translated = translate(node, CASE, report)
+    items = translated.items
+    keys = _SCHEMA.decode(items, translated.map, reading, "a case", extra=_EXTRA_KEYS)
+    not_missing = _misspelt(node) if keys is INVALID or report.failed else frozenset[str]()
+    if keys is INVALID:
+        keys = _SCHEMA.unread(items)
+    if is_empty(items.get("id")) and "id" not in not_missing:
+        report.error("missing-key", items.get("id") or node, "a case needs 'id'")
+    return WrittenCase(keys, node, translated, not_missing, alone, variant)
+
+
+def _misspelt(node: MapNode) -> frozenset[str]:
+    """The keys that are not really missing: they were misspelt, or are given by what is not built yet."""
+    unknown = [key for key in node.items if key not in _SCHEMA.rules and key not in CASE.known][:SHOWN_KEYS]
+    near = (nearest(key, CASE.known) or MEANT.get(key) for key in unknown)
+    found = {CASE.older.get(key, key) for key in near if key}
+    if "turns" in found:
+        found |= {"input", "assert"}  # which a case with turns may lack
+    return frozenset(found)

@@ -1,0 +1,149 @@
+"""Kinds of values that are code: functions, Python, JavaScript, commands and expressions."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from agentv.authoring.fields.kinds import INVALID, TEXT, FieldType, refuse, value_is
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.trust import refuse_data, refuses_template
+from agentv.authoring.source.nodes import ListNode, Node, Scalar
+from agentv.model.suite.assertion import Transform
+from agentv.model.values.json_path import parse
+from agentv.model.values.lazy_pattern import lazy_pattern
+from agentv.registry import fields as declared
+from agentv.templating import LITERAL_HINT, RenderError, undeclared
+
+_FUNCTION = lazy_pattern(r"(?P<place>.+):(?P<name>[A-Za-z_][\w.]*)", re.DOTALL)
+PYTHON_FILE = lazy_pattern(r"(?:file://)?[^\s(){}|]+\.py")
+FUNCTION_OF_FILE = lazy_pattern(r"(?:file://)?[^\s(){}|]+\.py:[A-Za-z_][\w.]*")
+
+
+def read_function(node: Node, reading: Reading, key: str) -> Any:
+    """A function as a FunctionRef, or INVALID, which is reported; that its file defines it is checked."""
+    wanted = "a function, written file.py:name or package.module:name"
+    if refuses_code(node, reading, key):
+        return INVALID
+    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        return refuse(node, reading, key, wanted)
+    match = _FUNCTION.fullmatch(node.value.removeprefix("file://").strip())
+    if match is None:
+        return refuse(node, reading, key, wanted)
+    place, name = match["place"], match["name"]
+    if not place.endswith(".py"):
+        return declared.FunctionRef(name, module=place)
+    found = reading.find(Scalar(place, place, node.at), "file")
+    source = reading.text_of(found, node) if found else None
+    if found is None or source is None or not _defines(found, source, name, node, reading):
+        return INVALID
+    return declared.FunctionRef(name, path=found)
+
+
+def refuses_code(node: Node, reading: Reading, key: str) -> bool:
+    """Whether code stands in data, which is then reported."""
+    if reading.data:
+        refuse_data(node, reading.report, f"name code, as '{key}' does")
+    return reading.data
+
+
+def _defines(path: str, source: str, name: str, node: Scalar, reading: Reading) -> bool:
+    from agentv.authoring.fields.python_files import (
+        check_function,  # few files name a function, and parsing takes an import
+    )
+
+    return check_function(path, source, name, node, reading)
+
+
+def _read_python(node: Node, reading: Reading, key: str) -> Any:
+    if refuses_code(node, reading, key):
+        return INVALID
+    if isinstance(node, Scalar) and isinstance(node.value, str) and not node.value.strip():
+        message = f"'{key}' is empty; it must hold Python code, or a function, written file.py:name"
+        reading.report.error("missing-value", node, message)
+        return INVALID
+    if not isinstance(node, Scalar) or not isinstance(node.value, str):
+        return refuse(node, reading, key, "Python code, or a function, written file.py:name")
+    text = node.value.strip()
+    if not FUNCTION_OF_FILE.fullmatch(text) and not text.startswith("file://"):
+        return declared.PythonSource(code=node.value)
+    function = read_function(node, reading, key)
+    return INVALID if function is INVALID else declared.PythonSource(function=function)
+
+
+JAVASCRIPT_FILE = lazy_pattern(
+    r"(?:file://)?(?P<path>[^\s(){}|;,'\"`]+\.(?:[mc]?js|m?ts))(?::(?P<name>[A-Za-z_$][\w$]*))?"
+)
+
+
+def read_javascript(node: Node, reading: Reading, key: str) -> Any:
+    """Code or a file as a JavaScriptSource, or INVALID, which is reported."""
+    if refuses_code(node, reading, key):
+        return INVALID
+    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+        return refuse(node, reading, key, "JavaScript code, or the path of a file")
+    text = node.value.strip()
+    match = JAVASCRIPT_FILE.fullmatch(text)
+    if match is None:
+        if text.startswith("file://"):
+            return refuse(node, reading, key, "the path of a .js, .mjs, .cjs, .ts or .mts file")
+        return declared.JavaScriptSource(code=node.value)
+    path = match["path"]
+    found = reading.find(Scalar(path, path, node.at), "file")
+    if found is None or reading.text_of(found, node) is None:  # read, so that the run remembers what it was
+        return INVALID
+    return declared.JavaScriptSource(path=found, name=match["name"])
+
+
+def _read_command(node: Node, reading: Reading, key: str) -> Any:
+    cwd = reading.places.suite
+    if refuses_code(node, reading, key):
+        return INVALID
+    if isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
+        return declared.Command(shell=node.value, cwd=cwd)
+    if isinstance(node, ListNode) and node.items and all(TEXT.accepts(item) for item in node.items):
+        argv = tuple(item.text for item in node.items if isinstance(item, Scalar))
+        if argv[0].strip():
+            return declared.Command(argv=argv, cwd=cwd)
+    return refuse(node, reading, key, "a command, that is a list of words or a line for the shell")
+
+
+def _read_transform(node: Node, reading: Reading, key: str) -> Any:
+    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+        return refuse(node, reading, key, "an expression over 'output', a path ($.a.b) or file.py:function")
+    text = node.value.strip()
+    if FUNCTION_OF_FILE.fullmatch(text):
+        function = read_function(node, reading, key)
+        return INVALID if function is INVALID else Transform("function", function.name, function.path)
+    return _read_expression(text, node, reading, key)
+
+
+def _read_expression(text: str, node: Scalar, reading: Reading, key: str) -> Any:
+    try:
+        if text.startswith("$"):
+            parse(text)
+            return Transform("path", text)
+        expression = text.removeprefix("{{").removesuffix("}}").strip()
+        if reading.data and refuses_template(f"{{{{ {expression} }}}}", node, reading.report):
+            return INVALID
+        if "{{" in expression:
+            return refuse(node, reading, key, "one expression over 'output'", "write it without braces")
+        undeclared(f"{{{{ {expression} }}}}")
+    except ValueError as error:
+        reading.report.error("bad-path", node, f"'{key}': {error}")
+    except RenderError as error:
+        message = error.message.removesuffix(f"; {LITERAL_HINT}")
+        reading.report.error(error.code, node, f"'{key}': {message}")
+    else:
+        return Transform("jinja", expression)
+    return INVALID
+
+
+CODE: dict[Any, FieldType] = {
+    declared.FunctionRef: FieldType("a function", value_is(str), read_function),
+    declared.PythonSource: FieldType("Python code, or a function", value_is(str), _read_python),
+    declared.JavaScriptSource: FieldType("JavaScript code, or the path of a file", value_is(str), read_javascript),
+    declared.Command: FieldType("a command", lambda node: isinstance(node, Scalar | ListNode), _read_command),
+    Transform: FieldType("an expression", value_is(str), _read_transform, verbatim=True),
+}
+"""Type of an annotation → how it is read."""

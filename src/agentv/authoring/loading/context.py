@@ -1,0 +1,117 @@
+"""What one eval file is read with, and what was found wrong in it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agentv.authoring.fields.reading import Reading
+from agentv.authoring.fields.request import LoadRequest, Registries
+from agentv.authoring.source.boundary import ALLOW, OUTSIDE, REASON, Boundary, OutsideError, boundary_around
+from agentv.authoring.source.files import DiskReader, Places, repository_root, shown
+from agentv.authoring.source.report import Report
+from agentv.errors import Diagnostic
+from agentv.model.secrets.redaction import Redactor
+from agentv.model.suite.repository import Checkout, RepositoryFile, Unavailable
+from agentv.model.values.span import Span
+from agentv.model.values.values import EMPTY
+from agentv.templating import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteContext:
+    """What one eval file is read with.
+
+    Attributes:
+        path: of the eval file.
+        registries: what names mean.
+        disk: reads files, and remembers what they were.
+        boundary: what may be read.
+        reading: of the header; the environment is not known yet.
+    """
+
+    path: str
+    request: LoadRequest
+    registries: Registries
+    disk: DiskReader
+    boundary: Boundary
+    reading: Reading
+
+    @classmethod
+    def of(cls, path: str, request: LoadRequest, registries: Registries, report: Report) -> SuiteContext:
+        """What the file at a path is read with."""
+        directory = _home(path)
+        root = repository_root(directory)
+        typed = {request.env_file} if request.env_file is not None else set()
+        boundary = replace(boundary_around(directory, root), is_open=request.allow_outside, typed=typed)
+        disk = DiskReader(request.edits, boundary)
+        places = Places(directory, root, on_path=request.on_path, boundary=boundary)
+
+        def checkout(wanted: RepositoryFile) -> Checkout | Unavailable:
+            return registries.checkouts(wanted, request.process_env)
+
+        reading = Reading(
+            report,
+            disk,
+            places,
+            Scope(EMPTY, {}),
+            strict_env=request.for_run,
+            checkout=checkout,
+            spares=request.for_run and not (request.asks and request.asks_targets),
+        )
+        return cls(path, request, registries, disk, boundary, reading)
+
+    @property
+    def top(self) -> Span:
+        """The beginning of the file."""
+        return Span(self.path, 1, 1, 1, 2)
+
+    @property
+    def runs_code(self) -> bool:
+        """Whether code that makes cases is run."""
+        return self.request.for_run or self.request.makes
+
+    @property
+    def report(self) -> Report:
+        """Gets what is wrong."""
+        return self.reading.report
+
+    def bytes_of(self, path: str) -> bytes | None:
+        """What a file holds; None where it cannot be read, which is reported."""
+        try:
+            return self.disk.read(path)
+        except OutsideError:
+            self.report.error(OUTSIDE, Span(path, 1, 1, 1, 2), f"cannot read {shown(path)}: {REASON}", hint=ALLOW)
+        except OSError as error:
+            self.report.error("missing-file", Span(path, 1, 1, 1, 2), f"cannot read {shown(path)}: {error.strerror}")
+        return None
+
+    def diagnostics(self, reading: Reading, *, shared: bool) -> tuple[Diagnostic, ...]:
+        """What was found and no comment silences, sorted by place, and without secrets or what lies outside.
+
+        Args:
+            reading: of the suite, as far as it was read; knows the secrets.
+            shared: the file is one that many suites use, such as a template.
+        """
+        found, marked = tuple(map(self.boundary.shown, self.report.diagnostics)), self.disk.marked
+        if found:
+            redactor = Redactor(reading.environment_secrets() | reading.secrets)
+            found = tuple(map(redactor.redact_diagnostic, found)) if redactor else found
+        if not marked:
+            return found
+        from agentv.authoring.source.ignores import without_ignored
+
+        # whether a comment is in vain is known where all remarks are made: not in a run, which needs no hints, nor in a
+        # template, on which the eval files that include it are remarked
+        own = Path(self.path).with_suffix("")
+        alone = self.request.for_run or shared
+        told_of = [] if alone else [path for path in marked if Path(path).with_suffix("") == own]
+        return without_ignored(found, marked, told_of=told_of)
+
+
+def _home(path: str) -> str:
+    """Where the paths of a file begin: its directory; for a template the directory that holds its `.agentv`."""
+    directory = str(Path(path).parent)
+    home, inside, _ = f"{directory}{os.sep}".partition(os.path.join(os.sep, ".agentv", "templates", ""))  # noqa: PTH118
+    return home if inside else directory

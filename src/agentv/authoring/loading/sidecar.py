@@ -1,0 +1,63 @@
+"""The YAML file beside the cases of a JSON Lines or CSV file, which says all but the cases (SPEC section 2)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from agentv.authoring.loading.context import SuiteContext
+from agentv.authoring.source.files import is_file
+from agentv.authoring.source.nodes import MapNode, kind_of
+from agentv.authoring.source.spellings import SUITE
+from agentv.authoring.source.yaml import read_yaml
+from agentv.model.values.lazy_pattern import lazy_pattern
+
+TESTS = frozenset(SUITE.spelled("tests"))
+"""Keys of an eval file that say where its cases are."""
+
+_TESTS_KEY = lazy_pattern(
+    rb"""(?:^|[{,]\s*)["']?(?:""" + b"|".join(key.encode() for key in sorted(TESTS)) + rb""")["']?\s*:""", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """What a sidecar says.
+
+    Attributes:
+        root: its mapping; empty where there is no sidecar, or where it cannot be read.
+        valid: whether it is right; what is wrong has been reported.
+        renders: it may hold placeholders; None where there is nothing in it.
+    """
+
+    root: MapNode
+    valid: bool = True
+    renders: bool | None = None
+
+
+def read_sidecar(context: SuiteContext) -> Sidecar:
+    """The suite's keys, from the YAML file of the same name beside the cases."""
+    nothing, report = MapNode({}, {}, context.top), context.report
+    cases = Path(context.path)
+    path = next((str(p) for s in (".yaml", ".yml") if (p := cases.with_suffix(s)).is_file()), None)
+    data = context.bytes_of(path) if path is not None else None
+    if path is None or data is None:
+        return Sidecar(nothing)
+    root, valid = read_yaml(path, data, report)
+    if not isinstance(root, MapNode):
+        if root is not None:
+            report.error("bad-eval-file", root, f"a sidecar is a mapping, found {kind_of(root)}")
+        return Sidecar(nothing, valid)
+    for key in root.items.keys() & TESTS:
+        message = f"the cases stand in {cases.name}; its sidecar takes no '{key}'"
+        report.error("bad-eval-file", root.keys[key], message)
+    return Sidecar(root, valid, b"{{" in data or b"{%" in data)
+
+
+def cases_beside(path: str) -> str | None:
+    """The JSON Lines file whose sidecar a YAML file is; None where it says itself where its cases are."""
+    cases = Path(path).with_suffix(".jsonl")
+    if not cases.is_file() or not is_file(path) or _TESTS_KEY.search(Path(path).read_bytes()):
+        return None
+    return str(cases)

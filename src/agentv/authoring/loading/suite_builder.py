@@ -1,0 +1,110 @@
+"""A suite put together: its header, its cases, and the targets and judges that these need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from agentv.authoring.cases.collector import CaseCollector
+from agentv.authoring.cases.datasets import CaseSources
+from agentv.authoring.header.header import Header
+from agentv.authoring.loading.context import SuiteContext
+from agentv.authoring.source.nodes import Node
+from agentv.authoring.targets.variables import report_missing
+from agentv.model.suite.suite import Suite, TargetSpec
+
+
+@dataclass(slots=True)
+class SuiteBuilder:
+    """Makes one suite.
+
+    Attributes:
+        context: of the eval file.
+        header: all but the cases.
+        collector: gets the cases.
+        sources: finds the cases.
+    """
+
+    context: SuiteContext
+    header: Header
+    collector: CaseCollector = field(init=False)
+    sources: CaseSources = field(init=False)
+
+    def __post_init__(self) -> None:
+        context, header = self.context, self.header
+        self.collector = CaseCollector(header.cases.notes, header.reading.report)
+        self.sources = CaseSources(
+            context.path,
+            header.cases,
+            self.collector,
+            header.reading,
+            context.disk,
+            for_run=context.runs_code,
+            trusted=context.request.trust_data or header.suite.run.trust_data is True,
+        )
+
+    def build(self, tests: Node | None, not_missing: frozenset[str]) -> Suite | None:
+        """The suite, once all cases are collected; None where anything is wrong, all of which is then reported.
+
+        Args:
+            tests: where the cases are said, for what is wrong with all of them.
+            not_missing: keys whose absence is not to be reported.
+        """
+        header, request, report = self.header, self.context.request, self.context.report
+        notes, suite, reading, registry = header.cases.notes, header.suite, header.reading, header.targets.registry
+        links = self.collector.end(self.context.top)
+        header.cases.end(report)
+        if not notes.seen and not report.failed:
+            report.error("no-tests", tests or self.context.top, "this file holds no case")
+        if not request.for_run:
+            registry.check()
+        untargeted = notes.untargeted and "target" not in not_missing
+        header.targets.need(header.targets_node, suite.span, reading, untargeted=untargeted)
+        notes.zero.close(*header.threshold, report)
+        needed = request.for_run and "judge" not in not_missing
+        judging = notes.judging
+        judges = judging.resolve(suite, registry, reading, for_run=needed)
+        if request.for_run and (needed or suite.judge is not None):  # a judge that cannot be read might embed
+            judging.need_embedder(suite, judges, reading)
+        judging.need_comparison_group(suite, reading, for_run=request.for_run, flagged=self._targets_win)
+        called = (*self._called_targets(), *judging.used(suite, judges))
+        if request.for_run and not request.asks_targets:
+            self._warn_unset(suite.targets)
+        report_missing(called, reading, asks=request.for_run and request.asks)
+        if report.failed:
+            return None
+        return replace(
+            suite,
+            cases=self.collector.cases,
+            tally=None if self.collector.asks_judge else self.collector.tally,
+            links=links,
+            generators=tuple(self.sources.called),
+            judges=judges,
+            compares=bool(judging.comparing),
+            secrets=reading.environment_secrets() | reading.secrets,
+            unsearched=frozenset(reading.unsearched),
+            files=dict(self.context.disk.digests),
+            graders=notes.graders,
+        )
+
+    @property
+    def _targets_win(self) -> bool:
+        """Whether the command line names the targets of all cases."""
+        request = self.context.request
+        return bool(request.targets) or request.given_target is not None
+
+    def _warn_unset(self, targets: Iterable[TargetSpec]) -> None:
+        """What the environment lacks for targets that are not called, which is no error."""
+        for one in targets:
+            for unset in one.unset:
+                self.context.report.add(replace(unset, severity="warning"))
+
+    def _called_targets(self) -> Iterator[TargetSpec]:
+        """The systems under test that a run of this suite would call."""
+        if not self.context.request.asks_targets:
+            return
+        notes = self.header.cases.notes
+        if self._targets_win or notes.untargeted:
+            yield from self.header.suite.targets
+        if not self._targets_win:
+            yield from notes.keyless.values()
