@@ -7,12 +7,13 @@ messages.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from agentv.model.values.message import DocumentBlock, ImageBlock, Message
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
+from agentv.targets.model_api.content_parts import PartBuilders, content_parts
 from agentv.targets.model_api.documents import PDF, document_of
 from agentv.targets.model_api.pictures import Picture, picture_of
 from agentv.targets.model_api.tool_calls import Step, functions_in, steps
@@ -66,15 +67,12 @@ def _said(blocks: list[Json]) -> Json:
 
 
 def _blocks(step: Step) -> list[Json] | Failure:
-    message = step.message
-    content = list(_content(message))
-    broken = next((block for block in content if isinstance(block, Failure)), None)
-    if broken is not None:
-        return broken
-    blocks: list[Json] = [block for block in content if not isinstance(block, Failure)]
-    if message.role == "tool":
-        return _result(step, blocks)
-    return [*blocks, *({"type": "tool_use", "id": c.id, "name": c.name, "input": c.arguments} for c in step.calls)]
+    parts = content_parts(step.message, _PARTS)
+    if isinstance(parts, Failure):
+        return parts
+    if step.message.role == "tool":
+        return _result(step, [*parts])
+    return [*parts, *({"type": "tool_use", "id": c.id, "name": c.name, "input": c.arguments} for c in step.calls)]
 
 
 def _result(step: Step, blocks: list[Json]) -> list[Json]:
@@ -82,21 +80,6 @@ def _result(step: Step, blocks: list[Json]) -> list[Json]:
     if step.result_of is None:
         return [_text(f"tool ({step.message.name or 'unnamed'}):\n{step.message.text}")]
     return [{"type": "tool_result", "tool_use_id": step.result_of.id, "content": _said(blocks)}]
-
-
-def _content(message: Message) -> Iterator[JsonObject | Failure]:
-    """The blocks of a message, none of them empty: the API refuses those. Files are texts under their paths."""
-    if not isinstance(message.content, tuple):
-        if message.text:
-            yield _text(message.text)
-        return
-    for block in message.content:
-        if isinstance(block, ImageBlock):
-            yield _image(block)
-        elif isinstance(block, DocumentBlock):
-            yield _document(block)
-        elif text := Message(message.role, (block,)).text:
-            yield _text(text)
 
 
 def _text(text: str) -> JsonObject:
@@ -120,6 +103,9 @@ def _document(block: DocumentBlock) -> JsonObject | Failure:
         return document
     source = {"type": "base64", "media_type": PDF, "data": document.base64}
     return {"type": "document", "source": source, "title": document.name}
+
+
+_PARTS = PartBuilders(_text, _image, _document)
 
 
 def tools_in(tools: Sequence[Json]) -> list[Json]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import mimetypes
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ from agentv.model.values.message import DocumentBlock, ImageBlock, Message, Tool
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
 from agentv.targets.http.answers import parsed
+from agentv.targets.model_api.content_parts import PartBuilders, content_parts
 from agentv.targets.model_api.documents import PDF, document_of
 from agentv.targets.model_api.pictures import Picture, picture_of
 from agentv.targets.model_api.tool_calls import MADE, Step, functions_in, steps
@@ -39,10 +40,9 @@ def conversation(messages: Sequence[Message], model: str) -> tuple[str, list[dic
         messages, first = [Message("user", message.text) for message in messages], 0
     turns: list[dict[str, Any]] = []
     for step in steps(messages[first:]):
-        parts = list(_parts(step, signed=_NO_SIGNATURES.search(model) is None))
-        broken = next((part for part in parts if isinstance(part, Failure)), None)
-        if broken is not None:
-            return broken
+        parts = _parts(step, signed=_NO_SIGNATURES.search(model) is None)
+        if isinstance(parts, Failure):
+            return parts
         role = "model" if step.message.role == "assistant" else "user"
         if not turns or turns[-1]["role"] != role:
             turns.append({"role": role, "parts": []})
@@ -50,18 +50,19 @@ def conversation(messages: Sequence[Message], model: str) -> tuple[str, list[dic
     return "\n\n".join(message.text for message in messages[:first]), [turn for turn in turns if turn["parts"]]
 
 
-def _parts(step: Step, *, signed: bool) -> Iterator[dict[str, Any] | Failure]:
+def _parts(step: Step, *, signed: bool) -> list[dict[str, Any]] | Failure:
     message = step.message
     if message.role == "tool":
-        yield _result(step)
-        return
+        return [_result(step)]
     if message.role == "system":
-        yield {"text": f"<system>\n{message.text}\n</system>"}
-        return
-    yield from _content(message)
+        return [_text(f"<system>\n{message.text}\n</system>")]
+    parts = content_parts(message, _PARTS)
+    if isinstance(parts, Failure):
+        return parts
     for place, call in enumerate(step.calls):
         part: dict[str, Any] = {"function_call": {"name": call.name, "args": dict(call.arguments), **_own_id(call)}}
-        yield {**part, "thought_signature": UNSIGNED} if signed and place == 0 else part
+        parts.append({**part, "thought_signature": UNSIGNED} if signed and place == 0 else part)
+    return parts
 
 
 def _result(step: Step) -> dict[str, Any]:
@@ -79,19 +80,8 @@ def _own_id(call: ToolCall) -> dict[str, str]:
     return {"id": call.id} if call.id and not call.id.startswith(MADE) else {}
 
 
-def _content(message: Message) -> Iterator[dict[str, Any] | Failure]:
-    """The parts of a message, none of them empty. Files are texts under their paths."""
-    if not isinstance(message.content, tuple):
-        if message.text:
-            yield {"text": message.text}
-        return
-    for block in message.content:
-        if isinstance(block, ImageBlock):
-            yield _image(block)
-        elif isinstance(block, DocumentBlock):
-            yield _document(block)
-        elif text := Message(message.role, (block,)).text:
-            yield {"text": text}
+def _text(text: str) -> dict[str, Any]:
+    return {"text": text}
 
 
 def _image(block: ImageBlock) -> dict[str, Any] | Failure:
@@ -109,6 +99,9 @@ def _document(block: DocumentBlock) -> dict[str, Any] | Failure:
     if isinstance(document, Failure):
         return document
     return {"inline_data": {"mime_type": PDF, "data": base64.b64decode(document.base64)}}
+
+
+_PARTS = PartBuilders(_text, _image, _document)
 
 
 def tools_in(tools: Sequence[Json]) -> list[Json]:

@@ -156,7 +156,7 @@ def test_a_pdf_is_a_document(tmp_path):
     pydantic.TypeAdapter(DocumentBlockParam).validate_python(turn["content"][1], extra="forbid")
     (tmp_path / "report.pdf").unlink()
     gone = DocumentBlock("./report.pdf", str(tmp_path / "report.pdf"), "gone")
-    assert answer(Anthropic("claude-haiku-4-5", KEY), request(messages=(Message("user", (gone,)),))).code == (
+    assert answer(Anthropic("claude-haiku-4-5", api_key=KEY), request(messages=(Message("user", (gone,)),))).code == (
         "bad-document"
     )
 

@@ -165,7 +165,10 @@ def test_a_pdf_is_inline_data(tmp_path):
     (turn,) = of(Message("user", (TextBlock("look"), pdf(tmp_path))))["contents"]
     assert turn["parts"][1] == {"inlineData": {"mimeType": "application/pdf", "data": PDF_BASE64}}
     gone = DocumentBlock("./gone.pdf", str(tmp_path / "gone.pdf"), "")
-    assert answer(Gemini("gemini-2.5-flash", KEY), request(messages=(Message("user", (gone,)),))).code == "bad-document"
+    assert (
+        answer(Gemini("gemini-2.5-flash", api_key=KEY), request(messages=(Message("user", (gone,)),))).code
+        == "bad-document"
+    )
 
 
 def test_a_picture_that_is_gone_is_a_failure_and_nothing_is_sent(tmp_path):
