@@ -20,6 +20,7 @@ from agentv.testing.steps import (
     Status,
     Step,
     StoppedStream,
+    Together,
     Truncated,
     WrongType,
 )
@@ -38,7 +39,7 @@ def reply_of(route: Route, call: ModelCall, step: Step, number: int) -> Reply:
             return said_in(route.operation, call, step, number)
         case WrongType():
             return Reply(200, (step.body.encode(),), step.content_type)
-        case MalformedJson() | Truncated() | SlowDrip() | StoppedStream():
+        case MalformedJson() | Truncated() | SlowDrip() | StoppedStream() | Together():
             whole = said_in(route.operation, call, step.answer, number)
             return _malformed(whole) if isinstance(step, MalformedJson) else whole
     return NOTHING  # ClosedConnection, Hang

@@ -28,7 +28,10 @@ TARGETS = {
 
 
 @pytest.mark.parametrize("status", [302, 307])
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.xdist_group("litellm")) if "litellm" in name else name for name in TARGETS],
+)
 def test_nothing_arrives_where_a_server_redirects_to(name, status):
     with ModelServer("stolen") as other:
         there = f"{other.openai}/chat/completions"

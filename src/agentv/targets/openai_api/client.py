@@ -114,7 +114,7 @@ class ModelClient:
             return dict(self.headers)
         from openai import omit
 
-        return {"Authorization": omit, **self.headers}
+        return {"Authorization": omit, "api-key": omit, **self.headers}
 
     async def close(self) -> None:
         """Let go of all connections."""

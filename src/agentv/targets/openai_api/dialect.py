@@ -78,7 +78,7 @@ def client_of(dialect: Dialect) -> AsyncOpenAI:
     if dialect.api_version is not None:
         return AsyncAzureOpenAI(
             base_url=dialect.base_url,
-            api_key=dialect.api_key or "",
+            api_key=dialect.api_key or "none",  # as below
             api_version=dialect.api_version,
             max_retries=0,
             timeout=None,
