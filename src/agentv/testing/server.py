@@ -17,10 +17,10 @@ from agentv.testing.keys import key_in
 from agentv.testing.listings import listing_of
 from agentv.testing.plan import over_limit, refusal, reply_of
 from agentv.testing.rate import TokenBucket
-from agentv.testing.replies import Provider, Reply, encoded
+from agentv.testing.replies import ModelApi, Reply, encoded
 from agentv.testing.routes import ADDRESSES, Route, provider_of, route_of
 from agentv.testing.running import Running
-from agentv.testing.script import Told, script_of
+from agentv.testing.script import Script, script_of
 from agentv.testing.steps import Answer, Status, Step, Together
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ModelServer:
 
     def __init__(
         self,
-        reply: Told = "",
+        reply: Script = "",
         *,
         rate: float | None = None,
         delay_s: float = 0.0,
@@ -58,7 +58,7 @@ class ModelServer:
         clock: Callable[[], float] = time.monotonic,
         keep: int | None = None,
     ) -> None:
-        self._told = script_of(reply)
+        self._script = script_of(reply)
         self._bucket = None if rate is None else TokenBucket(rate, clock)
         self._delay_s = delay_s
         self._keys = None if keys is None else frozenset(keys)
@@ -154,7 +154,7 @@ class ModelServer:
             return await self._no_call(request)
         body = _object(await request.read())
         if body is None:
-            return await self._told_off(request, Status(400, "The body is no JSON object."))
+            return await self._send_error(request, Status(400, "The body is no JSON object."))
         call = self._call(request, route, body)
         number = self._log.arrived(call)
         try:
@@ -182,7 +182,7 @@ class ModelServer:
         headers = {} if left is None else route.provider.rate_headers(left)
         if left is not None and not left.allowed:
             return await self._send(request, over_limit(route.provider, call, left), headers=headers)
-        step = self._told(call)
+        step = self._script(call)
         if isinstance(step, Together):
             await self._log.together(step.requests)
         delay = self._delay_s + (step.delay_s if isinstance(step, Answer) else 0.0)
@@ -197,7 +197,7 @@ class ModelServer:
             self._log.statuses[reply.status] += 1
         return await deliver(request, reply, step, headers or {})
 
-    def _accepted(self, request: Request, provider: Provider) -> bool:
+    def _accepted(self, request: Request, provider: ModelApi) -> bool:
         return self._keys is None or key_in(provider.name, _lower(request.headers), request.query) in self._keys
 
     async def _no_call(self, request: Request) -> StreamResponse:
@@ -208,12 +208,12 @@ class ModelServer:
         listed = listing_of(request.path) if request.method == "GET" else None
         if listed is None:
             unknown = f"Unknown request URL: {request.method} {request.path}"
-            return await self._told_off(request, Status(404, unknown))
+            return await self._send_error(request, Status(404, unknown))
         if not self._accepted(request, provider):
-            return await self._told_off(request, provider.bad_key)
+            return await self._send_error(request, provider.bad_key)
         return await deliver(request, Reply(200, (encoded(listed),)), None, {})
 
-    async def _told_off(self, request: Request, status: Status) -> StreamResponse:
+    async def _send_error(self, request: Request, status: Status) -> StreamResponse:
         call = ModelCall("", "", request.path, "", "", {}, {}, {}, self._clock())
         return await deliver(request, refusal(provider_of(request.path), call, status), None, {})
 

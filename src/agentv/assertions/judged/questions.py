@@ -74,10 +74,10 @@ class Judged(DeclaredAssertion):
         rubric = await self.rubric(context)
         if isinstance(rubric, Grade):
             return rubric
-        verdict = await context.services.judge(self.judge).assess(rubric, self.seen(context))
+        verdict = await context.services.judge(self.judge).assess(rubric, self.judge_context(context))
         return unjudged(verdict) if isinstance(verdict, Failure) else self.graded(verdict)
 
-    def seen(self, context: AssertionContext) -> AssertionContext:
+    def judge_context(self, context: AssertionContext) -> AssertionContext:
         """The context as the judge is shown it."""
         return context
 
@@ -162,7 +162,7 @@ class Factuality(Judged):
             return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
         return self.asked(text=self.value or "", category_scores=self._worth)
 
-    def seen(self, context: AssertionContext) -> AssertionContext:
+    def judge_context(self, context: AssertionContext) -> AssertionContext:
         """With the value in the place of the expected output."""
         if self.value is None:
             return context
@@ -232,7 +232,7 @@ class Proportion(Judged):
         """The grade of a verdict, by the threshold."""
         return grade_of_verdict(verdict, reaches(verdict.score, self.threshold), own_mark=True)
 
-    def seen(self, context: AssertionContext) -> AssertionContext:
+    def judge_context(self, context: AssertionContext) -> AssertionContext:
         """With the question in the place of the input, where one is given: as an option, else as a variable."""
         given = self.query if self.query is not None else context.vars.get("query")
         if not isinstance(given, str) or not given.strip():

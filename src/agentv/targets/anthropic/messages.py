@@ -16,7 +16,7 @@ from agentv.model.values.values import Json, JsonObject
 from agentv.targets.model_api.content_parts import PartBuilders, content_parts
 from agentv.targets.model_api.documents import PDF, document_of
 from agentv.targets.model_api.pictures import Picture, picture_of
-from agentv.targets.model_api.tool_calls import Step, functions_in, steps
+from agentv.targets.model_api.tool_calls import ToolStep, functions_in, tool_steps
 
 SYSTEM_ONLY_FIRST = re.compile(r"claude-(?:instant|[123]\b|(?:sonnet|haiku)-4|opus-4(?!-[89]))")
 """Models that refuse messages of the role `system`, and take the system prompt alone: all before Claude Opus 4.8."""
@@ -38,7 +38,7 @@ def conversation(messages: Sequence[Message], model: str) -> tuple[str, list[Jso
     first = next((place for place, message in enumerate(messages) if message.role != "system"), len(messages))
     system = "\n\n".join(message.text for message in messages[:first])
     turns: list[_Turn] = []
-    for step in steps(messages[first:]):
+    for step in tool_steps(messages[first:]):
         blocks = _blocks(step)
         if isinstance(blocks, Failure):
             return blocks
@@ -66,7 +66,7 @@ def _said(blocks: list[Json]) -> Json:
     return blocks
 
 
-def _blocks(step: Step) -> list[Json] | Failure:
+def _blocks(step: ToolStep) -> list[Json] | Failure:
     parts = content_parts(step.message, _PARTS)
     if isinstance(parts, Failure):
         return parts
@@ -75,7 +75,7 @@ def _blocks(step: Step) -> list[Json] | Failure:
     return [*parts, *({"type": "tool_use", "id": c.id, "name": c.name, "input": c.arguments} for c in step.calls)]
 
 
-def _result(step: Step, blocks: list[Json]) -> list[Json]:
+def _result(step: ToolStep, blocks: list[Json]) -> list[Json]:
     """The result of a tool; a text where no call before it asked for one, since the API takes none without a call."""
     if step.result_of is None:
         return [_text(f"tool ({step.message.name or 'unnamed'}):\n{step.message.text}")]

@@ -20,13 +20,13 @@ from agentv.targets.anthropic.schemas import accepted
 from agentv.targets.http.answers import TOO_LARGE, decoded, parsed
 from agentv.targets.http.bodies import PackedError, TooLargeError
 from agentv.targets.http.model_calls import (
-    broken_off,
     endpoint_of,
+    incomplete_reply,
     missing_key,
     no_connection,
     no_reply_in_time,
-    not_readable,
-    outside,
+    other_server,
+    unreadable_reply,
 )
 from agentv.targets.http.once import timed
 from agentv.targets.http.statuses import failure_of, limits_of
@@ -123,7 +123,7 @@ class Anthropic(ModelSettings):
 
     def elsewhere(self) -> str | None:
         """A server that is not Anthropic's."""
-        return outside(self.base_url, "anthropic.com")
+        return other_server(self.base_url, "anthropic.com")
 
     @property
     def answer_limit(self) -> int:
@@ -205,13 +205,13 @@ class _Anthropic:
         except APIConnectionError as error:
             return self._connection_failure(error)
         except AnthropicError as error:
-            return not_readable(f"{type(error).__name__}: {error}", self._settings.secrets)
+            return unreadable_reply(f"{type(error).__name__}: {error}", self._settings.secrets)
         text = decoded(raw.content)
         reply = text if isinstance(text, Failure) else parsed(text)
         if isinstance(reply, Failure):
             return reply
         if isinstance(reply, str):
-            return not_readable(f"the reply is not JSON: {text}", self._settings.secrets)
+            return unreadable_reply(f"the reply is not JSON: {text}", self._settings.secrets)
         limits = limits_of(raw.headers)
         return response_of(reply, self._settings.model, limits, self._settings.elsewhere() or "anthropic")
 
@@ -229,9 +229,9 @@ class _Anthropic:
         if isinstance(cause, TooLargeError):
             return TOO_LARGE
         if isinstance(cause, PackedError):
-            return not_readable(str(cause), self._settings.secrets)
+            return unreadable_reply(str(cause), self._settings.secrets)
         broken = isinstance(cause, ReadError | RemoteProtocolError)
-        return (broken_off if broken else no_connection)(cause, self._settings.secrets)
+        return (incomplete_reply if broken else no_connection)(cause, self._settings.secrets)
 
     def _opened(self) -> AsyncAnthropic:
         if self._client is None:

@@ -19,7 +19,7 @@ from agentv.targets.http.answers import parsed
 from agentv.targets.model_api.content_parts import PartBuilders, content_parts
 from agentv.targets.model_api.documents import PDF, document_of
 from agentv.targets.model_api.pictures import Picture, picture_of
-from agentv.targets.model_api.tool_calls import MADE, Step, functions_in, steps
+from agentv.targets.model_api.tool_calls import GENERATED_ID, ToolStep, functions_in, tool_steps
 
 UNSIGNED = b"skip_thought_signature_validator"
 """What stands for the signature of a call of a tool that the model itself did not make; Google's own word."""
@@ -39,7 +39,7 @@ def conversation(messages: Sequence[Message], model: str) -> tuple[str, list[dic
     if first is None:  # the API wants a turn of the user
         messages, first = [Message("user", message.text) for message in messages], 0
     turns: list[dict[str, Any]] = []
-    for step in steps(messages[first:]):
+    for step in tool_steps(messages[first:]):
         parts = _parts(step, signed=_NO_SIGNATURES.search(model) is None)
         if isinstance(parts, Failure):
             return parts
@@ -50,7 +50,7 @@ def conversation(messages: Sequence[Message], model: str) -> tuple[str, list[dic
     return "\n\n".join(message.text for message in messages[:first]), [turn for turn in turns if turn["parts"]]
 
 
-def _parts(step: Step, *, signed: bool) -> list[dict[str, Any]] | Failure:
+def _parts(step: ToolStep, *, signed: bool) -> list[dict[str, Any]] | Failure:
     message = step.message
     if message.role == "tool":
         return [_result(step)]
@@ -65,7 +65,7 @@ def _parts(step: Step, *, signed: bool) -> list[dict[str, Any]] | Failure:
     return parts
 
 
-def _result(step: Step) -> dict[str, Any]:
+def _result(step: ToolStep) -> dict[str, Any]:
     """The result of a tool; a text where no call before it asked for one, since the API takes none without a call."""
     message, call = step.message, step.result_of
     if call is None:
@@ -77,7 +77,7 @@ def _result(step: Step) -> dict[str, Any]:
 
 def _own_id(call: ToolCall) -> dict[str, str]:
     """The id of a call where the API gave it one: models before Gemini 3 give none."""
-    return {"id": call.id} if call.id and not call.id.startswith(MADE) else {}
+    return {"id": call.id} if call.id and not call.id.startswith(GENERATED_ID) else {}
 
 
 def _text(text: str) -> dict[str, Any]:

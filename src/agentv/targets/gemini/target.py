@@ -22,13 +22,13 @@ from agentv.targets.gemini.replies import embeddings_of, refusal_of, response_of
 from agentv.targets.http.answers import TOO_LARGE, parsed
 from agentv.targets.http.connection import RedirectError, session_of_sdk
 from agentv.targets.http.model_calls import (
-    broken_off,
     endpoint_of,
+    incomplete_reply,
     missing_key,
     no_connection,
     no_reply_in_time,
-    not_readable,
-    outside,
+    other_server,
+    unreadable_reply,
 )
 from agentv.targets.http.once import timed
 from agentv.targets.http.statuses import limits_of
@@ -103,7 +103,7 @@ class Gemini(ModelSettings):
 
     def elsewhere(self) -> str | None:
         """A server that is not Google's."""
-        return outside(self.base_url, "googleapis.com")
+        return other_server(self.base_url, "googleapis.com")
 
     def request_settings(self) -> RequestSettings:
         """What the price of a call depends on."""
@@ -169,7 +169,7 @@ class _Gemini:
         if isinstance(value, Failure):
             return value
         if isinstance(value, str):
-            return not_readable(f"the reply is not JSON: {body}", self._settings.secrets)
+            return unreadable_reply(f"the reply is not JSON: {body}", self._settings.secrets)
         limits = limits_of(headers or {})
         return response_of(value, self._settings.model, limits, self._settings.elsewhere() or "google")
 
@@ -204,7 +204,7 @@ class _Gemini:
         except (ClientError, OSError) as error:
             return self._lost(error)
         except ValueError as error:  # no JSON, or not of the API's shape
-            return not_readable(f"{type(error).__name__}: {error}", self._settings.secrets)
+            return unreadable_reply(f"{type(error).__name__}: {error}", self._settings.secrets)
 
     def _lost(self, error: Exception) -> Failure:
         from aiohttp import ClientPayloadError
@@ -213,7 +213,9 @@ class _Gemini:
 
         if isinstance(error, TooLargeReplyError):
             return TOO_LARGE
-        return (broken_off if isinstance(error, ClientPayloadError) else no_connection)(error, self._settings.secrets)
+        return (incomplete_reply if isinstance(error, ClientPayloadError) else no_connection)(
+            error, self._settings.secrets
+        )
 
     def _refused(self, error: APIError | RedirectError) -> CallFailure:
         if isinstance(error, RedirectError):

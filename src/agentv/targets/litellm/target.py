@@ -21,8 +21,8 @@ from agentv.targets.http.model_calls import (
     endpoint_of,
     missing_key,
     no_reply_in_time,
-    not_readable,
-    outside,
+    other_server,
+    unreadable_reply,
 )
 from agentv.targets.http.once import timed
 from agentv.targets.http.statuses import limits_of
@@ -104,7 +104,7 @@ class LiteLLM(ModelSettings):
     def elsewhere(self) -> str | None:
         """The address that the settings say, or the process to the library. It may be the provider's own as well."""
         given = self.base_url or self.extra.get("api_base") or self.extra.get("base_url")
-        return outside(given if isinstance(given, str) else address_for(self.model))
+        return other_server(given if isinstance(given, str) else address_for(self.model))
 
     def request_settings(self) -> RequestSettings:
         """What the price of a call depends on."""
@@ -180,7 +180,7 @@ class _LiteLLM:
             return failure_in(error, self._retryable, secrets)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             # a module of a provider met what it does not know
-            return not_readable(f"{type(error).__name__}: {error}", secrets)
+            return unreadable_reply(f"{type(error).__name__}: {error}", secrets)
         finally:
             asking.reset(token)
         return self._read(reply)

@@ -54,8 +54,8 @@ class OpenAIProvider(OpenAISettings):
     def request_settings(self) -> RequestSettings:
         """What the price of a call depends on."""
         dialect = self.dialect()
-        own = dialect.prices is None or is_local(dialect.base_url)
-        return replace(self.priced_as(dialect.prices, self.model, self.max_tokens), own=own)
+        self_hosted = dialect.prices is None or is_local(dialect.base_url)
+        return replace(self.priced_as(dialect.prices, self.model, self.max_tokens), self_hosted=self_hosted)
 
     def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
         """By the price list."""

@@ -15,7 +15,7 @@ from agentv.targets.http.model_calls import missing_key, no_reply_in_time
 from agentv.targets.http.statuses import limits_of
 from agentv.targets.model_api.prices import cost_of, load_prices
 from agentv.targets.openai_api.client import JsonReply, ModelClient, Refused
-from agentv.targets.openai_api.messages import Takes, chat_messages, response_items, with_system
+from agentv.targets.openai_api.messages import AcceptedContent, chat_messages, response_items, with_system
 from agentv.targets.openai_api.parameters import SCHEMA, chat_parameters, refused_by, removable, response_parameters
 from agentv.targets.openai_api.replies import chat_answer, cost_in, response_answer
 from agentv.targets.openai_api.settings import OpenAISettings
@@ -61,7 +61,7 @@ class OpenAITarget:
     def _messages(self, request: TargetRequest) -> list[Any] | Failure:
         write = chat_messages if self._settings.api == "chat" else response_items
         conversation = with_system(self._settings.system, request.messages, request.prompt)
-        return write(conversation, Takes(self._dialect.fetches_pictures, self._dialect.takes_documents))
+        return write(conversation, AcceptedContent(self._dialect.fetches_pictures, self._dialect.takes_documents))
 
     async def _post(self, request: TargetRequest, messages: list[Any]) -> JsonReply | Failure:
         refused = self._refused

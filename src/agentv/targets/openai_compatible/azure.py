@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Issue, Nonempty, Secret, Text
-from agentv.targets.http.model_calls import outside
+from agentv.targets.http.model_calls import other_server
 from agentv.targets.openai_api.dialect import Dialect
 from agentv.targets.openai_api.provider import OpenAIProvider, is_local
 
@@ -67,7 +67,7 @@ class Azure(OpenAIProvider):
 
     def elsewhere(self) -> str | None:
         """A server that is not in Azure."""
-        return outside(self.base_url, *_DOMAINS)
+        return other_server(self.base_url, *_DOMAINS)
 
     def faults(self) -> Iterable[Issue]:
         """As everywhere; and the deployment must be in no URL."""

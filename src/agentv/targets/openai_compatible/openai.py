@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
-from agentv.targets.http.model_calls import outside
+from agentv.targets.http.model_calls import other_server
 from agentv.targets.openai_api.dialect import Dialect
 from agentv.targets.openai_api.provider import OpenAIProvider, is_local
 
@@ -51,7 +51,7 @@ class OpenAI(OpenAIProvider):
 
     def elsewhere(self) -> str | None:
         """A server that is not OpenAI's."""
-        return outside(self.base_url, "openai.com")
+        return other_server(self.base_url, "openai.com")
 
 
 def _embedding_model(model: str, *, own: bool) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
-from agentv.targets.http.model_calls import outside
+from agentv.targets.http.model_calls import other_server
 from agentv.targets.openai_api.dialect import Dialect
 from agentv.targets.openai_api.provider import OpenAIProvider, is_local
 
@@ -47,4 +47,4 @@ class OpenRouter(OpenAIProvider):
 
     def elsewhere(self) -> str | None:
         """A server that is not OpenRouter's."""
-        return outside(self.base_url, "openrouter.ai")
+        return other_server(self.base_url, "openrouter.ai")
