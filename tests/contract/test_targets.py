@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import inspect
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -147,6 +147,11 @@ WAITING: dict[str, Make] = {
 """Targets that take for ever, or as good as."""
 
 
+def _each(names: Iterable[str]) -> pytest.MarkDecorator:
+    """A test for each of these targets."""
+    return pytest.mark.parametrize("name", list(names))
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[MisbehavingServer]:
     with misbehaving_server() as running:
@@ -184,7 +189,7 @@ def test_its_settings_are_frozen_and_documented(name):
     assert all("Doc(" in str(annotation) for annotation in fields.values())
 
 
-@pytest.mark.parametrize("name", ECHOING)
+@_each(ECHOING)
 def test_it_answers_with_text(name, place):
     settings = ECHOING[name](place)
     assert list(settings.faults()) == []
@@ -194,13 +199,13 @@ def test_it_answers_with_text(name, place):
     assert found.cost_usd is None or found.cost_usd > 0
 
 
-@pytest.mark.parametrize("name", ECHOING)
+@_each(ECHOING)
 def test_calls_at_once_do_not_mix(name, place):
     found = answers(ECHOING[name](place), *(request(f"prompt {number}", str(number)) for number in range(50)))
     assert [one.output for one in found] == [f"prompt {number}" for number in range(50)]
 
 
-@pytest.mark.parametrize("name", FAILING)
+@_each(FAILING)
 def test_a_failure_is_a_value_and_the_next_call_is_made_all_the_same(name, place):
     make, code = FAILING[name]
     found = answers(make(place), request(), request())
@@ -209,7 +214,7 @@ def test_a_failure_is_a_value_and_the_next_call_is_made_all_the_same(name, place
     assert all(one.message for one in found)
 
 
-@pytest.mark.parametrize("name", ECHOING)
+@_each(ECHOING)
 @pytest.mark.parametrize("calls", [0, 1])
 def test_it_can_be_closed_twice_used_or_not(name, calls, place):
     async def close_twice():
@@ -224,7 +229,7 @@ def test_it_can_be_closed_twice_used_or_not(name, calls, place):
     asyncio.run(close_twice())
 
 
-@pytest.mark.parametrize("name", WAITING)
+@_each(WAITING)
 def test_a_call_can_be_cancelled_and_the_target_goes_on(name, place):
     async def cancelled():
         executor = DaemonThreads()
@@ -261,16 +266,14 @@ def test_a_cancelled_call_leaves_no_process(place):
     assert all_gone(asyncio.run(cancelled()))
 
 
-@pytest.mark.parametrize("name", ["cli", "http", "openai", "azure", "anthropic", "gemini", "litellm"])
+@_each(["cli", "http", "openai", "azure", "anthropic", "gemini", "litellm"])
 def test_a_time_limit_of_its_own_is_kept(name, place):
     [found] = answers(WAITING[name](place), request(timeout_s=0.1))
     assert (found.code, found.retryable) == ("timeout", True)
 
 
 @pytest.mark.filterwarnings("ignore:Sending a large body")  # which SDKs of others do
-@pytest.mark.parametrize(
-    "name", ["echo", "python", "cli", "http", "openai", "openai, responses", "anthropic", "gemini", "litellm"]
-)
+@_each(["echo", "python", "cli", "http", "openai", "openai, responses", "anthropic", "gemini", "litellm"])
 def test_an_answer_may_not_be_too_large(name, place):
     make = ECHOING[name]
     [found] = answers(make(place), request("a" * 10_000_001))

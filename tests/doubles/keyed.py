@@ -13,7 +13,7 @@ from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
 from agentv.registry.table import Registry
 from agentv.registry.types import Provider, ProviderSettings
 from agentv.targets.catalogue import PROVIDERS
-from agentv.targets.http.model_calls import outside
+from agentv.targets.http.model_calls import other_server
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Keyed(ProviderSettings):
 
     def elsewhere(self) -> str | None:
         """Any server that is named."""
-        return outside(self.base_url)
+        return other_server(self.base_url)
 
     def connect(self, spec, executor):
         del spec, executor

@@ -65,8 +65,8 @@ class ChoiceQuestion:
         """The request that follows an unreadable reply, with another word."""
         mark = new_word()
         request = f"Your reply cannot be used: {problem}. Reply with {_shape(mark)} and nothing else."
-        said = (Message("assistant", reply),) if reply.strip() else ()
-        messages = (*self.messages, *said, Message("user", request))
+        previous = (Message("assistant", reply),) if reply.strip() else ()
+        messages = (*self.messages, *previous, Message("user", request))
         return replace(self, messages=messages, mark=mark, earlier=(*self.earlier, self.mark))
 
     def read(self, reply: str) -> tuple[int, str | None]:
@@ -95,7 +95,7 @@ def _shape(mark: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class OrderedChoice:
     """The choice in one order, and what it took."""
 
     best: int
@@ -104,7 +104,7 @@ class Chosen:
     cost_usd: float | None = None
 
 
-def joined(one: Chosen, other: Chosen) -> Choice:
+def joined(one: OrderedChoice, other: OrderedChoice) -> Choice:
     """Both orders together."""
     usages = [each.token_usage for each in (one, other) if each.token_usage is not None]
     costs = [each.cost_usd for each in (one, other) if each.cost_usd is not None]
@@ -124,21 +124,23 @@ def choice_questions(criteria: str, contexts: Sequence[AssertionContext]) -> tup
 
 
 def _question(criteria: str, contexts: Sequence[AssertionContext], order: Sequence[int]) -> ChoiceQuestion:
-    fence = Delimiter.new()
+    delimiter = Delimiter.new()
     places: dict[str, int] = {}
     while len(places) < len(order):
         places.setdefault(secrets.token_hex(4), order[len(places)])
     shown = "\n\n".join(
-        fence.around(f"answer-{name}", Excerpt.of(contexts[at].output or "", MAX_CHARS).text)
+        delimiter.around(f"answer-{name}", Excerpt.of(contexts[at].output or "", MAX_CHARS).text)
         for name, at in places.items()
     )
     mark = new_word()
     rules = built_in("choice")
-    for name, value in (("token", fence.token), ("mark", mark), ("ids", ", ".join(places))):
+    for name, value in (("token", delimiter.token), ("mark", mark), ("ids", ", ".join(places))):
         rules = rules.replace(f"{{{{ {name} }}}}", value)
-    told = fence.around("criteria", criteria)
-    task = f"The task:\n{fence.around('task', contexts[0].prompt)}\n\nThe criteria:\n{told}\n\nThe answers:\n{shown}"
-    return ChoiceQuestion((Message("system", rules), Message("user", task)), places, fence.token, mark)
+    rubric = delimiter.around("criteria", criteria)
+    task = (
+        f"The task:\n{delimiter.around('task', contexts[0].prompt)}\n\nThe criteria:\n{rubric}\n\nThe answers:\n{shown}"
+    )
+    return ChoiceQuestion((Message("system", rules), Message("user", task)), places, delimiter.token, mark)
 
 
 def _objects(text: str) -> Iterator[JsonObject]:

@@ -55,8 +55,8 @@ def _object_around(at: int, word: str, reply: str) -> tuple[int, JsonObject, str
 
 
 def _carries(row: JsonObject, word: str) -> bool:
-    said = row.get(CONFIRM)
-    return isinstance(said, str) and said.strip().lower() == word
+    confirmation = row.get(CONFIRM)
+    return isinstance(confirmation, str) and confirmation.strip().lower() == word
 
 
 def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -80,7 +80,7 @@ _SIGNS = {
     ">": "›❯〉⟩",
 }
 
-_NOTHING = "\u115f\u1160\u3164\uffa0"
+_INVISIBLE_LETTERS = "\u115f\u1160\u3164\uffa0"
 """Letters that have no shape."""
 
 _ROWS = {"🅐": "A", "🅰": "A", "🇦": "A"}
@@ -110,7 +110,7 @@ class _Table(dict[int, str]):
 def _plain(one: str) -> str:
     if _FIRST_TAG <= ord(one) <= _LAST_TAG:
         return chr(ord(one) - 0xE0000)
-    if one in _NOTHING:
+    if one in _INVISIBLE_LETTERS:
         return ""
     digit = unicodedata.digit(one, None)
     return one if digit is None else str(digit)

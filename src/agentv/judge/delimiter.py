@@ -43,7 +43,7 @@ class Delimiter:
         """The text between `<what-token>` and `</what-token>`, each on a line of its own."""
         return f"<{what}-{self.token}>\n{text}\n</{what}-{self.token}>"
 
-    def around_data(self, what: str, text: str) -> str:
+    def wrap_data(self, what: str, text: str) -> str:
         """What a template shows: between markers, on the same line if it is one, and just once.
 
         A text with markers of this fence gets none besides; where a filter cut off its last one, that is put back.

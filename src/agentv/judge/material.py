@@ -20,18 +20,19 @@ def material_of(rubric: Rubric, context: AssertionContext) -> Mapping[str, str]:
     return {name: made[name](rubric, context) for name in MODE_VARIABLES.get(rubric.mode, ())}
 
 
-def fenced(rubric: Rubric, context: AssertionContext, fence: Delimiter) -> dict[str, str]:
+def delimited(rubric: Rubric, context: AssertionContext, delimiter: Delimiter) -> dict[str, str]:
     """The same, each between its markers; an empty one stays empty. What is judged piece by piece is its own rubric."""
     found = {
-        name: fence.around(_MARKERS[name], text) if text else "" for name, text in material_of(rubric, context).items()
+        name: delimiter.around(_MARKERS[name], text) if text else ""
+        for name, text in material_of(rubric, context).items()
     }
     return {**found, "rubrics": found["context"]} if rubric.mode == "context-relevance" else found
 
 
-def is_shown(name: str, text: str, fence: Delimiter, *, whole: bool = False) -> bool:
+def is_shown(name: str, text: str, delimiter: Delimiter, *, whole: bool = False) -> bool:
     """Whether a text shows the value of a variable, from its first marker on; `whole`: and up to its last one."""
     marker = _MARKERS[name]
-    return fence.shows(marker, text) and (not whole or f"</{marker}-{fence.token}>" in text)
+    return delimiter.shows(marker, text) and (not whole or f"</{marker}-{delimiter.token}>" in text)
 
 
 def _pieces(rubric: Rubric, _context: AssertionContext) -> str:
@@ -51,10 +52,10 @@ def transcript_of(context: AssertionContext) -> str:
 
 
 def _lines(message: Message) -> list[str]:
-    said = [f"{message.role}: {message.text}"] if message.text.strip() else []
+    lines = [f"{message.role}: {message.text}"] if message.text.strip() else []
     for call in message.tool_calls:
         arguments = json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
-        said.append(f"{message.role} calls {call.name} {arguments}")
+        lines.append(f"{message.role} calls {call.name} {arguments}")
         if call.output is not None:
-            said.append(f"{call.name} gives: {call.output}")
-    return said
+            lines.append(f"{call.name} gives: {call.output}")
+    return lines

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from agentv.judge.delimiter import Delimiter, new_word
 from agentv.judge.excerpt import Excerpt
-from agentv.judge.material import fenced, is_shown, material_of, transcript_of
+from agentv.judge.material import delimited, is_shown, material_of, transcript_of
 from agentv.judge.modes import MODES
-from agentv.judge.quotation import Shown, texts_of
+from agentv.judge.quotation import ShownTexts, texts_of
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.rubric import JUDGED_VARIABLES, PROMPT_VARIABLES, Rubric, RubricItem, RubricMode
 from agentv.model.values.message import Message
@@ -23,7 +23,7 @@ _NO_ENV: dict[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RubricQuestion:
     """One question to a judge.
 
     Attributes:
@@ -35,8 +35,8 @@ class Question:
 
     rubric: Rubric
     messages: tuple[Message, ...]
-    fence: Delimiter
-    shown: Shown
+    delimiter: Delimiter
+    shown: ShownTexts
     mark: str
     left_out: Mapping[str, int] = field(default_factory=dict)
     earlier: tuple[str, ...] = ()
@@ -44,26 +44,26 @@ class Question:
     @property
     def nonces(self) -> tuple[str, ...]:
         """What is new in each question."""
-        return (self.fence.token, *self.earlier, self.mark)
+        return (self.delimiter.token, *self.earlier, self.mark)
 
-    def again(self, reply: str, problem: str) -> Question:
+    def again(self, reply: str, problem: str) -> RubricQuestion:
         """The request that follows an unreadable reply: all that was said, what was wrong with it, and a new word."""
         mark = new_word()
         request = render_text(built_in("repair"), Scope({"problem": problem, "mark": mark}, _NO_ENV))
-        said = (Message("assistant", reply),) if reply.strip() else ()
-        messages = (*self.messages, *said, Message("user", request))
+        previous = (Message("assistant", reply),) if reply.strip() else ()
+        messages = (*self.messages, *previous, Message("user", request))
         return replace(self, messages=messages, mark=mark, earlier=(*self.earlier, self.mark))
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenPrompt:
     """What code of the user's made of a prompt, and the fence that it was given the answer in."""
 
     messages: tuple[Message, ...]
-    fence: Delimiter
+    delimiter: Delimiter
 
 
-def question_about(rubric: Rubric, context: AssertionContext, written: Written | None = None) -> Question:
+def question_about(rubric: Rubric, context: AssertionContext, written: WrittenPrompt | None = None) -> RubricQuestion:
     """The question whether the context's answer meets the rubric.
 
     Args:
@@ -74,18 +74,18 @@ def question_about(rubric: Rubric, context: AssertionContext, written: Written |
     Raises:
         RenderError: the rubric's own prompt cannot be rendered, or does not show the answer.
     """
-    fence = Delimiter.new() if written is None else written.fence
+    delimiter = Delimiter.new() if written is None else written.delimiter
     mark = new_word()
-    messages = _rendered(rubric, context, fence) if written is None else written.messages
-    _check_shown(rubric, messages, fence, whole=written is not None)
+    messages = _rendered(rubric, context, delimiter) if written is None else written.messages
+    _check_shown(rubric, messages, delimiter, whole=written is not None)
     if written is not None or rubric.prompt is not None:
         messages = _with_last(messages, _confirm(rubric.mode, mark))
     cuts = _cuts(rubric, context)
-    return Question(
+    return RubricQuestion(
         rubric,
-        (Message("system", _rules(rubric, fence, mark)), *messages),
-        fence,
-        Shown(_shown(rubric, context, cuts), MODES[rubric.mode].key if rubric.mode in MODES else ""),
+        (Message("system", _rules(rubric, delimiter, mark)), *messages),
+        delimiter,
+        ShownTexts(_shown(rubric, context, cuts), MODES[rubric.mode].key if rubric.mode in MODES else ""),
         mark,
         {name: cut.left_out for name, cut in cuts.items() if cut.left_out},
     )
@@ -146,15 +146,15 @@ _MARKERS = {
 """Variable → what its markers begin with; those of all others begin with `data`."""
 
 
-def _rendered(rubric: Rubric, context: AssertionContext, fence: Delimiter) -> tuple[Message, ...]:
+def _rendered(rubric: Rubric, context: AssertionContext, delimiter: Delimiter) -> tuple[Message, ...]:
     """The prompt, filled in. What its placeholders show is fenced there, so that its conditions see plain values."""
-    values = {**variables(rubric, context, fence), "token": fence.token}
+    values = {**variables(rubric, context, delimiter), "token": delimiter.token}
     own = _AUTHORED - _DATA_OF_MODE.get(rubric.mode, frozenset()) if rubric.prompt else _AUTHORED
 
     def around(names: frozenset[str], text: str) -> str:
         if names <= own:
             return text
-        return fence.around_data(next((_MARKERS[name] for name in _MARKERS if name in names), "data"), text)
+        return delimiter.wrap_data(next((_MARKERS[name] for name in _MARKERS if name in names), "data"), text)
 
     task = render_around(rubric.prompt or built_in(rubric.mode), Scope(context.vars, context.env, values), around)
     return (Message("user", task),)
@@ -165,11 +165,11 @@ def _cuts(rubric: Rubric, context: AssertionContext) -> dict[str, Excerpt]:
     return {name: Excerpt.of(text, rubric.max_chars) for name, text in texts.items()}
 
 
-def _check_shown(rubric: Rubric, messages: tuple[Message, ...], fence: Delimiter, *, whole: bool) -> None:
+def _check_shown(rubric: Rubric, messages: tuple[Message, ...], delimiter: Delimiter, *, whole: bool) -> None:
     """Refuse a question that does not show what is judged; `whole`: to its last marker."""
     text = "\n".join(message.text for message in messages)
     for name in JUDGED_VARIABLES.get(rubric.mode, ("output",)):
-        if not is_shown(name, text, fence, whole=whole):
+        if not is_shown(name, text, delimiter, whole=whole):
             what = f"'{name}' with both of its markers" if whole else f"{{{{ {name} }}}}"
             message = f"it does not show {what}, so there is nothing to judge"
             raise RenderError("judge-prompt-without-output", message)
@@ -181,8 +181,8 @@ def built_in(name: str) -> str:
     return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
-def _rules(rubric: Rubric, fence: Delimiter, mark: str) -> str:
-    values = {"token": fence.token, "mark": mark}
+def _rules(rubric: Rubric, delimiter: Delimiter, mark: str) -> str:
+    values = {"token": delimiter.token, "mark": mark}
     if rubric.scale is not None:
         low, high = rubric.scale
         values |= {"low": str(low), "high": str(high), "threshold": str(rubric.pass_threshold)}
@@ -206,22 +206,22 @@ def _confirming(mode: RubricMode) -> str:
     return "scale-confirm" if mode == "scale" else "confirm"
 
 
-def variables(rubric: Rubric, context: AssertionContext, fence: Delimiter) -> dict[str, Json]:
+def variables(rubric: Rubric, context: AssertionContext, delimiter: Delimiter) -> dict[str, Json]:
     """What a prompt may show, by every name that it may use; what is not the author's stands behind the fence."""
     shown = {name: cut.text for name, cut in _cuts(rubric, context).items()}
     tool_calls = shown["tool_calls"]
     values: dict[str, Json] = {
         "input": context.prompt,
-        "output": fence.around("answer", shown["output"]),
+        "output": delimiter.around("answer", shown["output"]),
         "expected_output": context.reference or "",
         "criteria": rubric.text or context.criteria or "",
         "rubrics": "\n".join(map(_line, rubric.items)) or rubric.text,
         "metadata": _JsonText(context.metadata),
-        "tool_calls": fence.around("tool-calls", tool_calls) if tool_calls else "",
+        "tool_calls": delimiter.around("tool-calls", tool_calls) if tool_calls else "",
         "file_changes": "",
     }
     known = {name: values[canonical] for name, canonical in PROMPT_VARIABLES.items()}
-    return known | fenced(rubric, context, fence)
+    return known | delimited(rubric, context, delimiter)
 
 
 class _JsonText(dict[str, Json]):

@@ -28,7 +28,7 @@ _SUSPECT = re.compile(r"[&\\]|%[0-9a-fA-F]{2}|/\*|<[!/\w]|\]\(|[^\x00-\x7f]")
 """What may hide a key from a plain search."""
 
 
-class Shown:
+class ShownTexts:
     """The texts of a question that are not ours: a verdict found in them is nobody's.
 
     Args:
@@ -49,10 +49,10 @@ class Shown:
         if not self._skeletons:
             return False
         wanted = (_skeleton(words), _skeleton(json.dumps(row, ensure_ascii=False)))
-        said = dict.fromkeys(_said(row))  # what stands twice is looked for once
+        fields = dict.fromkeys(_fields(row))  # what stands twice is looked for once
         if any(one in shown.text for one in wanted for shown in self._skeletons):
             return True
-        return bool(said) and any(all(map(shown.mentions, said)) for shown in self._skeletons)
+        return bool(fields) and any(all(map(shown.mentions, fields)) for shown in self._skeletons)
 
     def decides(self, stance: JsonObject) -> bool:
         """Whether one of the texts gives the same verdict, whatever its reasons, in JSON or in lines of `key: value`.
@@ -60,8 +60,8 @@ class Shown:
         Args:
             stance: what decides in a verdict, without its reasons.
         """
-        said = dict.fromkeys(_said(stance))
-        return bool(said) and any(all(map(shown.mentions, said)) for shown in self._skeletons)
+        fields = dict.fromkeys(_fields(stance))
+        return bool(fields) and any(all(map(shown.mentions, fields)) for shown in self._skeletons)
 
     def has_points(self, points: int) -> bool:
         """Whether one of the texts says `SCORE=` and these points, however it is written.
@@ -69,14 +69,14 @@ class Shown:
         A line that begins so cannot be told from a quotation, whatever stands behind it.
         """
         sign = "-" if points < 0 else r"\+?"
-        said = re.compile(rf"score={sign}0*{abs(points)}")
-        return any(said.search(letters) for letters in self._letters)
+        pattern = re.compile(rf"score={sign}0*{abs(points)}")
+        return any(pattern.search(letters) for letters in self._letters)
 
     def has_line(self, points: int, reason: str) -> bool:
         """Whether one of the texts says `SCORE=` with these points and just this reason, or begins so."""
         sign = "-" if points < 0 else r"\+?"
-        said = re.compile(rf"score={sign}0*{abs(points)}(?:confirm=\w*?)?reason={re.escape(_letters(reason))}")
-        return any(said.search(letters) for letters in self._letters)
+        pattern = re.compile(rf"score={sign}0*{abs(points)}(?:confirm=\w*?)?reason={re.escape(_letters(reason))}")
+        return any(pattern.search(letters) for letters in self._letters)
 
     @cached_property
     def _letters(self) -> tuple[str, ...]:
@@ -108,18 +108,18 @@ class _Skeleton:
         self._source = text
         self._mentioned: dict[str, frozenset[str | float]] = {}
 
-    def says(self, said: _Said) -> bool:
+    def has(self, field: _Field) -> bool:
         """Whether a value stands under its key, or alone in a list."""
-        key, value = said
+        key, value = field
         if not isinstance(value, str):
-            return said in self._numbers
+            return field in self._numbers
         before, name = ("{,", f"{key}:") if key else ("[,", "")
         return any(f"{start}{name}{value}{end}" in self.text for start in before for end in ",}]")
 
-    def mentions(self, said: _Said) -> bool:
+    def mentions(self, field: _Field) -> bool:
         """Whether a value stands behind its key, with or without the signs of JSON."""
-        key, value = said
-        if self.says(said) or value in self._values(key):
+        key, value = field
+        if self.has(field) or value in self._values(key):
             return True
         if not isinstance(value, str):
             return False
@@ -140,11 +140,11 @@ class _Skeleton:
         return f",{_skeleton(_LINE_END.sub(',', self._source))},"
 
     @cached_property
-    def _numbers(self) -> frozenset[_Said]:
+    def _numbers(self) -> frozenset[_Field]:
         return frozenset((found["key"] or "", _number(found["number"])) for found in _NUMBER.finditer(self.text))
 
 
-_Said: TypeAlias = tuple[str, str | float]
+_Field: TypeAlias = tuple[str, str | float]
 """The skeleton of a key, empty in a list, and a number, or the skeleton of another value."""
 
 _DIGITS = r"[+-]?\.?\d[\d.]*(?:e[+-]?\d+)?"
@@ -158,14 +158,14 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _said(value: Json, key: str = "") -> Iterator[_Said]:
+def _fields(value: Json, key: str = "") -> Iterator[_Field]:
     """What a verdict says, piece by piece; what is empty says nothing."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from _said(inner, _skeleton(name))
+            yield from _fields(inner, _skeleton(name))
     elif isinstance(value, list):
         for inner in value:
-            yield from _said(inner)
+            yield from _fields(inner)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield key, float(str(value))
     elif words := "" if value is None else _skeleton(str(value)):

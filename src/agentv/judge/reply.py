@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from agentv.judge.confirmed import objects_with, unique
 from agentv.judge.delimiter import CONFIRM
 from agentv.judge.modes import MODES
-from agentv.judge.question import Question
+from agentv.judge.question import RubricQuestion
 from agentv.judge.quotation import PLACES_SHOWN
 from agentv.judge.scale import read_scale
 from agentv.judge.shapes import ReadVerdict, UnreadableError, VerdictShape
@@ -37,17 +37,17 @@ class _Candidate:
     row: JsonObject
     source: str
 
-    def is_copy(self, question: Question) -> bool:
+    def is_copy(self, question: RubricQuestion) -> bool:
         """Whether everything it says also appears in what the judge was shown, but for the word."""
         row = {key: value for key, value in self.row.items() if key != CONFIRM}
         return question.shown.has(self.source, row)
 
-    def is_shown(self, question: Question, shape: VerdictShape) -> bool:
+    def is_shown(self, question: RubricQuestion, shape: VerdictShape) -> bool:
         """Whether the same verdict also stands there, whatever its reasons."""
         return self.is_copy(question) or question.shown.decides(shape.stance_in(self.row))
 
 
-def read_reply(reply: str, question: Question) -> ReadVerdict:
+def read_reply(reply: str, question: RubricQuestion) -> ReadVerdict:
     """The verdict of a reply.
 
     Verdicts that carry the question's word are surely the judge's: where there are such, no others count, and they
@@ -69,7 +69,7 @@ def read_reply(reply: str, question: Question) -> ReadVerdict:
     return _own(list(_candidates(_own_words(reply, question), shape.key)), shape, question)
 
 
-def _confirmed(candidates: list[_Candidate], shape: VerdictShape, question: Question) -> ReadVerdict:
+def _confirmed(candidates: list[_Candidate], shape: VerdictShape, question: RubricQuestion) -> ReadVerdict:
     for one in candidates:
         _check_depth(one.row)
     agreed = _agreed([shape.read(one.row, question.rubric) for one in candidates])
@@ -78,7 +78,7 @@ def _confirmed(candidates: list[_Candidate], shape: VerdictShape, question: Ques
     return agreed
 
 
-def _own(candidates: list[_Candidate], shape: VerdictShape, question: Question) -> ReadVerdict:
+def _own(candidates: list[_Candidate], shape: VerdictShape, question: RubricQuestion) -> ReadVerdict:
     readings, own = [], None
     for one in candidates:
         quoted = one.is_shown(question, shape)
@@ -104,13 +104,13 @@ def _agreed(readings: list[ReadVerdict]) -> ReadVerdict:
     return readings[-1]
 
 
-def _own_words(reply: str, question: Question) -> str:
+def _own_words(reply: str, question: RubricQuestion) -> str:
     if len(reply) > _LONGEST:
         raise UnreadableError(f"it is {len(reply):,} characters long; {_LONGEST:,} is the most that is read")
     for message in question.messages:
         if message.role != "assistant" and message.text in reply:
             reply = reply.replace(message.text, " ")
-    return question.fence.outside(reply)
+    return question.delimiter.outside(reply)
 
 
 def _candidates(text: str, key: str) -> Iterator[_Candidate]:

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-from agentv.judge.question import Question
+from agentv.judge.question import RubricQuestion
 from agentv.judge.quotation import PLACES_SHOWN
 from agentv.judge.shapes import ReadVerdict, UnreadableError, speakable
 from agentv.model.run.grade import PLACES, Check
@@ -26,7 +26,7 @@ _LINE = re.compile(
 _MENTION = re.compile(r"score\s*=\s*(?P<points>[+-]?\d{1,9}(?:[.,/]\d+)?)")
 
 
-def read_scale(reply: str, own_words: Callable[[], str], question: Question) -> ReadVerdict:
+def read_scale(reply: str, own_words: Callable[[], str], question: RubricQuestion) -> ReadVerdict:
     """The verdict in what a judge said of its own.
 
     Lines that carry the word of the question are surely the judge's, so where there are such, no others count.
@@ -45,11 +45,11 @@ def read_scale(reply: str, own_words: Callable[[], str], question: Question) -> 
     lines = marked or list(_LINE.finditer(own_words()))
     if not lines:
         raise UnreadableError("it holds no line 'SCORE=<whole number> REASON=<sentence>'")
-    said = {int(line["points"]) for line in lines}
+    found = {int(line["points"]) for line in lines}
     mentions = () if marked else _mentions(own_words())
-    if len(said) > 1 or any(one not in {str(points) for points in said} for one in mentions):
+    if len(found) > 1 or any(one not in {str(points) for points in found} for one in mentions):
         raise UnreadableError("it holds several scores that disagree")
-    points, reason = said.pop(), speakable(lines[-1]["reason"].strip())
+    points, reason = found.pop(), speakable(lines[-1]["reason"].strip())
     reading = _reading(points, reason, question)
     shown = question.shown
     if (
@@ -72,7 +72,7 @@ def _words_of(line: re.Match[str]) -> tuple[str, ...]:
     return tuple(word.lower() for word in (line["word"], line["last"]) if word)
 
 
-def _reading(points: int, reason: str, question: Question) -> ReadVerdict:
+def _reading(points: int, reason: str, question: RubricQuestion) -> ReadVerdict:
     rubric = question.rubric
     if rubric.scale is None or rubric.pass_threshold is None:
         raise ValueError("a rubric in scale mode has a scale and a threshold")

@@ -73,9 +73,9 @@ def _freeform(row: JsonObject, _rubric: Rubric) -> ReadVerdict:
 
 
 def _checklist(row: JsonObject, rubric: Rubric) -> ReadVerdict:
-    said = _answers(row, rubric.items, "satisfied", _satisfied)
-    checks = tuple(Check(item.outcome, *said[item.id]) for item in rubric.items)
-    held = {item.id for item in rubric.items if said[item.id][0]}
+    answers = _answers(row, rubric.items, "satisfied", _satisfied)
+    checks = tuple(Check(item.outcome, *answers[item.id]) for item in rubric.items)
+    held = {item.id for item in rubric.items if answers[item.id][0]}
     satisfied = all(item.id in held for item in rubric.items if item.required)
     score = weighted_mean((item.weight, float(item.id in held)) for item in rubric.items)
     reason = _text(row, "overall_reasoning")
@@ -83,11 +83,11 @@ def _checklist(row: JsonObject, rubric: Rubric) -> ReadVerdict:
 
 
 def _score_ranges(row: JsonObject, rubric: Rubric) -> ReadVerdict:
-    said = _answers(row, rubric.items, "score", _points)
-    points = {item.id: said[item.id][0] for item in rubric.items}
+    answers = _answers(row, rubric.items, "score", _points)
+    points = {item.id: answers[item.id][0] for item in rubric.items}
     return ReadVerdict(
         score=weighted_mean((item.weight, points[item.id] / MOST_POINTS) for item in rubric.items),
-        checks=tuple(_ranged(item, *said[item.id]) for item in rubric.items),
+        checks=tuple(_ranged(item, *answers[item.id]) for item in rubric.items),
         reason=_text(row, "overall_reasoning"),
         stance=tuple(points.values()),
         satisfied=all(item.min_score is None or points[item.id] >= item.min_score for item in rubric.items),
@@ -164,21 +164,21 @@ def _answers(
     row: JsonObject, items: tuple[RubricItem, ...], key: str, read: Callable[[Json], T]
 ) -> dict[str, tuple[T, str | None]]:
     """What the judge says of each item: id → (what stands under `key`, reasoning), just the ids of the rubric."""
-    said: dict[str, tuple[T, str | None]] = {}
+    answers: dict[str, tuple[T, str | None]] = {}
     for line in _rows(row, "checks"):
         identity, value = identity_in(line), read(line.get(key))
         if not isinstance(identity, str):
             raise UnreadableError(f"each of 'checks' must have an 'id', found {_shown(identity)}")
-        if said.setdefault(identity, (value, _text(line, "reasoning")))[0] != value:
+        if answers.setdefault(identity, (value, _text(line, "reasoning")))[0] != value:
             raise UnreadableError(f"it says two things of the '{key}' of item {_shown(identity)}")
     known = {item.id for item in items}
-    unknown = [identity for identity in said if identity not in known]
-    missing = [item.id for item in items if item.id not in said]
+    unknown = [identity for identity in answers if identity not in known]
+    missing = [item.id for item in items if item.id not in answers]
     if unknown:
         raise UnreadableError(f"the rubric has no item {_shown(unknown[0])}")
     if missing:
         raise UnreadableError(f"it says nothing of item {_shown(missing[0])}")
-    return said
+    return answers
 
 
 def identity_in(line: JsonObject) -> Json:

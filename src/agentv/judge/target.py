@@ -8,14 +8,14 @@ from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 
-from agentv.judge.choice import ChoiceQuestion, Chosen, choice_questions, joined
+from agentv.judge.choice import ChoiceQuestion, OrderedChoice, choice_questions, joined
 from agentv.judge.delimiter import without
-from agentv.judge.question import Question
+from agentv.judge.question import RubricQuestion
 from agentv.judge.reply import read_reply
 from agentv.judge.schemas import schema_of
 from agentv.judge.shapes import ReadVerdict, UnreadableError, speakable
 from agentv.judge.sharing import SharedCalls
-from agentv.judge.votes import Spent, outcome_of
+from agentv.judge.votes import UsageTotal, outcome_of
 from agentv.judge.written import question_of
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Check
@@ -38,7 +38,7 @@ _REQUESTS = 2
 """The question, and one repair request."""
 
 
-_NOTHING = Spent()
+_NO_USAGE = UsageTotal()
 
 
 class TargetJudge:
@@ -85,8 +85,8 @@ class TargetJudge:
             return first
         return second if isinstance(second, JudgeFailure) else joined(first, second)
 
-    async def _chosen(self, question: ChoiceQuestion, context: AssertionContext) -> Chosen | JudgeFailure:
-        spent, reply, problem = Spent(), "", ""
+    async def _chosen(self, question: ChoiceQuestion, context: AssertionContext) -> OrderedChoice | JudgeFailure:
+        usage, reply, problem = UsageTotal(), "", ""
         for attempt in range(1, _REQUESTS + 1):
             request = TargetRequest(
                 case_id=context.case_id,
@@ -103,16 +103,16 @@ class TargetJudge:
             )
             response = await self._send(request)
             if isinstance(response, Failure):
-                return self._failed(response, reply, spent)
-            spent, reply = spent.and_for(response), speakable(response.output or "")
+                return self._failed(response, reply, usage)
+            usage, reply = usage.plus(response), speakable(response.output or "")
             try:
                 best, reason = question.read(reply)
             except UnreadableError as error:
                 problem = str(error)
                 question = question.again(reply, problem)
             else:
-                return Chosen(best, reason, spent.token_usage, spent.cost_usd)
-        return self._unreadable(reply, problem, spent)
+                return OrderedChoice(best, reason, usage.token_usage, usage.cost_usd)
+        return self._unreadable(reply, problem, usage)
 
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
         """The verdict on the context's answer, the median one of all votes; a JudgeFailure where there is none.
@@ -136,25 +136,25 @@ class TargetJudge:
         if rubric.temperature > 0:
             return await decide()
         outcome, shared = await self._calls.once(_key(question, context, vote), decide)
-        return _at_no_cost(outcome) if shared else outcome
+        return _without_cost(outcome) if shared else outcome
 
-    async def _decide(self, question: Question, context: AssertionContext, vote: int) -> Verdict | JudgeFailure:
-        spent, reply, problem = Spent(), "", ""
+    async def _decide(self, question: RubricQuestion, context: AssertionContext, vote: int) -> Verdict | JudgeFailure:
+        usage, reply, problem = UsageTotal(), "", ""
         for attempt in range(1, _REQUESTS + 1):
             response = await self._send(self._request(question, context, vote, attempt))
             if isinstance(response, Failure):
-                return self._failed(response, reply, spent)
-            spent, reply = spent.and_for(response), speakable(response.output or "")
+                return self._failed(response, reply, usage)
+            usage, reply = usage.plus(response), speakable(response.output or "")
             try:
-                return _verdict(read_reply(reply, question), reply, spent, question)
+                return _verdict(read_reply(reply, question), reply, usage, question)
             except UnreadableError as error:
                 problem = str(error)
             if question.rubric.mode == "scale":
-                return _undecided(reply, problem, spent, question)
+                return _undecided(reply, problem, usage, question)
             question = question.again(reply, problem)
-        return self._unreadable(without(question.nonces, reply, "…"), problem, spent)
+        return self._unreadable(without(question.nonces, reply, "…"), problem, usage)
 
-    def _request(self, question: Question, context: AssertionContext, vote: int, attempt: int) -> TargetRequest:
+    def _request(self, question: RubricQuestion, context: AssertionContext, vote: int, attempt: int) -> TargetRequest:
         return TargetRequest(
             case_id=context.case_id,
             prompt=prompt_text(question.messages),
@@ -174,17 +174,17 @@ class TargetJudge:
         answer = self._target.answer(request)
         return answer if isinstance(answer, TargetResponse | Failure) else await answer
 
-    def _failed(self, failure: Failure, reply: str = "", spent: Spent = _NOTHING) -> JudgeFailure:
+    def _failed(self, failure: Failure, reply: str = "", usage: UsageTotal = _NO_USAGE) -> JudgeFailure:
         return JudgeFailure(
             f"judge-{failure.code.removeprefix('judge-')}",
             f"judge '{self.name}' failed: {failure.message}",
             failure.retryable,
             shorten(reply, REPLY_KEPT),
-            spent.token_usage,
-            spent.cost_usd,
+            usage.token_usage,
+            usage.cost_usd,
         )
 
-    def _unreadable(self, reply: str, problem: str, spent: Spent) -> JudgeFailure:
+    def _unreadable(self, reply: str, problem: str, usage: UsageTotal) -> JudgeFailure:
         message = f"judge '{self.name}' gave no verdict that can be read: {problem}"
         if reply.strip():
             message += f"; it replied {shorten(reply, 200)!r}"
@@ -192,43 +192,43 @@ class TargetJudge:
             "unreadable-verdict",
             message,
             reply=shorten(reply, REPLY_KEPT),
-            token_usage=spent.token_usage,
-            cost_usd=spent.cost_usd,
+            token_usage=usage.token_usage,
+            cost_usd=usage.cost_usd,
         )
 
 
-def _verdict(reading: ReadVerdict, reply: str, spent: Spent, question: Question) -> Verdict:
+def _verdict(reading: ReadVerdict, reply: str, usage: UsageTotal, question: RubricQuestion) -> Verdict:
     return Verdict(
         score=reading.score,
         checks=reading.checks,
         reason=reading.reason,
-        reply=_kept(reply, question),
+        reply=_evidence(reply, question),
         satisfied=reading.satisfied,
-        token_usage=spent.token_usage,
-        cost_usd=spent.cost_usd,
+        token_usage=usage.token_usage,
+        cost_usd=usage.cost_usd,
         passed=reading.passed,
         details={**reading.details, **_cut_note(question)},
     )
 
 
-def _undecided(reply: str, problem: str, spent: Spent, question: Question) -> Verdict:
+def _undecided(reply: str, problem: str, usage: UsageTotal, question: RubricQuestion) -> Verdict:
     """Eva's rule: a reply without a verdict fails the answer, and nobody is asked again."""
-    kept = _kept(reply, question)
+    kept = _evidence(reply, question)
     reason = f"the judge's reply is no verdict: {problem}"
     return Verdict(
         score=0.0,
         checks=(Check(reason, passed=False, evidence=kept or None),),
         reason=reason,
         reply=kept,
-        token_usage=spent.token_usage,
-        cost_usd=spent.cost_usd,
+        token_usage=usage.token_usage,
+        cost_usd=usage.cost_usd,
         passed=False,
         undecided=True,
         details=_cut_note(question),
     )
 
 
-def _cut_note(question: Question) -> JsonObject:
+def _cut_note(question: RubricQuestion) -> JsonObject:
     return {"characters_left_out": dict(question.left_out)} if question.left_out else EMPTY
 
 
@@ -236,7 +236,7 @@ def _is_verdict(outcome: Verdict | JudgeFailure) -> bool:
     return isinstance(outcome, Verdict)  # what failed may do better the next time
 
 
-def _at_no_cost(outcome: Verdict | JudgeFailure) -> Verdict | JudgeFailure:
+def _without_cost(outcome: Verdict | JudgeFailure) -> Verdict | JudgeFailure:
     """What somebody else's call gave: nothing was spent on it again. A price that is not known stays so."""
     cost = None if outcome.cost_usd is None else 0.0
     if isinstance(outcome, JudgeFailure):
@@ -244,15 +244,15 @@ def _at_no_cost(outcome: Verdict | JudgeFailure) -> Verdict | JudgeFailure:
     return replace(outcome, token_usage=None, cost_usd=cost, shared=True)
 
 
-def _key(question: Question, context: AssertionContext, vote: int) -> bytes:
+def _key(question: RubricQuestion, context: AssertionContext, vote: int) -> bytes:
     """The same for questions that are the same in all that a target gets to see, and in how the reply is read.
 
     The fence and the word are others each time, so they are taken out; nothing else of a text can hold them.
     """
-    told = [without(question.nonces, message.text) for message in question.messages]
+    messages = [without(question.nonces, message.text) for message in question.messages]
     asked = repr((question.rubric, vote, dict(context.vars), dict(context.metadata), _calls_of(context)))
     key = sha256()
-    for text in (*told, asked, context.output or "", context.prompt, context.case_id):
+    for text in (*messages, asked, context.output or "", context.prompt, context.case_id):
         part = text.encode(errors="surrogatepass")
         key.update(len(part).to_bytes(8, "big"))  # so that no two lists of parts look the same
         key.update(part)
@@ -267,6 +267,6 @@ def _place(rubric: Rubric) -> str:
     return rubric.prompt_path or ("given inline" if rubric.prompt else f"'{rubric.mode}'")
 
 
-def _kept(reply: str, question: Question) -> str:
+def _evidence(reply: str, question: RubricQuestion) -> str:
     """A reply as evidence, without what is new for each call: runs of the same replies have the same rows."""
     return shorten(without(question.nonces, reply, "…"), REPLY_KEPT)

@@ -42,35 +42,35 @@ def _yes_or_no(key: str, row: JsonObject, rubric: Rubric) -> ReadVerdict:
 
 def _listed(key: str, name: str, flag: str, row: JsonObject, _rubric: Rubric) -> ReadVerdict:
     """A list that the judge itself makes of the answer; a line that stands twice counts once."""
-    said: dict[str, Check] = {}
+    answers: dict[str, Check] = {}
     for line in _rows(row, key):
         text, held = _text(line, name), line.get(flag)
         if text is None or not isinstance(held, bool):
             raise UnreadableError(f"each of '{key}' must have a '{name}', and a '{flag}' that is true or false")
         same = " ".join(text.split()).casefold()
-        if said.setdefault(same, Check(text, held, _text(line, "reasoning"))).passed is not held:
+        if answers.setdefault(same, Check(text, held, _text(line, "reasoning"))).passed is not held:
             raise UnreadableError(f"it calls one of '{key}' both {flag} and not: {_shown(text)}")
-    if not said:
+    if not answers:
         raise UnreadableError(f"'{key}' lists nothing of the answer")
-    return _share(tuple(said.values()), flag, tuple(sorted((same, check.passed) for same, check in said.items())))
+    return _share(tuple(answers.values()), flag, tuple(sorted((same, check.passed) for same, check in answers.items())))
 
 
 def _numbered(key: str, flag: str, row: JsonObject, rubric: Rubric) -> ReadVerdict:
     """A list that the judge was given: just its lines, each once."""
-    said: dict[str, tuple[bool, str | None]] = {}
+    answers: dict[str, tuple[bool, str | None]] = {}
     for line in _rows(row, key):
         identity, held = identity_in(line), line.get(flag)
         if not isinstance(identity, str) or not isinstance(held, bool):
             raise UnreadableError(f"each of '{key}' must have an 'id', and a '{flag}' that is true or false")
-        if said.setdefault(identity, (held, _text(line, "reasoning")))[0] is not held:
+        if answers.setdefault(identity, (held, _text(line, "reasoning")))[0] is not held:
             raise UnreadableError(f"it calls {_shown(identity)} both {flag} and not")
     names = [item.id for item in rubric.items]
-    for identity in said.keys() - set(names):
+    for identity in answers.keys() - set(names):
         raise UnreadableError(f"there is no {_shown(identity)} among the lines to be judged")
-    missing = next((name for name in names if name not in said), None)
+    missing = next((name for name in names if name not in answers), None)
     if missing is not None:
         raise UnreadableError(f"it says nothing of {_shown(missing)}")
-    checks = tuple(Check(item.outcome, *said[item.id]) for item in rubric.items)
+    checks = tuple(Check(item.outcome, *answers[item.id]) for item in rubric.items)
     return _share(checks, flag, tuple(check.passed for check in checks))
 
 

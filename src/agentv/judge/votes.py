@@ -10,7 +10,7 @@ from agentv.model.values.response import TargetResponse, TokenUsage
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class UsageTotal:
     """What calls took together; None where no call said.
 
     Attributes:
@@ -21,7 +21,7 @@ class Spent:
     cost_usd: float | None = None
     unpriced: bool = False
 
-    def and_for(self, one: TargetResponse | Verdict | JudgeFailure) -> Spent:
+    def plus(self, one: TargetResponse | Verdict | JudgeFailure) -> UsageTotal:
         """With one more call, or a verdict and the calls behind it."""
         usage, cost = one.token_usage, one.cost_usd
         if self.token_usage is not None:
@@ -29,7 +29,7 @@ class Spent:
         unpriced = self.unpriced or (one.token_usage is not None and cost is None)
         if self.cost_usd is not None:
             cost = self.cost_usd + (cost or 0.0)
-        return Spent(usage, None if unpriced else cost, unpriced)
+        return UsageTotal(usage, None if unpriced else cost, unpriced)
 
 
 def outcome_of(votes: Sequence[Verdict | JudgeFailure]) -> Verdict | JudgeFailure:
@@ -42,10 +42,10 @@ def outcome_of(votes: Sequence[Verdict | JudgeFailure]) -> Verdict | JudgeFailur
     """
     if len(votes) == 1:
         return votes[0]
-    spent = Spent()
+    usage = UsageTotal()
     for vote in votes:
-        spent = spent.and_for(vote)
-    return replace(_chosen(votes), token_usage=spent.token_usage, cost_usd=spent.cost_usd)
+        usage = usage.plus(vote)
+    return replace(_chosen(votes), token_usage=usage.token_usage, cost_usd=usage.cost_usd)
 
 
 def _chosen(votes: Sequence[Verdict | JudgeFailure]) -> Verdict | JudgeFailure:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Status,
         Step,
         StoppedStream,
+        Together,
         Truncated,
         WrongType,
     )
@@ -42,6 +43,7 @@ _PLACES = {
     "Step": "agentv.testing.steps",
     "StoppedStream": "agentv.testing.steps",
     "TokenUsage": "agentv.model.values.response",
+    "Together": "agentv.testing.steps",
     "ToolCall": "agentv.model.values.message",
     "Truncated": "agentv.testing.steps",
     "WrongType": "agentv.testing.steps",
@@ -60,6 +62,7 @@ __all__ = [
     "Status",
     "Step",
     "StoppedStream",
+    "Together",
     "TokenUsage",
     "ToolCall",
     "Truncated",

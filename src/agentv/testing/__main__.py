@@ -10,7 +10,7 @@ import click
 
 from agentv.testing.calls import ModelCall
 from agentv.testing.routes import ADDRESSES
-from agentv.testing.script import Told
+from agentv.testing.script import Script
 from agentv.testing.server import STATS, ModelServer
 from agentv.testing.steps import Answer
 
@@ -22,7 +22,7 @@ from agentv.testing.steps import Answer
 @click.option("--text", help="What every answer says. Without it: the text of the call's last message.")
 def main(port: int, delay_ms: float, rate: float | None, text: str | None) -> None:
     """Speak the protocols of OpenAI, Anthropic, Gemini, Azure and Ollama on 127.0.0.1, until Ctrl-C."""
-    reply: Told = _echo if text is None else Answer(text)
+    reply: Script = _echo if text is None else Answer(text)
     server = ModelServer(reply, rate=rate, delay_s=delay_ms / 1000, keep=0)
     try:
         server.start(port)

@@ -12,7 +12,7 @@ from agentv.model.values.response import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.rate import Left
-from agentv.testing.replies import Operation, Provider, Said, event, words
+from agentv.testing.replies import ModelApi, Operation, ReplyStep, event, stream_pieces
 from agentv.testing.steps import Answer, ContentFilter, usage_in
 
 _ERRORS = {
@@ -28,7 +28,7 @@ _ERRORS = {
 }
 
 
-def message_body(call: ModelCall, said: Said, number: int) -> JsonObject:
+def message_body(call: ModelCall, said: ReplyStep, number: int) -> JsonObject:
     """The object `message`."""
     usage = usage_in(said)
     return {
@@ -43,7 +43,7 @@ def message_body(call: ModelCall, said: Said, number: int) -> JsonObject:
     }
 
 
-def _blocks(said: Said, number: int) -> Iterator[dict[str, Any]]:
+def _blocks(said: ReplyStep, number: int) -> Iterator[dict[str, Any]]:
     if not isinstance(said, Answer):
         return
     text = said.text if said.refusal is None else said.refusal
@@ -54,7 +54,7 @@ def _blocks(said: Said, number: int) -> Iterator[dict[str, Any]]:
         yield {"type": "tool_use", "id": identity, "name": one.name, "input": dict(one.arguments)}
 
 
-def _stop_reason(said: Said) -> str:
+def _stop_reason(said: ReplyStep) -> str:
     if isinstance(said, ContentFilter):
         return "refusal"
     if not isinstance(said, Answer):
@@ -91,10 +91,13 @@ def message_events(call: ModelCall, body: JsonObject) -> Iterator[bytes]:
 
 def _block_events(index: int, block: dict[str, Any]) -> Iterator[bytes]:
     if block["type"] == "text":
-        empty, deltas = {**block, "text": ""}, [{"type": "text_delta", "text": word} for word in words(block["text"])]
+        empty, deltas = (
+            {**block, "text": ""},
+            [{"type": "text_delta", "text": word} for word in stream_pieces(block["text"])],
+        )
     else:
         empty = {**block, "input": {}}
-        pieces = words(json.dumps(block["input"]))
+        pieces = stream_pieces(json.dumps(block["input"]))
         deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
     yield _event("content_block_start", index=index, content_block=empty)
     for delta in deltas:
@@ -126,4 +129,4 @@ def rate_headers(left: Left) -> dict[str, str]:
 
 
 MESSAGES = Operation("messages", message_body, message_events)
-ANTHROPIC = Provider("anthropic", anthropic_error, rate_headers)
+ANTHROPIC = ModelApi("anthropic", anthropic_error, rate_headers)

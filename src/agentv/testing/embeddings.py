@@ -11,12 +11,12 @@ from typing import Any
 from agentv.model.values.response import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
-from agentv.testing.replies import Operation, Said
+from agentv.testing.replies import Operation, ReplyStep
 from agentv.testing.steps import usage_in
 from agentv.testing.vectors import vectors_of
 
 
-def openai_vectors(call: ModelCall, said: Said, number: int) -> JsonObject:
+def openai_vectors(call: ModelCall, said: ReplyStep, number: int) -> JsonObject:
     """A `list` of `embedding` objects; in base64 where that is asked for, as the SDK does."""
     del number
     vectors = vectors_of(call, said, call.body.get("dimensions"))
@@ -35,13 +35,13 @@ def base64_of(vector: tuple[float, ...]) -> str:
     return b64encode(numbers.tobytes()).decode("ascii")
 
 
-def gemini_vector(call: ModelCall, said: Said, number: int) -> JsonObject:
+def gemini_vector(call: ModelCall, said: ReplyStep, number: int) -> JsonObject:
     """`embedContent`: the one `embedding`."""
     vectors: Any = gemini_vectors(call, said, number)["embeddings"]
     return {"embedding": vectors[0]} if vectors else {}
 
 
-def gemini_vectors(call: ModelCall, said: Said, number: int) -> JsonObject:
+def gemini_vectors(call: ModelCall, said: ReplyStep, number: int) -> JsonObject:
     """`batchEmbedContents`: the `embeddings`, each with its `values`."""
     del number
     vectors = vectors_of(call, said, _dimensions(call.body))

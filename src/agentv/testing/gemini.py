@@ -9,7 +9,7 @@ from agentv.model.values.response import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.rate import Left
-from agentv.testing.replies import EVENTS, JSON, Operation, Provider, Said, encoded, words
+from agentv.testing.replies import EVENTS, JSON, ModelApi, Operation, ReplyStep, encoded, stream_pieces
 from agentv.testing.steps import Answer, ContentFilter, Status, usage_in
 
 _BAD_KEY = "API key not valid. Please pass a valid API key."
@@ -26,7 +26,7 @@ _ERRORS = {
 }
 
 
-def generated_body(call: ModelCall, said: Said, number: int) -> JsonObject:
+def generated_body(call: ModelCall, said: ReplyStep, number: int) -> JsonObject:
     """A `GenerateContentResponse`."""
     body: dict[str, Any] = {"modelVersion": call.model, "responseId": f"response-{number}"}
     if isinstance(said, ContentFilter):
@@ -85,7 +85,7 @@ def _partial(body: JsonObject) -> Iterator[dict[str, Any]]:
 
 
 def _pieces(part: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{"text": word} for word in words(part["text"])] or [part] if "text" in part else [part]
+    return [{"text": word} for word in stream_pieces(part["text"])] or [part] if "text" in part else [part]
 
 
 def gemini_error(call: ModelCall, status: int, message: str, wait_s: float | None) -> JsonObject:
@@ -115,4 +115,4 @@ def no_headers(left: Left) -> dict[str, str]:
 
 
 GENERATE = Operation("generate", generated_body, generated_events, stream_type)
-GEMINI = Provider("gemini", gemini_error, no_headers, bad_key=Status(400, _BAD_KEY))
+GEMINI = ModelApi("gemini", gemini_error, no_headers, bad_key=Status(400, _BAD_KEY))

@@ -8,21 +8,21 @@ from typing import Any
 from agentv.model.values.response import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
-from agentv.testing.replies import Operation, Said, encoded, words
+from agentv.testing.replies import Operation, ReplyStep, encoded, stream_pieces
 from agentv.testing.steps import Answer, ContentFilter, usage_in
 from agentv.testing.vectors import vectors_of
 
 CREATED_AT = "2025-10-09T08:53:20Z"
 
 
-def chat_body(call: ModelCall, said: Said, number: int) -> JsonObject:
+def chat_body(call: ModelCall, said: ReplyStep, number: int) -> JsonObject:
     """What `/api/chat` replies with."""
     del number
     message = {"message": _message(said)} if isinstance(said, Answer) else {}
     return {**_head(call), **message, **_end(said)}
 
 
-def generated_body(call: ModelCall, said: Said, number: int) -> JsonObject:
+def generated_body(call: ModelCall, said: ReplyStep, number: int) -> JsonObject:
     """What `/api/generate` replies with."""
     del number
     response = {"response": _text(said)} if isinstance(said, Answer) else {}
@@ -42,7 +42,7 @@ def _message(said: Answer) -> dict[str, Any]:
     return {"role": "assistant", "content": _text(said), **({"tool_calls": calls} if calls else {})}
 
 
-def _end(said: Said) -> dict[str, Any]:
+def _end(said: ReplyStep) -> dict[str, Any]:
     """Durations are nanoseconds."""
     reason = "content_filter" if isinstance(said, ContentFilter) else getattr(said, "finish_reason", None) or "stop"
     usage = usage_in(said)
@@ -61,11 +61,11 @@ def lines(call: ModelCall, body: JsonObject) -> Iterator[bytes]:
     head = {**_head(call), "done": False}
     if "message" in whole:
         message = whole["message"]
-        for word in words(message["content"]):
+        for word in stream_pieces(message["content"]):
             yield _line({**head, "message": {"role": "assistant", "content": word}})
         whole["message"] = {**message, "content": ""}
     elif "response" in whole:
-        yield from (_line({**head, "response": word}) for word in words(whole["response"]))
+        yield from (_line({**head, "response": word}) for word in stream_pieces(whole["response"]))
         whole["response"] = ""
     yield _line(whole)
 
@@ -74,7 +74,7 @@ def _line(value: dict[str, Any]) -> bytes:
     return encoded(value) + b"\n"
 
 
-def vectors_body(call: ModelCall, said: Said, number: int) -> JsonObject:
+def vectors_body(call: ModelCall, said: ReplyStep, number: int) -> JsonObject:
     """What `/api/embed` replies with."""
     del number
     vectors = [list(vector) for vector in vectors_of(call, said, call.body.get("dimensions"))]

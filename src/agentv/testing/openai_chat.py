@@ -10,14 +10,14 @@ from agentv.model.values.message import ToolCall
 from agentv.model.values.response import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
-from agentv.testing.replies import Operation, Said, event, words
+from agentv.testing.replies import Operation, ReplyStep, event, stream_pieces
 from agentv.testing.steps import Answer, ContentFilter, usage_in
 
 CREATED = 1_760_000_000
 """When every reply was made: a fixed second of the year 2025, so that replies can be compared."""
 
 
-def chat_body(call: ModelCall, said: Said, number: int) -> JsonObject:
+def chat_body(call: ModelCall, said: ReplyStep, number: int) -> JsonObject:
     """The object `chat.completion`."""
     body: dict[str, Any] = {
         "id": f"chatcmpl-{number}",
@@ -34,7 +34,7 @@ def chat_body(call: ModelCall, said: Said, number: int) -> JsonObject:
     return body
 
 
-def _choices(said: Said, number: int) -> Iterator[dict[str, Any]]:
+def _choices(said: ReplyStep, number: int) -> Iterator[dict[str, Any]]:
     if isinstance(said, ContentFilter):
         yield _choice({"role": "assistant", "content": None, "refusal": None}, "content_filter")
     elif isinstance(said, Answer):
@@ -98,13 +98,15 @@ def _part(delta: dict[str, Any], finish_reason: str | None) -> dict[str, Any]:
 
 def _deltas(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": "" if message["content"] is not None else None, "refusal": None}
-    yield from ({"content": word} for word in words(message["content"] or ""))
-    yield from ({"refusal": word} for word in words(message["refusal"] or ""))
+    yield from ({"content": word} for word in stream_pieces(message["content"] or ""))
+    yield from ({"refusal": word} for word in stream_pieces(message["refusal"] or ""))
     for index, one in enumerate(message.get("tool_calls", ())):
         name, arguments = one["function"]["name"], one["function"]["arguments"]
         first = {"index": index, "id": one["id"], "type": "function", "function": {"name": name, "arguments": ""}}
         yield {"tool_calls": [first]}
-        yield from ({"tool_calls": [{"index": index, "function": {"arguments": word}}]} for word in words(arguments))
+        yield from (
+            {"tool_calls": [{"index": index, "function": {"arguments": word}}]} for word in stream_pieces(arguments)
+        )
 
 
 CHAT = Operation("chat", chat_body, chat_events)

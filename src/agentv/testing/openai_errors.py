@@ -8,7 +8,7 @@ from typing import Any
 from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.rate import Left
-from agentv.testing.replies import Provider
+from agentv.testing.replies import ModelApi
 from agentv.testing.steps import Status
 
 _KINDS = {
@@ -98,6 +98,6 @@ def span(seconds: float) -> str:
     return f"{hours}h{minutes}m{rest}s" if hours else f"{minutes}m{rest}s" if minutes else f"{rest}s"
 
 
-OPENAI = Provider("openai", openai_error, request_headers)
-AZURE = Provider("azure", azure_error, request_headers, filtered=Status(400, _FILTERED))
-OLLAMA = Provider("ollama", ollama_error, lambda _left: {})
+OPENAI = ModelApi("openai", openai_error, request_headers)
+AZURE = ModelApi("azure", azure_error, request_headers, filtered=Status(400, _FILTERED))
+OLLAMA = ModelApi("ollama", ollama_error, lambda _left: {})

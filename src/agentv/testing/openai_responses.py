@@ -11,7 +11,7 @@ from agentv.model.values.response import TokenUsage
 from agentv.model.values.values import JsonObject
 from agentv.testing.calls import ModelCall
 from agentv.testing.openai_chat import CREATED
-from agentv.testing.replies import Operation, Said, event, words
+from agentv.testing.replies import Operation, ReplyStep, event, stream_pieces
 from agentv.testing.steps import Answer, ContentFilter, usage_in
 
 _ENDS = {None, "stop", "completed"}
@@ -19,7 +19,7 @@ _EMPTY: dict[str, dict[str, Any]] = {"message": {"content": []}, "function_call"
 _ECHOED = ("instructions", "metadata", "reasoning", "text", "temperature", "top_p", "max_output_tokens")
 
 
-def response_body(call: ModelCall, said: Said, number: int) -> JsonObject:
+def response_body(call: ModelCall, said: ReplyStep, number: int) -> JsonObject:
     """The object `response`. A finish reason other than `stop` makes it `incomplete`, for that reason."""
     reason = "content_filter" if isinstance(said, ContentFilter) else getattr(said, "finish_reason", None)
     complete = reason in _ENDS
@@ -41,7 +41,7 @@ def response_body(call: ModelCall, said: Said, number: int) -> JsonObject:
     }
 
 
-def _items(said: Said, number: int) -> Iterator[dict[str, Any]]:
+def _items(said: ReplyStep, number: int) -> Iterator[dict[str, Any]]:
     if not isinstance(said, Answer):
         return
     if said.usage is not None and said.usage.reasoning:
@@ -105,7 +105,7 @@ def _item_events(item: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         for place, part in enumerate(item["content"]):
             yield from _part_events(part, {"item_id": item["id"], "content_index": place})
     elif item["type"] == "function_call":
-        for piece in words(item["arguments"]):
+        for piece in stream_pieces(item["arguments"]):
             yield "response.function_call_arguments.delta", {"item_id": item["id"], "delta": piece}
         done = {"item_id": item["id"], "name": item["name"], "arguments": item["arguments"]}
         yield "response.function_call_arguments.done", done
@@ -117,7 +117,7 @@ def _part_events(part: dict[str, Any], where: dict[str, Any]) -> Iterator[tuple[
     name = "response.refusal" if key == "refusal" else "response.output_text"
     logprobs: dict[str, Any] = {} if key == "refusal" else {"logprobs": []}
     yield "response.content_part.added", {**where, "part": {**part, key: ""}}
-    for piece in words(part[key]):
+    for piece in stream_pieces(part[key]):
         yield f"{name}.delta", {**where, **logprobs, "delta": piece}
     yield f"{name}.done", {**where, **logprobs, key: part[key]}
     yield "response.content_part.done", {**where, "part": part}

@@ -9,7 +9,7 @@ from email.utils import format_datetime
 
 from agentv.testing.calls import ModelCall
 from agentv.testing.rate import Left
-from agentv.testing.replies import JSON, Provider, Reply, encoded, said_in
+from agentv.testing.replies import JSON, ModelApi, Reply, encoded, ok_reply
 from agentv.testing.routes import Route
 from agentv.testing.steps import (
     Answer,
@@ -20,6 +20,7 @@ from agentv.testing.steps import (
     Status,
     Step,
     StoppedStream,
+    Together,
     Truncated,
     WrongType,
 )
@@ -35,16 +36,16 @@ def reply_of(route: Route, call: ModelCall, step: Step, number: int) -> Reply:
         case ContentFilter() if route.provider.filtered is not None:
             return refusal(route.provider, call, route.provider.filtered)
         case Answer() | EmptyChoices() | ContentFilter():
-            return said_in(route.operation, call, step, number)
+            return ok_reply(route.operation, call, step, number)
         case WrongType():
             return Reply(200, (step.body.encode(),), step.content_type)
-        case MalformedJson() | Truncated() | SlowDrip() | StoppedStream():
-            whole = said_in(route.operation, call, step.answer, number)
+        case MalformedJson() | Truncated() | SlowDrip() | StoppedStream() | Together():
+            whole = ok_reply(route.operation, call, step.answer, number)
             return _malformed(whole) if isinstance(step, MalformedJson) else whole
     return NOTHING  # ClosedConnection, Hang
 
 
-def refusal(provider: Provider, call: ModelCall, status: Status) -> Reply:
+def refusal(provider: ModelApi, call: ModelCall, status: Status) -> Reply:
     """An error as the provider words it."""
     after = status.retry_after
     wait_s = float(after) if isinstance(after, int | float) else None
@@ -52,7 +53,7 @@ def refusal(provider: Provider, call: ModelCall, status: Status) -> Reply:
     return Reply(status.code, (encoded(body),), JSON, {**_retry_after(after), **status.headers})
 
 
-def over_limit(provider: Provider, call: ModelCall, left: Left) -> Reply:
+def over_limit(provider: ModelApi, call: ModelCall, left: Left) -> Reply:
     """429: the seconds rounded up, as the header has it; a provider that knows finer ones says them too."""
     body = provider.error(call, 429, "", left.next_s)
     return Reply(429, (encoded(body),), JSON, {"Retry-After": str(max(1, math.ceil(left.next_s)))})

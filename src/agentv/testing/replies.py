@@ -15,7 +15,7 @@ from agentv.testing.steps import Answer, ContentFilter, EmptyChoices, Status
 JSON = "application/json"
 EVENTS = "text/event-stream"
 
-Said: TypeAlias = "Answer | EmptyChoices | ContentFilter"
+ReplyStep: TypeAlias = "Answer | EmptyChoices | ContentFilter"
 """What a protocol puts into a reply of status 200."""
 
 
@@ -50,13 +50,13 @@ class Operation:
     """
 
     name: str
-    body: Callable[[ModelCall, Said, int], JsonObject]
+    body: Callable[[ModelCall, ReplyStep, int], JsonObject]
     events: Callable[[ModelCall, JsonObject], Iterable[bytes]] | None = None
     stream_type: Callable[[ModelCall], str] = lambda _call: EVENTS
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class ModelApi:
     """How a provider refuses, alike in all that it does.
 
     Attributes:
@@ -85,7 +85,7 @@ def event(data: Json, name: str | None = None) -> bytes:
     return head + b"data: " + encoded(data) + b"\n\n"
 
 
-def said_in(operation: Operation, call: ModelCall, said: Said, number: int) -> Reply:
+def ok_reply(operation: Operation, call: ModelCall, said: ReplyStep, number: int) -> Reply:
     """The reply of status 200, as a stream where the call asks for one."""
     body = operation.body(call, said, number)
     headers = said.headers if isinstance(said, Answer) else {}
@@ -94,7 +94,7 @@ def said_in(operation: Operation, call: ModelCall, said: Said, number: int) -> R
     return Reply(200, (encoded(body),), headers=headers)
 
 
-def words(text: str) -> list[str]:
+def stream_pieces(text: str) -> list[str]:
     """A text in the pieces that a stream brings: words with the white space before them."""
     pieces: list[str] = []
     for word in text.split(" "):

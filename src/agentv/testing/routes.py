@@ -13,7 +13,7 @@ from agentv.testing.ollama import OLLAMA_CHAT, OLLAMA_EMBED, OLLAMA_GENERATE
 from agentv.testing.openai_chat import CHAT
 from agentv.testing.openai_errors import AZURE, OLLAMA, OPENAI
 from agentv.testing.openai_responses import RESPONSES
-from agentv.testing.replies import Operation, Provider
+from agentv.testing.replies import ModelApi, Operation
 
 ADDRESSES = {
     "openai": "/openai/v1",
@@ -26,7 +26,7 @@ ADDRESSES = {
 
 _GEMINI = r"/gemini/v1\w*/\w+/(?P<model>[^/:]+)"
 _DEPLOYMENT = r"/azure/openai/deployments/(?P<model>[^/]+)"
-_ROUTES: tuple[tuple[str, Provider, Operation], ...] = (
+_ROUTES: tuple[tuple[str, ModelApi, Operation], ...] = (
     (r"/openai/v1/chat/completions", OPENAI, CHAT),
     (r"/openai/v1/responses", OPENAI, RESPONSES),
     (r"/openai/v1/embeddings", OPENAI, EMBED),
@@ -54,7 +54,7 @@ _PROVIDERS = {provider.name: provider for provider in (OPENAI, ANTHROPIC, GEMINI
 class Route:
     """What a path asks for; `model` as far as the path names it."""
 
-    provider: Provider
+    provider: ModelApi
     operation: Operation
     model: str = ""
 
@@ -67,6 +67,6 @@ def route_of(path: str) -> Route | None:
     return None
 
 
-def provider_of(path: str) -> Provider:
+def provider_of(path: str) -> ModelApi:
     """Whose address a path lies under; OpenAI where it is nobody's."""
     return _PROVIDERS.get(path.split("/")[1], OPENAI)

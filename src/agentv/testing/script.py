@@ -9,10 +9,10 @@ from agentv.testing.calls import ModelCall
 from agentv.testing.steps import STEPS, Answer, Status, Step
 from agentv.user_code.functions.guard import ForeignError, foreign_code
 
-Told: TypeAlias = "str | Step | Sequence[str | Step] | Callable[[ModelCall], str | Step]"
+Script: TypeAlias = "str | Step | Sequence[str | Step] | Callable[[ModelCall], str | Step]"
 
 
-def script_of(told: Told) -> Callable[[ModelCall], Step]:
+def script_of(told: Script) -> Callable[[ModelCall], Step]:
     """The function to ask for each call, one call at a time.
 
     Raises:

@@ -17,11 +17,11 @@ from agentv.testing.keys import key_in
 from agentv.testing.listings import listing_of
 from agentv.testing.plan import over_limit, refusal, reply_of
 from agentv.testing.rate import TokenBucket
-from agentv.testing.replies import Provider, Reply, encoded
+from agentv.testing.replies import ModelApi, Reply, encoded
 from agentv.testing.routes import ADDRESSES, Route, provider_of, route_of
 from agentv.testing.running import Running
-from agentv.testing.script import Told, script_of
-from agentv.testing.steps import Answer, Status, Step
+from agentv.testing.script import Script, script_of
+from agentv.testing.steps import Answer, Status, Step, Together
 
 if TYPE_CHECKING:
     from aiohttp.web import Request, StreamResponse
@@ -50,7 +50,7 @@ class ModelServer:
 
     def __init__(
         self,
-        reply: Told = "",
+        reply: Script = "",
         *,
         rate: float | None = None,
         delay_s: float = 0.0,
@@ -58,12 +58,12 @@ class ModelServer:
         clock: Callable[[], float] = time.monotonic,
         keep: int | None = None,
     ) -> None:
-        self._told = script_of(reply)
+        self._script = script_of(reply)
         self._bucket = None if rate is None else TokenBucket(rate, clock)
         self._delay_s = delay_s
         self._keys = None if keys is None else frozenset(keys)
         self._clock = clock
-        self._seen = _Seen(keep)
+        self._log = _CallLog(keep)
         self._running: Running | None = None
 
     @property
@@ -94,17 +94,17 @@ class ModelServer:
     @property
     def calls(self) -> list[ModelCall]:
         """The requests to models so far, those that were refused for their key or the rate limit too."""
-        return list(self._seen.calls)
+        return list(self._log.calls)
 
     @property
     def statuses(self) -> Mapping[int, int]:
         """How many replies of each status began."""
-        return dict(self._seen.statuses)
+        return dict(self._log.statuses)
 
     @property
     def most_at_once(self) -> int:
         """The largest number of requests that waited for their reply at the same time."""
-        return self._seen.most
+        return self._log.most
 
     def start(self, port: int = 0) -> Self:
         """Serve until `stop`.
@@ -154,13 +154,13 @@ class ModelServer:
             return await self._no_call(request)
         body = _object(await request.read())
         if body is None:
-            return await self._told_off(request, Status(400, "The body is no JSON object."))
+            return await self._send_error(request, Status(400, "The body is no JSON object."))
         call = self._call(request, route, body)
-        number = self._seen.arrived(call)
+        number = self._log.arrived(call)
         try:
             return await self._reply(request, route, call, number)
         finally:
-            self._seen.left()
+            self._log.left()
 
     def _call(self, request: Request, route: Route, body: JsonObject) -> ModelCall:
         return ModelCall(
@@ -182,7 +182,9 @@ class ModelServer:
         headers = {} if left is None else route.provider.rate_headers(left)
         if left is not None and not left.allowed:
             return await self._send(request, over_limit(route.provider, call, left), headers=headers)
-        step = self._told(call)
+        step = self._script(call)
+        if isinstance(step, Together):
+            await self._log.together(step.requests)
         delay = self._delay_s + (step.delay_s if isinstance(step, Answer) else 0.0)
         if delay > 0:
             await asyncio.sleep(delay)
@@ -192,31 +194,31 @@ class ModelServer:
         self, request: Request, reply: Reply, step: Step | None = None, headers: Mapping[str, str] | None = None
     ) -> StreamResponse:
         if reply.pieces:
-            self._seen.statuses[reply.status] += 1
+            self._log.statuses[reply.status] += 1
         return await deliver(request, reply, step, headers or {})
 
-    def _accepted(self, request: Request, provider: Provider) -> bool:
+    def _accepted(self, request: Request, provider: ModelApi) -> bool:
         return self._keys is None or key_in(provider.name, _lower(request.headers), request.query) in self._keys
 
     async def _no_call(self, request: Request) -> StreamResponse:
         """What takes no step: lists of models, this server's own counts, and paths that no provider has."""
         provider = provider_of(request.path)
         if request.path == STATS and request.method == "GET":
-            return await deliver(request, Reply(200, (encoded(self._seen.counts()),)), None, {})
+            return await deliver(request, Reply(200, (encoded(self._log.counts()),)), None, {})
         listed = listing_of(request.path) if request.method == "GET" else None
         if listed is None:
             unknown = f"Unknown request URL: {request.method} {request.path}"
-            return await self._told_off(request, Status(404, unknown))
+            return await self._send_error(request, Status(404, unknown))
         if not self._accepted(request, provider):
-            return await self._told_off(request, provider.bad_key)
+            return await self._send_error(request, provider.bad_key)
         return await deliver(request, Reply(200, (encoded(listed),)), None, {})
 
-    async def _told_off(self, request: Request, status: Status) -> StreamResponse:
+    async def _send_error(self, request: Request, status: Status) -> StreamResponse:
         call = ModelCall("", "", request.path, "", "", {}, {}, {}, self._clock())
         return await deliver(request, refusal(provider_of(request.path), call, status), None, {})
 
 
-class _Seen:
+class _CallLog:
     """What has come in so far; written on the server's thread alone."""
 
     def __init__(self, keep: int | None) -> None:
@@ -225,6 +227,7 @@ class _Seen:
         self.statuses: Counter[int] = Counter()
         self.most = 0
         self._here = 0
+        self._arrival = asyncio.Event()
         self._first_at = self._last_at = 0.0
 
     def arrived(self, call: ModelCall) -> int:
@@ -235,7 +238,14 @@ class _Seen:
         self._last_at = call.at
         self._here += 1
         self.most = max(self.most, self._here)
+        self._arrival.set()
+        self._arrival = asyncio.Event()
         return self.number
+
+    async def together(self, requests: int) -> None:
+        """Return once so many requests have waited at the same time."""
+        while self.most < requests:
+            await self._arrival.wait()
 
     def left(self) -> None:
         """A call has got all that it gets."""

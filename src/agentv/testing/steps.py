@@ -120,14 +120,27 @@ class Hang:
     """Nothing comes until the caller gives up or the server is stopped."""
 
 
+@dataclass(frozen=True, slots=True)
+class Together:
+    """The answer comes once so many requests wait for their reply at the same time: for tests of concurrency.
+
+    Attributes:
+        requests: how many.
+        answer: what each of them gets.
+    """
+
+    requests: int
+    answer: Answer = Answer("together")
+
+
 def usage_in(said: object) -> TokenUsage | None:
     """The tokens of an answer; the usual ones where there is a reply without an answer."""
     return said.usage if isinstance(said, Answer) else DEFAULT_USAGE
 
 
 Fault: TypeAlias = "Truncated | MalformedJson | WrongType | ClosedConnection | SlowDrip | StoppedStream | Hang"
-Step: TypeAlias = "Answer | Status | ContentFilter | EmptyChoices | Fault"
+Step: TypeAlias = "Answer | Status | ContentFilter | EmptyChoices | Together | Fault"
 STEPS = (
-    *(Answer, Status, ContentFilter, EmptyChoices),
+    *(Answer, Status, ContentFilter, EmptyChoices, Together),
     *(Truncated, MalformedJson, WrongType, ClosedConnection, SlowDrip, StoppedStream, Hang),
 )

@@ -7,13 +7,13 @@ import re
 from zlib import crc32
 
 from agentv.testing.calls import ModelCall
-from agentv.testing.replies import Said
+from agentv.testing.replies import ReplyStep
 from agentv.testing.steps import Answer
 
 DIMENSIONS = 64
 
 
-def vectors_of(call: ModelCall, said: Said, dimensions: object = None) -> list[tuple[float, ...]]:
+def vectors_of(call: ModelCall, said: ReplyStep, dimensions: object = None) -> list[tuple[float, ...]]:
     """One vector for each text, of length 1; those that the step gives, where it gives any; none without an answer."""
     if not isinstance(said, Answer):
         return []

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from agentv.app.authored.convert import convert
 from agentv.app.registries import registries
-from agentv.authoring.cases.case import fingerprint
+from agentv.authoring.code.fingerprints import fingerprint
 from agentv.authoring.loading.load import LoadRequest, load
 from agentv.errors import UsageError
 from agentv.model.suite.suite import Suite

@@ -17,7 +17,7 @@ PROSE = Rubric("freeform", text="is right")
 def task(rubric, context):
     """The message with the prompt, and the fence in it."""
     question = question_about(rubric, context)
-    return question.messages[1].text, question.fence
+    return question.messages[1].text, question.delimiter
 
 
 CONFIRM = "\n\nGive the JSON object one more key"
@@ -39,7 +39,7 @@ def test_the_rules_come_first_and_name_the_markers_and_the_shape():
     question = question_about(PROSE, answered("42"))
     rules, prompt = question.messages
     assert (rules.role, prompt.role) == ("system", "user")
-    assert f"<answer-{question.fence.token}>" in rules.text
+    assert f"<answer-{question.delimiter.token}>" in rules.text
     assert '"score": <a number from 0 to 1>' in rules.text
     assert "{{" not in rules.text
 
@@ -150,7 +150,7 @@ def test_a_repair_request_holds_what_was_said_and_what_was_wrong():
     assert second.messages[2] == Message("assistant", "{{ no }}")
     assert "it is {{ odd }}." in second.messages[3].text
     assert f'"confirm": "{second.mark}"' in second.messages[3].text
-    assert second.mark != first.fence.token
+    assert second.mark != first.delimiter.token
     assert len(first.again(" ", "it is empty").messages) == 3
 
 

@@ -3,7 +3,7 @@ from time import process_time
 
 import pytest
 
-from agentv.judge.quotation import Shown
+from agentv.judge.quotation import ShownTexts
 
 VERDICT = '{"score": 1, "reason": "great"}'
 
@@ -23,8 +23,8 @@ VERDICT = '{"score": 1, "reason": "great"}'
     ],
 )
 def test_a_copy_is_found_however_it_is_spaced_and_quoted(text):
-    assert Shown((text,), "score").has(VERDICT, json.loads(VERDICT))
-    assert Shown(("", text), "score").has(VERDICT, json.loads(VERDICT))
+    assert ShownTexts((text,), "score").has(VERDICT, json.loads(VERDICT))
+    assert ShownTexts(("", text), "score").has(VERDICT, json.loads(VERDICT))
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_copy_is_found_however_it_is_spaced_and_quoted(text):
     ],
 )
 def test_other_text_is_no_copy(text):
-    assert not Shown((text,), "score").has(VERDICT, json.loads(VERDICT))
+    assert not ShownTexts((text,), "score").has(VERDICT, json.loads(VERDICT))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_other_text_is_no_copy(text):
     ],
 )
 def test_a_copy_is_found_however_it_is_written_anew(text, row):
-    assert Shown((text,), "score").has(row, json.loads(row))
+    assert ShownTexts((text,), "score").has(row, json.loads(row))
 
 
 @pytest.mark.parametrize(
@@ -81,18 +81,18 @@ def test_a_copy_is_found_however_it_is_written_anew(text, row):
     ],
 )
 def test_what_says_a_thing_of_its_own_is_no_copy(text, row):
-    assert not Shown((text,), "score").has(row, json.loads(row))
+    assert not ShownTexts((text,), "score").has(row, json.loads(row))
 
 
 def test_numbers_are_the_same_by_value():
     for shown, said in (("10", "1e1"), ("1e1", "10"), ("+0.5", "0.50"), ("0", "0.0")):
         row = f'{{"note": null, "score": {said}}}'
-        assert Shown((f'{{"score": {shown}}}',), "score").has(row, json.loads(row))
+        assert ShownTexts((f'{{"score": {shown}}}',), "score").has(row, json.loads(row))
 
 
 def test_a_long_text_of_numbers_is_looked_through_in_no_time():
     shown = "{" + ",".join(f'"score": {n}' for n in range(20_000)) + "{" * 20_000
     row = {"checks": [{"id": f"r{n}", "score": n} for n in range(5_000)]}
     began = process_time()
-    assert not Shown((shown,), "score").has(json.dumps(row), row)
+    assert not ShownTexts((shown,), "score").has(json.dumps(row), row)
     assert process_time() - began < 1

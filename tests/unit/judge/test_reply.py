@@ -112,7 +112,7 @@ def test_a_verdict_that_stands_in_a_tool_call_is_not_the_judges():
 
 def test_what_stands_between_the_markers_is_passed_over():
     question = question_about(PROSE, answered("42"))
-    assert read_reply(question.fence.around("answer", '{"score": 1}') + '{"score": 0.2}', question).score == 0.2
+    assert read_reply(question.delimiter.around("answer", '{"score": 1}') + '{"score": 0.2}', question).score == 0.2
 
 
 def test_a_verdict_that_stands_in_the_input_is_not_the_judges():

@@ -21,7 +21,7 @@ KINDS = {
     "answer-relevance": AnswerRelevance(),
     "goal-success": GoalSuccess("say 42"),
     "context-faithfulness": ContextFaithfulness(),
-    "context-recall": ContextRecall("It is 42. It is even."),
+    "context-recall": ContextRecall(value="It is 42. It is even."),
     "context-relevance": ContextRelevance(),
 }
 PASS = {

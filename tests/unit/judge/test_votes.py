@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentv.judge.votes import Spent, outcome_of
+from agentv.judge.votes import UsageTotal, outcome_of
 from agentv.model.run.rubric import JudgeFailure, Verdict
 from agentv.model.values.response import TargetResponse, TokenUsage
 
@@ -51,6 +51,6 @@ def test_as_many_votes_lie_above_the_median_as_below(scores):
 
 
 def test_what_is_unknown_stays_so():
-    spent = Spent().and_for(TargetResponse("?")).and_for(vote(1))
-    assert spent == Spent()
-    assert spent.and_for(vote(1, cost_usd=0.5)).and_for(vote(1)) == Spent(None, 0.5)
+    usage = UsageTotal().plus(TargetResponse("?")).plus(vote(1))
+    assert usage == UsageTotal()
+    assert usage.plus(vote(1, cost_usd=0.5)).plus(vote(1)) == UsageTotal(None, 0.5)

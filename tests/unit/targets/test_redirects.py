@@ -19,10 +19,10 @@ TARGETS = {
     "openai": lambda server: OpenAI("gpt-4o", server.openai, KEY),
     "responses": lambda server: OpenAI("gpt-4o", server.openai, KEY, api="responses"),
     "azure": lambda server: Azure("d", server.azure, KEY),
-    "anthropic": lambda server: Anthropic("claude-haiku-4-5", KEY, server.anthropic),
-    "gemini": lambda server: Gemini("gemini-2.5-flash", KEY, server.gemini),
-    "litellm": lambda server: LiteLLM("openai/gpt-4o", KEY, server.openai),
-    "litellm to anthropic": lambda server: LiteLLM("anthropic/claude-haiku-4-5", KEY, server.anthropic),
+    "anthropic": lambda server: Anthropic("claude-haiku-4-5", server.anthropic, KEY),
+    "gemini": lambda server: Gemini("gemini-2.5-flash", server.gemini, KEY),
+    "litellm": lambda server: LiteLLM("openai/gpt-4o", server.openai, KEY),
+    "litellm to anthropic": lambda server: LiteLLM("anthropic/claude-haiku-4-5", server.anthropic, KEY),
     "http": lambda server: Http(f"{server.openai}/chat/completions", headers={"x-api-key": KEY}),
 }
 

@@ -16,7 +16,7 @@ import openai
 import pytest
 
 from agentv import testing
-from agentv.testing import Answer, ModelServer, Status
+from agentv.testing import Answer, ModelServer, Status, Together
 
 
 def ask(server, text="Hi", **body):
@@ -40,6 +40,12 @@ def test_steps_come_in_their_order_and_the_last_again():
         assert ask(server) == "third"
     assert server.statuses == {200: 4, 500: 1}
     assert server.most_at_once == 1
+
+
+def test_answers_together_wait_for_each_other():
+    with ModelServer(Together(3, Answer("now"))) as server, ThreadPoolExecutor(3) as pool:
+        assert [one.result() for one in [pool.submit(ask, server) for _ in range(3)]] == ["now"] * 3
+        assert server.most_at_once == 3
 
 
 def test_a_function_sees_the_call():
@@ -197,7 +203,7 @@ def test_two_servers_and_a_loop_of_ones_own():
 def test_importing_it_is_cheap():
     code = """
 import sys
-from agentv.testing import Answer, ModelServer, Status
+from agentv.testing import Answer, ModelServer, Status, Together
 server = ModelServer(["a", Status(429)])
 heavy = {"aiohttp", "openai", "anthropic", "google", "httpx", "click", "pydantic"} & set(sys.modules)
 sys.exit(f"imported {heavy}" if heavy else 0)

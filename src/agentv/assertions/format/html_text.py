@@ -59,7 +59,7 @@ class IsHtml(DeclaredAssertion):
         if output is None:
             return NO_OUTPUT
         try:
-            wrong = _Page(output).first_mistake()
+            wrong = _HtmlPage(output).first_mistake()
         except TooManyTagsError:
             return _TOO_MANY
         evidence = excerpt(output, 120) if wrong is None else excerpt(f"{wrong}: {excerpt(output, 80)}")
@@ -106,7 +106,7 @@ def _is_html_doctype(tag: Tag) -> bool:
 
 
 @dataclass(slots=True)
-class _Page:
+class _HtmlPage:
     """One pass over a text that should be HTML."""
 
     text: str

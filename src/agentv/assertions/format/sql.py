@@ -151,13 +151,13 @@ def _graded(text: str, sql: str, rules: SqlRules) -> Grade:
     shown = f"{text} ({rules.database_type})"
     if isinstance(read, BadSql):
         return Grade.of(False, shown, excerpt(f"{read.reason}: {excerpt(sql, 100)}"))
-    denied = read if isinstance(read, UncheckedSql) else _denied(read, rules)
+    denied = read if isinstance(read, UncheckedSql) else _denied(read, rules, dialect or DEFAULT_DIALECT)
     if isinstance(denied, UncheckedSql):
         return Grade.errored("sql-unchecked", denied.reason)
     return Grade.of(not denied, shown, excerpt("; ".join(denied) or sql))
 
 
-def _denied(statements: Statements, rules: SqlRules) -> list[str] | UncheckedSql:
+def _denied(statements: Statements, rules: SqlRules, dialect: str) -> list[str] | UncheckedSql:
     """What statements touch and may not."""
     if rules.allowed_tables is None and rules.allowed_columns is None:
         return []
@@ -166,12 +166,14 @@ def _denied(statements: Statements, rules: SqlRules) -> list[str] | UncheckedSql
     if any(is_too_deep(one) for one in statements):
         return UncheckedSql("the SQL is nested too deep to tell what it touches")
     try:
-        return [said for one in statements for said in _not_allowed(one, rules)]
+        return [reason for one in statements for reason in _not_allowed(one, rules, dialect)]
+    except RecursionError:
+        return UncheckedSql("the SQL is nested too deep to tell what it touches")
     except TimeoutError:
         return UncheckedSql("a pattern of what is allowed takes too long on the names in the SQL")
 
 
-def _not_allowed(statement: Statement, rules: SqlRules) -> Iterator[str]:
+def _not_allowed(statement: Statement, rules: SqlRules, dialect: str) -> Iterator[str]:
     from agentv.assertions.format.sql_access import denied_columns, denied_tables, opaque
 
     hidden = opaque(statement)
@@ -179,9 +181,11 @@ def _not_allowed(statement: Statement, rules: SqlRules) -> Iterator[str]:
         yield f"what {hidden} touches cannot be told"
         return
     if rules.allowed_tables is not None:
-        yield from (f"table {name} is not allowed" for name in denied_tables(statement, rules.allowed_tables))
+        yield from (f"table {name} is not allowed" for name in denied_tables(statement, rules.allowed_tables, dialect))
     if rules.allowed_columns is not None:
-        yield from (f"column {name} is not allowed" for name in denied_columns(statement, rules.allowed_columns))
+        yield from (
+            f"column {name} is not allowed" for name in denied_columns(statement, rules.allowed_columns, dialect)
+        )
 
 
 def _missing() -> Issue | None:

@@ -15,15 +15,15 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from agentv.assertions.javascript.line import Answer, LostError, WorkerProcess
 from agentv.assertions.javascript.runtime import Runtime, find_runtime
+from agentv.assertions.javascript.worker import LostError, WorkerProcess, WorkerReply
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
 
 PATIENCE_S = 1.0
 """Seconds without a word after which the process that all share is taken to be blocked."""
 
-_AT_ONCE = 4
+_MOST_AT_ONCE = 4
 
 
 class JavaScriptHost:
@@ -39,12 +39,12 @@ class JavaScriptHost:
         self._patience_s = patience_s
         self._runtime: asyncio.Task[Runtime | Failure] | None = None
         self._shared: asyncio.Task[WorkerProcess] | None = None
-        self._lines: set[WorkerProcess] = set()
-        self._spare: list[WorkerProcess] = []
-        self._apart: set[str] = set()
+        self._workers: set[WorkerProcess] = set()
+        self._idle: list[WorkerProcess] = []
+        self._isolated: set[str] = set()
         self._is_closed = False
-        self._known = asyncio.Semaphore(_AT_ONCE)
-        self._suspects = asyncio.Semaphore(_AT_ONCE)
+        self._isolated_slots = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._retry_slots = asyncio.Semaphore(_MOST_AT_ONCE)
 
     async def grade(self, file: str, payload: Mapping[str, Json], timeout_s: float = math.inf) -> JsonObject | Failure:
         """Have the default export of `file` grade the payload.
@@ -81,41 +81,41 @@ class JavaScriptHost:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await asyncio.gather(*(line.close() for line in self._lines))
+        await asyncio.gather(*(worker.close() for worker in self._workers))
 
-    async def _answer(self, file: str, request: bytes) -> Answer | Failure:
-        if file in self._apart:
-            async with self._known:
+    async def _answer(self, file: str, request: bytes) -> WorkerReply | Failure:
+        if file in self._isolated:
+            async with self._isolated_slots:
                 return await self._answer_alone(file, request)
         try:
-            return await (await self._shared_line()).ask(request)
+            return await (await self._shared_worker()).ask(request)
         except LostError:
-            async with self._suspect():
+            async with self._retry_slot():
                 return await self._answer_alone(file, request)
 
-    async def _answer_alone(self, file: str, request: bytes) -> Answer | Failure:
+    async def _answer_alone(self, file: str, request: bytes) -> WorkerReply | Failure:
         """On a process of its own: what becomes of it is this file's doing, and it may block while its time lasts."""
-        line = await self._line_alone()
-        late = asyncio.get_running_loop().call_later(self._patience_s, self._apart.add, file)
+        worker = await self._worker_alone()
+        late = asyncio.get_running_loop().call_later(self._patience_s, self._isolated.add, file)
         try:
-            answer = await line.ask(request)
+            answer = await worker.ask(request)
         except LostError:
-            self._apart.add(file)
-            return Failure("assertion-crashed", f"ended the JavaScript process ({await line.last_words()})")
+            self._isolated.add(file)
+            return Failure("assertion-crashed", f"ended the JavaScript process ({await worker.last_words()})")
         except asyncio.CancelledError:
-            self._apart.add(file)
-            line.kill()
+            self._isolated.add(file)
+            worker.kill()
             raise
         finally:
             late.cancel()
-        self._spare.append(line)
+        self._idle.append(worker)
         return answer
 
     @asynccontextmanager
-    async def _suspect(self) -> AsyncIterator[None]:
+    async def _retry_slot(self) -> AsyncIterator[None]:
         """A place among the few that are repeated at once; one that blocks gives it up to the next."""
-        await self._suspects.acquire()
-        place = [self._suspects]
+        await self._retry_slots.acquire()
+        place = [self._retry_slots]
 
         def leave() -> None:
             if place:
@@ -128,16 +128,16 @@ class JavaScriptHost:
             late.cancel()
             leave()
 
-    async def _shared_line(self) -> WorkerProcess:
-        if self._shared is None or (self._shared.done() and _is_spent(self._shared)):
+    async def _shared_worker(self) -> WorkerProcess:
+        if self._shared is None or (self._shared.done() and _is_lost(self._shared)):
             self._shared = asyncio.get_running_loop().create_task(self._start(self._patience_s))
         return await asyncio.shield(self._shared)
 
-    async def _line_alone(self) -> WorkerProcess:
-        while self._spare:
-            line = self._spare.pop()
-            if not line.is_lost:
-                return line
+    async def _worker_alone(self) -> WorkerProcess:
+        while self._idle:
+            worker = self._idle.pop()
+            if not worker.is_lost:
+                return worker
         return await self._start(None)
 
     async def _start(self, patience_s: float | None) -> WorkerProcess:
@@ -149,13 +149,13 @@ class JavaScriptHost:
         runtime = await asyncio.shield(self._runtime)
         if isinstance(runtime, Failure):
             raise _NoRuntimeError(runtime)
-        line = WorkerProcess(patience_s)
-        self._lines = {one for one in self._lines if not one.is_over} | {line}
+        worker = WorkerProcess(patience_s)
+        self._workers = {one for one in self._workers if not one.is_over} | {worker}
         try:
-            await line.start(runtime.argv, env)
+            await worker.start(runtime.argv, env)
         except LostError as error:
             raise _NoRuntimeError(Failure("cannot-start", str(error))) from error
-        return line
+        return worker
 
 
 class _NoRuntimeError(Exception):
@@ -166,7 +166,7 @@ class _NoRuntimeError(Exception):
         self.failure = failure
 
 
-def _is_spent(task: asyncio.Task[WorkerProcess]) -> bool:
+def _is_lost(task: asyncio.Task[WorkerProcess]) -> bool:
     """Whether the process that was started is gone. A start that failed is not tried again."""
     return task.cancelled() or (task.exception() is None and task.result().is_lost)
 

@@ -53,7 +53,7 @@ async def judge_proxy(judge: Judge, max_calls: int) -> AsyncIterator[Door]:
         await runner.cleanup()
 
 
-class _RefusedError(Exception):
+class _ProxyRefusedError(Exception):
     """A request gets no answer; `status` is the HTTP status that says why."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -91,7 +91,7 @@ class Door:
                 return web.json_response({"error": "The Host header names another host"}, status=400)
             try:
                 return await handler(request)
-            except _RefusedError as refused:
+            except _ProxyRefusedError as refused:
                 return web.json_response({"error": str(refused)}, status=refused.status)
             except web.HTTPException as error:  # no such path, another method, too large a body
                 allowed = {name: value for name, value in error.headers.items() if name == "Allow"}
@@ -121,7 +121,7 @@ class Door:
         """Several questions, one after the other; all or none of them are within the limit."""
         rows = (await _object(request)).get("requests")
         if not isinstance(rows, list):
-            raise _RefusedError(400, "Missing required field: requests (array)")
+            raise _ProxyRefusedError(400, "Missing required field: requests (array)")
         prompts = [_prompt(row) for row in rows]
         self._allow(len(prompts))
         return {"responses": [await self._ask(prompt) for prompt in prompts]}
@@ -141,7 +141,7 @@ class Door:
         self.calls += 1
         answer = await self.judge.ask(prompt)
         if isinstance(answer, Failure):
-            raise _RefusedError(502, answer.message)
+            raise _ProxyRefusedError(502, answer.message)
         self._spend(answer)
         return {"output": [{"role": "assistant", "content": answer.output}], "rawText": answer.output}
 
@@ -153,7 +153,7 @@ class Door:
 
     def _allow(self, more: int) -> None:
         if self.calls + more > self.max_calls:
-            raise _RefusedError(429, f"Max calls exceeded (limit: {self.max_calls})")
+            raise _ProxyRefusedError(429, f"Max calls exceeded (limit: {self.max_calls})")
 
 
 async def _object(request: Request) -> dict[str, object]:
@@ -162,17 +162,17 @@ async def _object(request: Request) -> dict[str, object]:
     except (ValueError, RecursionError):  # of brackets that are nested too deep
         body = None
     if not isinstance(body, dict):
-        raise _RefusedError(400, "The body must be a JSON object")
+        raise _ProxyRefusedError(400, "The body must be a JSON object")
     return body
 
 
 def _prompt(row: object) -> str:
     question = row.get("question") if isinstance(row, dict) else None
     if not isinstance(question, str) or not question:
-        raise _RefusedError(400, "Missing required field: question")
+        raise _ProxyRefusedError(400, "Missing required field: question")
     system = row.get("systemPrompt") if isinstance(row, dict) else None
     if system is not None and not isinstance(system, str):
-        raise _RefusedError(400, "systemPrompt must be a text")
+        raise _ProxyRefusedError(400, "systemPrompt must be a text")
     prompt = f"{system}\n\n{question}" if system else question
     prompt.encode()  # half a character is none
     return prompt

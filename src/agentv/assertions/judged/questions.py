@@ -74,10 +74,10 @@ class Judged(DeclaredAssertion):
         rubric = await self.rubric(context)
         if isinstance(rubric, Grade):
             return rubric
-        verdict = await context.services.judge(self.judge).assess(rubric, self.seen(context))
+        verdict = await context.services.judge(self.judge).assess(rubric, self.judge_context(context))
         return unjudged(verdict) if isinstance(verdict, Failure) else self.graded(verdict)
 
-    def seen(self, context: AssertionContext) -> AssertionContext:
+    def judge_context(self, context: AssertionContext) -> AssertionContext:
         """The context as the judge is shown it."""
         return context
 
@@ -102,14 +102,6 @@ def grade_of_verdict(verdict: Verdict, passed: bool, *, own_mark: bool) -> Grade
         token_usage=verdict.token_usage,
         cost_usd=verdict.cost_usd,
     )
-
-
-def with_query(context: AssertionContext, query: str | None) -> AssertionContext:
-    """The context with a question in the place of the input, where one is given: as an option, else as a variable."""
-    given = query if query is not None else context.vars.get("query")
-    if not isinstance(given, str) or not given.strip():
-        return context
-    return replace(context, input=(Message("user", given),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +162,7 @@ class Factuality(Judged):
             return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
         return self.asked(text=self.value or "", category_scores=self._worth)
 
-    def seen(self, context: AssertionContext) -> AssertionContext:
+    def judge_context(self, context: AssertionContext) -> AssertionContext:
         """With the value in the place of the expected output."""
         if self.value is None:
             return context
@@ -219,16 +211,19 @@ class GoalSuccess(Judged):
         return self.asked(text=goal) if goal.strip() else Grade.errored("nothing-to-judge", "there is no goal")
 
 
+@dataclass(frozen=True, slots=True)
 class Proportion(Judged):
     """Base of the types whose score is a share, and that pass from a threshold of their own."""
 
-    __slots__ = ()
-
-    threshold: Threshold
+    threshold: Threshold = RUBRIC_MARK
+    query: Query = None
+    prompt: OwnPrompt = None
+    judge: JudgeName = None
+    temperature: Temperature = 0.0
 
     def faults(self) -> Iterator[Issue]:
         """A threshold that every share reaches, and prompts that cannot work."""
-        yield from super().faults()
+        yield from super(Proportion, self).faults()
         if self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
             yield Issue(("threshold",), "every answer scores at least 0, so nothing is checked", hint=hint)
@@ -237,16 +232,17 @@ class Proportion(Judged):
         """The grade of a verdict, by the threshold."""
         return grade_of_verdict(verdict, reaches(verdict.score, self.threshold), own_mark=True)
 
+    def judge_context(self, context: AssertionContext) -> AssertionContext:
+        """With the question in the place of the input, where one is given: as an option, else as a variable."""
+        given = self.query if self.query is not None else context.vars.get("query")
+        if not isinstance(given, str) or not given.strip():
+            return context
+        return replace(context, input=(Message("user", given),))
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerRelevance(Proportion):
     """A judge breaks the answer down into statements: how many of them help to answer the question."""
-
-    threshold: Threshold = RUBRIC_MARK
-    query: Query = None
-    prompt: OwnPrompt = None
-    judge: JudgeName = None
-    temperature: Temperature = 0.0
 
     mode: ClassVar[RubricMode] = "answer-relevance"
     short: ClassVar[str | None] = "threshold"
@@ -255,7 +251,3 @@ class AnswerRelevance(Proportion):
         """Nothing but the mode."""
         del context
         return self.asked()
-
-    def seen(self, context: AssertionContext) -> AssertionContext:
-        """With the question in the place of the input."""
-        return with_query(context, self.query)

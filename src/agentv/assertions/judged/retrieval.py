@@ -12,19 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from agentv.assertions.evidence import quoted
-from agentv.assertions.judged.questions import (
-    JudgeName,
-    OwnPrompt,
-    Proportion,
-    Query,
-    Temperature,
-    Threshold,
-    with_query,
-)
+from agentv.assertions.judged.questions import Proportion
 from agentv.assertions.text.sentences import sentences_of
 from agentv.model.run.context import AssertionContext
 from agentv.model.run.grade import Grade
-from agentv.model.run.rubric import RUBRIC_MARK, Rubric, RubricItem, RubricMode
+from agentv.model.run.rubric import Rubric, RubricItem, RubricMode
 from agentv.model.suite.assertion import Transform
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
@@ -44,13 +36,12 @@ ContextTransform = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
 class _OfContext(Proportion):
     """Base of the types that look at what was retrieved."""
 
-    __slots__ = ()
-
-    context: Context
-    context_transform: ContextTransform
+    context: Context = None
+    context_transform: ContextTransform = None
 
     @property
     def _own(self) -> tuple[str, ...]:
@@ -58,7 +49,7 @@ class _OfContext(Proportion):
 
     def faults(self) -> Iterator[Issue]:
         """Two contexts at once, and what is wrong with thresholds and prompts."""
-        yield from super().faults()
+        yield from super(_OfContext, self).faults()
         if self.context is not None and self.context_transform is not None:
             message = "'context' and 'context_transform' both say what was retrieved; keep one of them"
             yield Issue(("context_transform",), message)
@@ -89,14 +80,6 @@ class _OfContext(Proportion):
 class ContextFaithfulness(_OfContext):
     """A judge breaks the answer down into claims: how many of them the retrieved context supports."""
 
-    threshold: Threshold = RUBRIC_MARK
-    context: Context = None
-    context_transform: ContextTransform = None
-    query: Query = None
-    prompt: OwnPrompt = None
-    judge: JudgeName = None
-    temperature: Temperature = 0.0
-
     mode: ClassVar[RubricMode] = "context-faithfulness"
     short: ClassVar[str | None] = "threshold"
 
@@ -105,23 +88,12 @@ class ContextFaithfulness(_OfContext):
         found = await self._retrieved(context)
         return found if isinstance(found, Grade) else self.asked(context=found)
 
-    def seen(self, context: AssertionContext) -> AssertionContext:
-        """With the question in the place of the input."""
-        return with_query(context, self.query)
-
 
 @dataclass(frozen=True, slots=True)
 class ContextRecall(_OfContext):
     """A judge says which sentences of the ground truth the retrieved context holds."""
 
     value: Annotated[Text | None, Nonempty(), Doc("the ground truth; without it the expected output")] = None
-    threshold: Threshold = RUBRIC_MARK
-    context: Context = None
-    context_transform: ContextTransform = None
-    query: Query = None
-    prompt: OwnPrompt = None
-    judge: JudgeName = None
-    temperature: Temperature = 0.0
 
     mode: ClassVar[RubricMode] = "context-recall"
     needs_answer: ClassVar[bool] = False
@@ -146,22 +118,10 @@ class ContextRecall(_OfContext):
         found = await self._retrieved(context)
         return _too_many(items) or (found if isinstance(found, Grade) else self.asked(context=found, items=items))
 
-    def seen(self, context: AssertionContext) -> AssertionContext:
-        """With the question in the place of the input."""
-        return with_query(context, self.query)
-
 
 @dataclass(frozen=True, slots=True)
 class ContextRelevance(_OfContext):
     """A judge says which sentences of the retrieved context help to answer the question."""
-
-    threshold: Threshold = RUBRIC_MARK
-    context: Context = None
-    context_transform: ContextTransform = None
-    query: Query = None
-    prompt: OwnPrompt = None
-    judge: JudgeName = None
-    temperature: Temperature = 0.0
 
     mode: ClassVar[RubricMode] = "context-relevance"
     short: ClassVar[str | None] = "threshold"
@@ -176,10 +136,6 @@ class ContextRelevance(_OfContext):
         if not items:
             return Grade.errored("no-context", "there is no word in the context")
         return _too_many(items) or self.asked(context=found, items=items)
-
-    def seen(self, context: AssertionContext) -> AssertionContext:
-        """With the question in the place of the input."""
-        return with_query(context, self.query)
 
 
 def _items(letter: str, texts: Iterable[str]) -> tuple[RubricItem, ...]:

@@ -7,15 +7,16 @@ messages.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from agentv.model.values.message import DocumentBlock, ImageBlock, Message
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
+from agentv.targets.model_api.content_parts import PartBuilders, content_parts
 from agentv.targets.model_api.documents import PDF, document_of
 from agentv.targets.model_api.pictures import Picture, picture_of
-from agentv.targets.model_api.tool_calls import Step, functions_in, steps
+from agentv.targets.model_api.tool_calls import ToolStep, functions_in, tool_steps
 
 SYSTEM_ONLY_FIRST = re.compile(r"claude-(?:instant|[123]\b|(?:sonnet|haiku)-4|opus-4(?!-[89]))")
 """Models that refuse messages of the role `system`, and take the system prompt alone: all before Claude Opus 4.8."""
@@ -37,7 +38,7 @@ def conversation(messages: Sequence[Message], model: str) -> tuple[str, list[Jso
     first = next((place for place, message in enumerate(messages) if message.role != "system"), len(messages))
     system = "\n\n".join(message.text for message in messages[:first])
     turns: list[_Turn] = []
-    for step in steps(messages[first:]):
+    for step in tool_steps(messages[first:]):
         blocks = _blocks(step)
         if isinstance(blocks, Failure):
             return blocks
@@ -65,38 +66,20 @@ def _said(blocks: list[Json]) -> Json:
     return blocks
 
 
-def _blocks(step: Step) -> list[Json] | Failure:
-    message = step.message
-    content = list(_content(message))
-    broken = next((block for block in content if isinstance(block, Failure)), None)
-    if broken is not None:
-        return broken
-    blocks: list[Json] = [block for block in content if not isinstance(block, Failure)]
-    if message.role == "tool":
-        return _result(step, blocks)
-    return [*blocks, *({"type": "tool_use", "id": c.id, "name": c.name, "input": c.arguments} for c in step.calls)]
+def _blocks(step: ToolStep) -> list[Json] | Failure:
+    parts = content_parts(step.message, _PARTS)
+    if isinstance(parts, Failure):
+        return parts
+    if step.message.role == "tool":
+        return _result(step, [*parts])
+    return [*parts, *({"type": "tool_use", "id": c.id, "name": c.name, "input": c.arguments} for c in step.calls)]
 
 
-def _result(step: Step, blocks: list[Json]) -> list[Json]:
+def _result(step: ToolStep, blocks: list[Json]) -> list[Json]:
     """The result of a tool; a text where no call before it asked for one, since the API takes none without a call."""
     if step.result_of is None:
         return [_text(f"tool ({step.message.name or 'unnamed'}):\n{step.message.text}")]
     return [{"type": "tool_result", "tool_use_id": step.result_of.id, "content": _said(blocks)}]
-
-
-def _content(message: Message) -> Iterator[JsonObject | Failure]:
-    """The blocks of a message, none of them empty: the API refuses those. Files are texts under their paths."""
-    if not isinstance(message.content, tuple):
-        if message.text:
-            yield _text(message.text)
-        return
-    for block in message.content:
-        if isinstance(block, ImageBlock):
-            yield _image(block)
-        elif isinstance(block, DocumentBlock):
-            yield _document(block)
-        elif text := Message(message.role, (block,)).text:
-            yield _text(text)
 
 
 def _text(text: str) -> JsonObject:
@@ -120,6 +103,9 @@ def _document(block: DocumentBlock) -> JsonObject | Failure:
         return document
     source = {"type": "base64", "media_type": PDF, "data": document.base64}
     return {"type": "document", "source": source, "title": document.name}
+
+
+_PARTS = PartBuilders(_text, _image, _document)
 
 
 def tools_in(tools: Sequence[Json]) -> list[Json]:

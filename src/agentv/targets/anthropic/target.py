@@ -5,41 +5,36 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from http import HTTPStatus
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from agentv.model.run.budget import Ceiling
 from agentv.model.suite.suite import TargetSpec
 from agentv.model.values.message import Message
 from agentv.model.values.response import CallFailure, Failure, TargetResponse
 from agentv.model.values.values import Json, JsonObject
 from agentv.ports import Executor, Target, TargetRequest
-from agentv.registry.fields import Between, Doc, Fraction, FromEnvironment, Issue, Nonempty, Secret, Text, Verbatim
-from agentv.registry.types import ProviderSettings
+from agentv.registry.fields import Between, Doc, Fraction, FromEnvironment, Issue, Secret, Text, Verbatim
 from agentv.targets.anthropic.messages import conversation, tool_choice_in, tools_in
 from agentv.targets.anthropic.replies import response_of
 from agentv.targets.anthropic.schemas import accepted
 from agentv.targets.http.answers import TOO_LARGE, decoded, parsed
 from agentv.targets.http.bodies import PackedError, TooLargeError
-from agentv.targets.http.extra_keys import extra_faults
 from agentv.targets.http.model_calls import (
-    broken_off,
     endpoint_of,
-    key_faults,
+    incomplete_reply,
     missing_key,
     no_connection,
     no_reply_in_time,
-    not_readable,
-    outside,
-    url_faults,
+    other_server,
+    unreadable_reply,
 )
 from agentv.targets.http.once import timed
 from agentv.targets.http.statuses import failure_of, limits_of
-from agentv.targets.model_api.answer_format import format_faults, schema_in
+from agentv.targets.model_api.answer_format import schema_in
 from agentv.targets.model_api.ceilings import RequestSettings
+from agentv.targets.model_api.optional_parameters import OptionalParameters
 from agentv.targets.model_api.prices import load_prices
-from agentv.targets.model_api.tool_calls import tool_faults
+from agentv.targets.model_api.settings import ModelSettings
 
 if TYPE_CHECKING:
     from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
@@ -65,61 +60,40 @@ _OPTIONAL = {
 
 
 @dataclass(frozen=True, slots=True)
-class Anthropic(ProviderSettings):
+class Anthropic(ModelSettings):
     """Asks a Claude model of Anthropic, or any server that speaks its Messages API."""
 
-    short: ClassVar[str | None] = "model"
+    request_keys: ClassVar[tuple[str, ...]] = ("model", "messages", "system")
+    only_schemas: ClassVar[bool] = True
 
-    model: Annotated[Text, Nonempty(), Doc("the model, such as `claude-haiku-4-5`")]
-    api_key: Annotated[
-        Text | None, Secret(), FromEnvironment((KEY,)), Doc(f"the key; by default what the variable {KEY} says")
-    ] = None
     base_url: Annotated[
         Text | None,
         FromEnvironment(("ANTHROPIC_BASE_URL",), required=False),
-        Doc(f"where the API is, without `/v1`; `{URL}` by default, or what the variable ANTHROPIC_BASE_URL says"),
+        Doc(f"base URL of the API, without `/v1`; defaults to ANTHROPIC_BASE_URL, then `{URL}`"),
     ] = None
-    system: Annotated[Text | None, Doc("a system prompt before those of the case")] = None
+    api_key: Annotated[Text | None, Secret(), FromEnvironment((KEY,)), Doc(f"API key; defaults to {KEY}")] = None
     temperature: Annotated[
-        Fraction | None, Doc("how much chance there is in the answer; only models before Opus 4.7 take it")
+        Fraction | None, Doc("sampling temperature; like `top_p` and `top_k` only for models before Opus 4.7")
     ] = None
     max_tokens: Annotated[
         int | None,
         Between(1),
-        Doc(f"tokens that an answer may have, thoughts included; {MAX_TOKENS} and the budget of thoughts by default"),
+        Doc(f"maximum tokens of an answer, including thinking; defaults to {MAX_TOKENS} plus the thinking budget"),
     ] = None
-    top_p: Annotated[Fraction | None, Doc("the share of likely tokens that is drawn from; as `temperature`")] = None
-    top_k: Annotated[
-        int | None, Between(1), Doc("the number of likely tokens that is drawn from; as `temperature`")
-    ] = None
-    stop: Annotated[tuple[Text, ...], Doc("texts at which the answer ends")] = ()
+    response_format: Annotated[Json, Verbatim(), Doc("a JSON Schema for the answer")] = None
+    top_k: Annotated[int | None, Between(1), Doc("number of most likely tokens to sample from")] = None
     thinking: Annotated[
         Json,
         Verbatim(),
-        Doc("a budget in tokens (1024 or more), `adaptive`, `disabled`, or an object of the API"),
+        Doc("a thinking budget in tokens (1024 or more), `adaptive`, `disabled`, or an object of the API"),
     ] = None
     effort: Annotated[
-        Literal["low", "medium", "high", "xhigh", "max"] | None, Doc("how much the model does for an answer")
+        Literal["low", "medium", "high", "xhigh", "max"] | None, Doc("effort the model spends on an answer")
     ] = None
-    tools: Annotated[
-        tuple[Json, ...], Verbatim(), Doc("tools that the model may call, in Anthropic's form or OpenAI's")
-    ] = ()
-    tool_choice: Annotated[
-        Json, Verbatim(), Doc("`auto`, `any`, `none`, the name of a tool, or an object of the API")
-    ] = None
-    response_format: Annotated[Json, Verbatim(), Doc("a JSON Schema that the answer obeys")] = None
-    headers: Annotated[Mapping[str, Text], Doc("further HTTP headers")] = field(default_factory=dict)
-    extra: Annotated[
-        Mapping[str, Json], Verbatim(), Doc("further keys of the request's body, as the API wants them")
-    ] = field(default_factory=dict)
 
     def faults(self) -> Iterable[Issue]:
-        """An address that is none; a budget that the API refuses; sampling beside thoughts."""
-        yield from url_faults(self.base_url)
-        yield from key_faults(self.api_key)
-        yield from format_faults(self.response_format, only_schemas=True)
-        yield from tool_faults(self.tools)
-        yield from extra_faults(self.extra, ("model", "messages", "system"))
+        """As of every model; a budget that the API refuses; sampling beside thinking."""
+        yield from ModelSettings.faults(self)
         budget = self.budget
         if budget is not None and budget < SMALLEST_BUDGET:
             yield Issue(("thinking",), f"a budget of thoughts must be {SMALLEST_BUDGET} tokens or more, found {budget}")
@@ -134,14 +108,14 @@ class Anthropic(ProviderSettings):
     @property
     def budget(self) -> int | None:
         """Tokens for thoughts, where a number of them is set."""
-        said = self.thinking.get("budget_tokens") if isinstance(self.thinking, Mapping) else self.thinking
-        return said if isinstance(said, int) and not isinstance(said, bool) else None
+        value = self.thinking.get("budget_tokens") if isinstance(self.thinking, Mapping) else self.thinking
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
 
     @property
     def thinks(self) -> bool:
         """Whether the settings ask for thoughts."""
-        said = self.thinking.get("type") if isinstance(self.thinking, Mapping) else self.thinking
-        return said not in (None, "disabled")
+        value = self.thinking.get("type") if isinstance(self.thinking, Mapping) else self.thinking
+        return value not in (None, "disabled")
 
     def endpoint(self) -> str:
         """The address, and a hash of the key."""
@@ -149,16 +123,16 @@ class Anthropic(ProviderSettings):
 
     def elsewhere(self) -> str | None:
         """A server that is not Anthropic's."""
-        return outside(self.base_url, "anthropic.com")
+        return other_server(self.base_url, "anthropic.com")
 
-    def ceiling(self, request: TargetRequest) -> Ceiling:
-        """By the price list, and the tokens that an answer may have."""
-        return self._asked().ceiling(request)
+    @property
+    def answer_limit(self) -> int:
+        """Tokens that an answer may have: the API needs a number."""
+        return self.max_tokens or MAX_TOKENS + (self.budget or 0)
 
-    def _asked(self) -> RequestSettings:
-        longest = self.max_tokens or MAX_TOKENS + (self.budget or 0)
-        besides = (self.system, self.tools, self.response_format)
-        return RequestSettings(self.elsewhere() or "anthropic", self.model, longest, self.extra, besides)
+    def request_settings(self) -> RequestSettings:
+        """What the price of a call depends on."""
+        return self.priced_as(self.elsewhere() or "anthropic", self.model, self.answer_limit)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a client of its own, whose connections are opened by its calls."""
@@ -177,18 +151,15 @@ class _Anthropic:
         self._settings = settings
         self._retryable = retryable
         self._client: AsyncAnthropic | None = None
-        self._secrets = tuple(text for text in (settings.api_key, *settings.headers.values()) if text)
-        self._always = _always(settings)
-        self._unwanted: set[str] = set()
-        if settings.thinks or (_CLAUDE.search(settings.model) and not _SAMPLED.search(settings.model)):
-            self._unwanted.add("temperature")
+        self._fixed_body = _fixed_body(settings)
+        takes_none = settings.thinks or (_CLAUDE.search(settings.model) and not _SAMPLED.search(settings.model))
+        self._optional = OptionalParameters(_OPTIONAL, ("temperature",) if takes_none else ())
 
     def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
         """Ask the model.
 
-        A judge asks for a temperature and a schema, and can do without both. Newer models refuse a temperature,
-        older ones a schema: a refused one is left out, at once and in all later calls. What the settings say is sent
-        as it stands, and refused by the API in its own words.
+        A judge asks for a temperature and a schema, and can do without both: newer models refuse a temperature, older
+        ones a schema. What the settings say is sent as it stands, and refused by the API in its own words.
         """
         if self._settings.api_key:
             self._opened()  # before the clock runs: it takes its time to be made
@@ -201,33 +172,24 @@ class _Anthropic:
         if isinstance(made, Failure):
             return made
         system, turns = made
-        body = {**self._always, "messages": turns}
-        whole = "\n\n".join(text for text in (self._settings.system, system) if text)
-        if whole:
-            body["system"] = whole
+        body = {**self._fixed_body, "messages": turns}
+        whole_system = "\n\n".join(text for text in (self._settings.system, system) if text)
+        if whole_system:
+            body["system"] = whole_system
+        body |= self._settings.extra
         try:
             async with asyncio.timeout(request.timeout_s):
-                return await self._sent({**body, **self._settings.extra}, request)
+                return await self._optional.answer(self._wanted(request), lambda more: self._call({**body, **more}))
         except TimeoutError:
             return no_reply_in_time(request.timeout_s)
 
-    async def _sent(self, body: dict[str, Any], request: TargetRequest) -> TargetResponse | Failure:
-        """The answer, with what the judge asks for as far as the model takes it."""
-        optional = {name: one for name, one in self._optional(request).items() if name not in self._unwanted}
-        answer = await self._call({**body, **optional})
-        refused = _refused_in(answer, optional)
-        if not refused:
-            return answer
-        self._unwanted |= refused
-        return await self._sent(body, request)
-
-    def _optional(self, request: TargetRequest) -> dict[str, Any]:
-        optional: dict[str, Any] = {}
+    def _wanted(self, request: TargetRequest) -> dict[str, Any]:
+        wanted: dict[str, Any] = {}
         if request.temperature is not None:
-            optional["temperature"] = request.temperature
+            wanted["temperature"] = request.temperature
         if request.schema is not None:
-            optional["output_config"] = {**self._always.get("output_config", {}), **_obeying(request.schema)}
-        return optional
+            wanted["output_config"] = {**self._fixed_body.get("output_config", {}), **_schema_output(request.schema)}
+        return wanted
 
     async def _call(self, body: dict[str, Any]) -> TargetResponse | Failure:
         """One call. Whatever the SDK raises comes back as a Failure; its words are shown without the key."""
@@ -243,20 +205,22 @@ class _Anthropic:
         except APIConnectionError as error:
             return self._connection_failure(error)
         except AnthropicError as error:
-            return not_readable(f"{type(error).__name__}: {error}", self._secrets)
+            return unreadable_reply(f"{type(error).__name__}: {error}", self._settings.secrets)
         text = decoded(raw.content)
         reply = text if isinstance(text, Failure) else parsed(text)
         if isinstance(reply, Failure):
             return reply
         if isinstance(reply, str):
-            return not_readable(f"the reply is not JSON: {text}", self._secrets)
+            return unreadable_reply(f"the reply is not JSON: {text}", self._settings.secrets)
         limits = limits_of(raw.headers)
         return response_of(reply, self._settings.model, limits, self._settings.elsewhere() or "anthropic")
 
     def _status_failure(self, error: APIStatusError) -> CallFailure:
-        said = error.api_message or error.message
-        failure = failure_of(error.status_code, said, error.response.headers, self._retryable, secrets=self._secrets)
-        return replace(failure, stops=True) if "credit balance" in said else failure
+        message = error.api_message or error.message
+        failure = failure_of(
+            error.status_code, message, error.response.headers, self._retryable, secrets=self._settings.secrets
+        )
+        return replace(failure, stops=True) if "credit balance" in message else failure
 
     def _connection_failure(self, error: APIConnectionError) -> Failure:
         from httpx2 import ReadError, RemoteProtocolError
@@ -265,9 +229,9 @@ class _Anthropic:
         if isinstance(cause, TooLargeError):
             return TOO_LARGE
         if isinstance(cause, PackedError):
-            return not_readable(str(cause), self._secrets)
+            return unreadable_reply(str(cause), self._settings.secrets)
         broken = isinstance(cause, ReadError | RemoteProtocolError)
-        return (broken_off if broken else no_connection)(cause, self._secrets)
+        return (incomplete_reply if broken else no_connection)(cause, self._settings.secrets)
 
     def _opened(self) -> AsyncAnthropic:
         if self._client is None:
@@ -293,17 +257,17 @@ class _Anthropic:
             await client.close()
 
 
-def _always(settings: Anthropic) -> dict[str, Any]:
+def _fixed_body(settings: Anthropic) -> dict[str, Any]:
     """What every request holds by the settings."""
     body: dict[str, Any] = {
         "model": settings.model,
-        "max_tokens": settings.max_tokens or MAX_TOKENS + (settings.budget or 0),
+        "max_tokens": settings.answer_limit,
     }
     optional = {
         "temperature": settings.temperature,
         "top_p": settings.top_p,
         "top_k": settings.top_k,
-        "stop_sequences": list(settings.stop) or None,
+        "stop_sequences": list(settings.stop or ()) or None,
         "thinking": _thinking(settings.thinking),
         "output_config": _output(settings) or None,
         "tools": tools_in(settings.tools) or None,
@@ -315,10 +279,10 @@ def _always(settings: Anthropic) -> dict[str, Any]:
 def _output(settings: Anthropic) -> dict[str, Any]:
     schema = schema_in(settings.response_format)
     effort = {"effort": settings.effort} if settings.effort else {}
-    return {**effort, **(_obeying(schema) if schema is not None else {})}
+    return {**effort, **(_schema_output(schema) if schema is not None else {})}
 
 
-def _obeying(schema: JsonObject) -> dict[str, Any]:
+def _schema_output(schema: JsonObject) -> dict[str, Any]:
     return {"format": {"type": "json_schema", "schema": accepted(schema)}}
 
 
@@ -326,14 +290,7 @@ def _samples(body: Mapping[str, Any]) -> bool:
     return any(name in body for name in ("temperature", "top_p", "top_k"))
 
 
-def _thinking(said: Json) -> Json:
-    if isinstance(said, str):
-        return {"type": said}
-    return {"type": "enabled", "budget_tokens": said} if isinstance(said, int) else said
-
-
-def _refused_in(answer: TargetResponse | Failure, optional: Mapping[str, Any]) -> set[str]:
-    """Which optional parts of the request the API refused by name."""
-    if not isinstance(answer, CallFailure) or answer.status != HTTPStatus.BAD_REQUEST:
-        return set()
-    return {name for name in optional if _OPTIONAL[name].search(answer.message)}
+def _thinking(value: Json) -> Json:
+    if isinstance(value, str):
+        return {"type": value}
+    return {"type": "enabled", "budget_tokens": value} if isinstance(value, int) else value

@@ -1,38 +1,30 @@
-"""The replies that Anthropic's SDK gets: unpacked a piece at a time, and bounded.
+"""Replies that Anthropic's SDK receives: unpacked a piece at a time, and bounded.
 
 Import this module in the function that needs it: httpx2 takes its time.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
 from httpx2 import AsyncByteStream, Request, Response
 
-from agentv.targets.http.bodies import ENCODINGS, bounded
+from agentv.targets.http.bodies import ENCODINGS, BoundedBody
 
 
-class _Body(AsyncByteStream):
-    def __init__(self, stream: AsyncByteStream, packed: str) -> None:
-        self._stream = stream
-        self._packed = packed
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return bounded(self._stream, self._packed)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+class _BoundedStream(BoundedBody, AsyncByteStream):
+    """A body that ends with an error where it is too large."""
 
 
-async def _asked(request: Request) -> None:
+async def _before_request(request: Request) -> None:
     request.headers["Accept-Encoding"] = ENCODINGS
 
 
-async def _replied(response: Response) -> None:
-    """Take the unpacking over before anybody reads: the library would unpack all of a piece at once."""
+async def _on_response(response: Response) -> None:
+    """Bound the body before anybody reads it."""
     assert isinstance(response.stream, AsyncByteStream)  # noqa: S101  # what an async client gets
-    response.stream = _Body(response.stream, response.headers.pop("content-encoding", ""))
+    response.stream = _BoundedStream(response)
 
 
-HOOKS: dict[str, list[Callable[..., Any]]] = {"request": [_asked], "response": [_replied]}
+HOOKS: dict[str, list[Callable[..., Any]]] = {"request": [_before_request], "response": [_on_response]}

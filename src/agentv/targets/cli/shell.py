@@ -59,10 +59,10 @@ _QUOTABLE = frozenset({"bare", "${…}"})
 
 def words_in_braces(line: str) -> Iterator[Placed]:
     """All words in braces in a line, in order. One behind a backslash, or in a comment, is plain text and left out."""
-    return _Reader(line).words()
+    return _WordReader(line).words()
 
 
-class _Reader:
+class _WordReader:
     """A pass over a line, with the contexts that are open and the here-documents that are to come."""
 
     def __init__(self, line: str) -> None:

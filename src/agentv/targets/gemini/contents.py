@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import mimetypes
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,9 +16,10 @@ from agentv.model.values.message import DocumentBlock, ImageBlock, Message, Tool
 from agentv.model.values.response import Failure
 from agentv.model.values.values import Json, JsonObject
 from agentv.targets.http.answers import parsed
+from agentv.targets.model_api.content_parts import PartBuilders, content_parts
 from agentv.targets.model_api.documents import PDF, document_of
 from agentv.targets.model_api.pictures import Picture, picture_of
-from agentv.targets.model_api.tool_calls import MADE, Step, functions_in, steps
+from agentv.targets.model_api.tool_calls import GENERATED_ID, ToolStep, functions_in, tool_steps
 
 UNSIGNED = b"skip_thought_signature_validator"
 """What stands for the signature of a call of a tool that the model itself did not make; Google's own word."""
@@ -38,11 +39,10 @@ def conversation(messages: Sequence[Message], model: str) -> tuple[str, list[dic
     if first is None:  # the API wants a turn of the user
         messages, first = [Message("user", message.text) for message in messages], 0
     turns: list[dict[str, Any]] = []
-    for step in steps(messages[first:]):
-        parts = list(_parts(step, signed=_NO_SIGNATURES.search(model) is None))
-        broken = next((part for part in parts if isinstance(part, Failure)), None)
-        if broken is not None:
-            return broken
+    for step in tool_steps(messages[first:]):
+        parts = _parts(step, signed=_NO_SIGNATURES.search(model) is None)
+        if isinstance(parts, Failure):
+            return parts
         role = "model" if step.message.role == "assistant" else "user"
         if not turns or turns[-1]["role"] != role:
             turns.append({"role": role, "parts": []})
@@ -50,21 +50,22 @@ def conversation(messages: Sequence[Message], model: str) -> tuple[str, list[dic
     return "\n\n".join(message.text for message in messages[:first]), [turn for turn in turns if turn["parts"]]
 
 
-def _parts(step: Step, *, signed: bool) -> Iterator[dict[str, Any] | Failure]:
+def _parts(step: ToolStep, *, signed: bool) -> list[dict[str, Any]] | Failure:
     message = step.message
     if message.role == "tool":
-        yield _result(step)
-        return
+        return [_result(step)]
     if message.role == "system":
-        yield {"text": f"<system>\n{message.text}\n</system>"}
-        return
-    yield from _content(message)
+        return [_text(f"<system>\n{message.text}\n</system>")]
+    parts = content_parts(message, _PARTS)
+    if isinstance(parts, Failure):
+        return parts
     for place, call in enumerate(step.calls):
         part: dict[str, Any] = {"function_call": {"name": call.name, "args": dict(call.arguments), **_own_id(call)}}
-        yield {**part, "thought_signature": UNSIGNED} if signed and place == 0 else part
+        parts.append({**part, "thought_signature": UNSIGNED} if signed and place == 0 else part)
+    return parts
 
 
-def _result(step: Step) -> dict[str, Any]:
+def _result(step: ToolStep) -> dict[str, Any]:
     """The result of a tool; a text where no call before it asked for one, since the API takes none without a call."""
     message, call = step.message, step.result_of
     if call is None:
@@ -76,22 +77,11 @@ def _result(step: Step) -> dict[str, Any]:
 
 def _own_id(call: ToolCall) -> dict[str, str]:
     """The id of a call where the API gave it one: models before Gemini 3 give none."""
-    return {"id": call.id} if call.id and not call.id.startswith(MADE) else {}
+    return {"id": call.id} if call.id and not call.id.startswith(GENERATED_ID) else {}
 
 
-def _content(message: Message) -> Iterator[dict[str, Any] | Failure]:
-    """The parts of a message, none of them empty. Files are texts under their paths."""
-    if not isinstance(message.content, tuple):
-        if message.text:
-            yield {"text": message.text}
-        return
-    for block in message.content:
-        if isinstance(block, ImageBlock):
-            yield _image(block)
-        elif isinstance(block, DocumentBlock):
-            yield _document(block)
-        elif text := Message(message.role, (block,)).text:
-            yield {"text": text}
+def _text(text: str) -> dict[str, Any]:
+    return {"text": text}
 
 
 def _image(block: ImageBlock) -> dict[str, Any] | Failure:
@@ -109,6 +99,9 @@ def _document(block: DocumentBlock) -> dict[str, Any] | Failure:
     if isinstance(document, Failure):
         return document
     return {"inline_data": {"mime_type": PDF, "data": base64.b64decode(document.base64)}}
+
+
+_PARTS = PartBuilders(_text, _image, _document)
 
 
 def tools_in(tools: Sequence[Json]) -> list[Json]:

@@ -11,7 +11,7 @@ from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.response import CallFailure, Embeddings, Failure, RateLimits, TargetResponse, TokenUsage
 from agentv.model.values.values import Json, JsonObject
 from agentv.targets.http.answers import fault_of
-from agentv.targets.http.model_calls import not_readable
+from agentv.targets.http.model_calls import unreadable_reply
 from agentv.targets.http.statuses import failure_of, shown
 from agentv.targets.model_api.prices import cost_of
 
@@ -47,20 +47,20 @@ def response_of(
     `output` is the text, without thoughts. Calls of tools stand in `messages`. `prices`: as `cost_of` takes a provider.
     """
     if not isinstance(reply, Mapping):
-        return not_readable("the reply is no object of Gemini's API")
+        return unreadable_reply("the reply is no object of Gemini's API")
     candidate = next(iter(_objects(reply.get("candidates"))), None)
     if candidate is None:
         feedback = reply.get("promptFeedback")
         if isinstance(feedback, Mapping) and feedback.get("blockReason"):
             return _refused("the prompt", feedback.get("blockReason"), feedback.get("blockReasonMessage"))
-        return not_readable("the reply of Gemini's API has no candidate")
+        return unreadable_reply("the reply of Gemini's API has no candidate")
     content, reason = candidate.get("content"), candidate.get("finishReason")
     parts = list(_objects(content.get("parts") if isinstance(content, Mapping) else None))
     text, calls = _text(parts), tuple(_calls(parts))
     if reason in BLOCKED:
         return _refused("the answer", reason, candidate.get("finishMessage"))
     if reason in _MALFORMED:
-        return not_readable(f"the model made no answer of the API's shape ({reason})")
+        return unreadable_reply(f"the model made no answer of the API's shape ({reason})")
     usage = _usage(reply.get("usageMetadata"))
     return fault_of(text) or TargetResponse(
         output=text or None,
@@ -145,5 +145,7 @@ def embeddings_of(found: Sequence[Sequence[float] | None], wanted: int) -> Embed
     """The vectors of as many texts as were sent; a Failure where some are missing or differ in length."""
     vectors = tuple(tuple(one) for one in found if one)
     if len(vectors) != wanted or len({len(one) for one in vectors}) > 1:
-        return not_readable(f"the reply of Gemini's API has {len(vectors)} vectors of one length for {wanted} texts")
+        return unreadable_reply(
+            f"the reply of Gemini's API has {len(vectors)} vectors of one length for {wanted} texts"
+        )
     return Embeddings(vectors)

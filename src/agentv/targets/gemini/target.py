@@ -7,7 +7,6 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from agentv.model.run.budget import Ceiling
@@ -17,30 +16,27 @@ from agentv.model.values.response import CallFailure, Embeddings, Failure, Targe
 from agentv.model.values.values import Json
 from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.extras import missing_extra
-from agentv.registry.fields import Between, Doc, Fraction, FromEnvironment, Issue, Nonempty, Secret, Text, Verbatim
-from agentv.registry.types import ProviderSettings
+from agentv.registry.fields import Between, Doc, FromEnvironment, Issue, Secret, Text, Verbatim
 from agentv.targets.gemini.contents import conversation, tool_config_in, tools_in
 from agentv.targets.gemini.replies import embeddings_of, refusal_of, response_of
 from agentv.targets.http.answers import TOO_LARGE, parsed
 from agentv.targets.http.connection import RedirectError, session_of_sdk
-from agentv.targets.http.extra_keys import extra_faults
 from agentv.targets.http.model_calls import (
-    broken_off,
     endpoint_of,
-    key_faults,
+    incomplete_reply,
     missing_key,
     no_connection,
     no_reply_in_time,
-    not_readable,
-    outside,
-    url_faults,
+    other_server,
+    unreadable_reply,
 )
 from agentv.targets.http.once import timed
 from agentv.targets.http.statuses import limits_of
-from agentv.targets.model_api.answer_format import format_faults, schema_in
+from agentv.targets.model_api.answer_format import schema_in
 from agentv.targets.model_api.ceilings import RequestSettings
+from agentv.targets.model_api.optional_parameters import OptionalParameters
 from agentv.targets.model_api.prices import load_prices
-from agentv.targets.model_api.tool_calls import tool_faults
+from agentv.targets.model_api.settings import ModelSettings
 from agentv.user_code.proxies import proxy_for
 
 if TYPE_CHECKING:
@@ -55,65 +51,51 @@ URL = "https://generativelanguage.googleapis.com"
 EMBEDDING_MODEL = "gemini-embedding-001"
 _TEXTS_AT_ONCE = 100
 
-_SCHEMA_REFUSED = re.compile(r"schema|mime.?type", re.IGNORECASE)
+_SCHEMA = "schema"
+_OPTIONAL = {_SCHEMA: re.compile(r"schema|mime.?type", re.IGNORECASE)}
+"""What a judge asks for and can do without → how a refusal (400) names it."""
 
 T = TypeVar("T", TargetResponse, Embeddings)
 
 
 @dataclass(frozen=True, slots=True)
-class Gemini(ProviderSettings):
+class Gemini(ModelSettings):
     """Asks a Gemini model of Google."""
 
-    short: ClassVar[str | None] = "model"
     embeds: ClassVar[bool] = True
+    request_keys: ClassVar[tuple[str, ...]] = ("contents", "systemInstruction", "system_instruction")
 
-    model: Annotated[Text, Nonempty(), Doc("the model, such as `gemini-3.8-flash`")]
-    api_key: Annotated[
-        Text | None, Secret(), FromEnvironment(KEYS), Doc(f"the key; by default what {' or '.join(KEYS)} says")
-    ] = None
     base_url: Annotated[
-        Text | None, FromEnvironment(("GOOGLE_GEMINI_BASE_URL",), required=False), Doc("where the API is")
+        Text | None,
+        FromEnvironment(("GOOGLE_GEMINI_BASE_URL",), required=False),
+        Doc(f"base URL of the API; defaults to GOOGLE_GEMINI_BASE_URL, then `{URL}`"),
     ] = None
-    system: Annotated[Text | None, Doc("a system instruction before those of the case")] = None
-    temperature: Annotated[float | None, Between(0, 2), Doc("how much chance there is in the answer")] = None
-    max_tokens: Annotated[int | None, Between(1), Doc("tokens that an answer may have, thoughts included")] = None
-    top_p: Annotated[Fraction | None, Doc("the share of likely tokens that is drawn from")] = None
-    top_k: Annotated[int | None, Between(1), Doc("the number of likely tokens that is drawn from")] = None
-    seed: Annotated[int | None, Doc("makes answers repeatable, as far as the server can")] = None
-    stop: Annotated[tuple[Text, ...], Doc("texts at which the answer ends")] = ()
+    api_key: Annotated[
+        Text | None, Secret(), FromEnvironment(KEYS), Doc(f"API key; defaults to {', then '.join(KEYS)}")
+    ] = None
+    top_k: Annotated[int | None, Between(1), Doc("number of most likely tokens to sample from")] = None
+    seed: Annotated[int | None, Doc("sampling seed; makes answers repeatable as far as the server supports it")] = None
     thinking: Annotated[
         Json,
         Verbatim(),
-        Doc("a budget in tokens (0: none, -1: as the model likes), a level such as `low`, or an object of the API"),
+        Doc(
+            "thinking budget in tokens (0: none, -1: the model decides), a level such as `low`, or an object of the API"
+        ),
     ] = None
-    tools: Annotated[
-        tuple[Json, ...], Verbatim(), Doc("tools that the model may call, in Gemini's form or OpenAI's")
-    ] = ()
-    tool_choice: Annotated[
-        Json, Verbatim(), Doc("`auto`, `any`, `none`, the name of a tool, or an object of the API")
-    ] = None
-    response_format: Annotated[Json, Verbatim(), Doc("`json_object`, or a JSON Schema that the answer obeys")] = None
     safety: Annotated[Mapping[str, Text], Doc("category → threshold: `{HARM_CATEGORY_HARASSMENT: BLOCK_NONE}`")] = (
         field(default_factory=dict)
     )
     embedding_model: Annotated[
-        Text | None, Doc(f"the model that `similar` asks for vectors; `{EMBEDDING_MODEL}`, or `model` if it makes them")
+        Text | None,
+        Doc(f"model that `similar` uses; defaults to `{EMBEDDING_MODEL}`, or `model` if it is for embeddings"),
     ] = None
-    headers: Annotated[Mapping[str, Text], Doc("further HTTP headers")] = field(default_factory=dict)
-    extra: Annotated[
-        Mapping[str, Json], Verbatim(), Doc("further keys of the request's body, as the API wants them")
-    ] = field(default_factory=dict)
 
     def faults(self) -> Iterable[Issue]:
-        """The SDK is not there; an address that is none."""
+        """The SDK is not installed; what is wrong with the settings of any model."""
         missing = missing_extra("google.genai", "gemini", "Gemini is asked")
         if missing is not None:
             yield missing
-        yield from url_faults(self.base_url)
-        yield from key_faults(self.api_key)
-        yield from format_faults(self.response_format)
-        yield from tool_faults(self.tools)
-        yield from extra_faults(self.extra, ("contents", "systemInstruction", "system_instruction"))
+        yield from ModelSettings.faults(self)
 
     def endpoint(self) -> str:
         """The address, and a hash of the key."""
@@ -121,21 +103,16 @@ class Gemini(ProviderSettings):
 
     def elsewhere(self) -> str | None:
         """A server that is not Google's."""
-        return outside(self.base_url, "googleapis.com")
+        return other_server(self.base_url, "googleapis.com")
 
-    def ceiling(self, request: TargetRequest) -> Ceiling:
-        """By the price list, and the tokens that an answer may have."""
-        return self._asked().ceiling(request)
+    def request_settings(self) -> RequestSettings:
+        """What the price of a call depends on."""
+        return self.priced_as(self.elsewhere() or "google", self.model.removeprefix("models/"), self.max_tokens)
 
     def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
-        """By the price list: the API does not tell their tokens."""
+        """By the price list: the API does not report their tokens."""
         model = self.embedding_model or _embedding_model(self.model)
-        return replace(self._asked(), model=model).ceiling_of_vectors(texts)
-
-    def _asked(self) -> RequestSettings:
-        besides = (self.system, self.tools, self.response_format)
-        model = self.model.removeprefix("models/")
-        return RequestSettings(self.elsewhere() or "google", model, self.max_tokens, self.extra, besides)
+        return replace(self.request_settings(), model=model).ceiling_of_vectors(texts)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target with a client of its own, whose connections are opened by its calls."""
@@ -154,9 +131,8 @@ class _Gemini:
         self._retryable = retryable
         self._client: Client | None = None
         self._session: ClientSession | None = None
-        self._secrets = tuple(text for text in (settings.api_key, *settings.headers.values()) if text)
-        self._always = _always(settings)
-        self._takes_schemas = True
+        self._fixed_config = _fixed_config(settings)
+        self._optional = OptionalParameters(_OPTIONAL)
 
     def answer(self, request: TargetRequest) -> Awaitable[TargetResponse | Failure]:
         """Ask the model. A schema that a judge asks for is left out once the model has refused one."""
@@ -169,19 +145,19 @@ class _Gemini:
         if isinstance(made, Failure):
             return made
         system, contents = made
-        config = dict(self._always)
-        whole = "\n\n".join(text for text in (self._settings.system, system) if text)
-        if whole:
-            config["system_instruction"] = whole
+        config = dict(self._fixed_config)
+        whole_system = "\n\n".join(text for text in (self._settings.system, system) if text)
+        if whole_system:
+            config["system_instruction"] = whole_system
         if request.temperature is not None:
             config["temperature"] = request.temperature
-        if request.schema is not None and self._takes_schemas:
-            bound = {**config, **_as_json(request.schema)}
-            answer = await self._in_time(lambda: self._generated(contents, bound), request.timeout_s)
-            if not _refuses_schema(answer):
-                return answer
-            self._takes_schemas = False
-        return await self._in_time(lambda: self._generated(contents, config), request.timeout_s)
+        wanted = {} if request.schema is None else {_SCHEMA: _json_config(request.schema)}
+
+        async def call(optional: Mapping[str, Any]) -> TargetResponse | Failure:
+            bound = {**config, **optional.get(_SCHEMA, {})}
+            return await self._in_time(lambda: self._generated(contents, bound), request.timeout_s)
+
+        return await self._optional.answer(wanted, call)
 
     async def _generated(self, contents: Any, config: Any) -> TargetResponse | Failure:
         reply = await self._opened().aio.models.generate_content(
@@ -193,7 +169,7 @@ class _Gemini:
         if isinstance(value, Failure):
             return value
         if isinstance(value, str):
-            return not_readable(f"the reply is not JSON: {body}", self._secrets)
+            return unreadable_reply(f"the reply is not JSON: {body}", self._settings.secrets)
         limits = limits_of(headers or {})
         return response_of(value, self._settings.model, limits, self._settings.elsewhere() or "google")
 
@@ -228,7 +204,7 @@ class _Gemini:
         except (ClientError, OSError) as error:
             return self._lost(error)
         except ValueError as error:  # no JSON, or not of the API's shape
-            return not_readable(f"{type(error).__name__}: {error}", self._secrets)
+            return unreadable_reply(f"{type(error).__name__}: {error}", self._settings.secrets)
 
     def _lost(self, error: Exception) -> Failure:
         from aiohttp import ClientPayloadError
@@ -237,13 +213,15 @@ class _Gemini:
 
         if isinstance(error, TooLargeReplyError):
             return TOO_LARGE
-        return (broken_off if isinstance(error, ClientPayloadError) else no_connection)(error, self._secrets)
+        return (incomplete_reply if isinstance(error, ClientPayloadError) else no_connection)(
+            error, self._settings.secrets
+        )
 
     def _refused(self, error: APIError | RedirectError) -> CallFailure:
         if isinstance(error, RedirectError):
-            return refusal_of(error.status, None, error.headers, self._retryable, self._secrets)
+            return refusal_of(error.status, None, error.headers, self._retryable, self._settings.secrets)
         headers = getattr(error.response, "headers", None) or {}
-        return refusal_of(error.code, error.details, headers, self._retryable, self._secrets)
+        return refusal_of(error.code, error.details, headers, self._retryable, self._settings.secrets)
 
     def _opened(self) -> Client:
         if self._client is None:
@@ -276,7 +254,7 @@ class _Gemini:
             await session.close()
 
 
-def _always(settings: Gemini) -> dict[str, Any]:
+def _fixed_config(settings: Gemini) -> dict[str, Any]:
     """What every request holds by the settings."""
     config: dict[str, Any] = {
         "temperature": settings.temperature,
@@ -284,12 +262,12 @@ def _always(settings: Gemini) -> dict[str, Any]:
         "top_p": settings.top_p,
         "top_k": settings.top_k,
         "seed": settings.seed,
-        "stop_sequences": list(settings.stop) or None,
+        "stop_sequences": list(settings.stop or ()) or None,
         "thinking_config": _thinking(settings.thinking),
         "tools": tools_in(settings.tools) or None,
         "tool_config": tool_config_in(settings.tool_choice),
         "safety_settings": [{"category": one, "threshold": limit} for one, limit in settings.safety.items()] or None,
-        **({} if settings.response_format is None else _as_json(schema_in(settings.response_format))),
+        **({} if settings.response_format is None else _json_config(schema_in(settings.response_format))),
     }
     given = {name: one for name, one in config.items() if one is not None}
     return {**given, "automatic_function_calling": {"disable": True}, "should_return_http_response": True}
@@ -300,18 +278,12 @@ def _embedding_model(model: str) -> str:
     return model if "embedding" in model else EMBEDDING_MODEL
 
 
-def _as_json(schema: Mapping[str, Json] | None) -> dict[str, Any]:
+def _json_config(schema: Mapping[str, Json] | None) -> dict[str, Any]:
     whole = {"response_mime_type": "application/json"}
     return whole if schema is None else {**whole, "response_json_schema": dict(schema)}
 
 
-def _refuses_schema(answer: TargetResponse | Failure) -> bool:
-    if not isinstance(answer, CallFailure) or answer.status != HTTPStatus.BAD_REQUEST:
-        return False
-    return _SCHEMA_REFUSED.search(answer.message) is not None
-
-
-def _thinking(said: Json) -> Json:
-    if isinstance(said, int) and not isinstance(said, bool):
-        return {"thinking_budget": said}
-    return {"thinking_level": said.upper()} if isinstance(said, str) else said
+def _thinking(value: Json) -> Json:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {"thinking_budget": value}
+    return {"thinking_level": value.upper()} if isinstance(value, str) else value

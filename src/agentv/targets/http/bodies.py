@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import AsyncIterable, AsyncIterator
+from typing import Any
 
 from agentv.model.values.json_memory import MOST_MEMORY, JsonMemory
 
@@ -69,6 +70,24 @@ async def bounded(chunks: AsyncIterable[bytes], packed: str) -> AsyncIterator[by
         if not size.takes(chunk):
             raise TooLargeError
         yield chunk
+
+
+class BoundedBody:
+    """Base of a response stream of httpx or httpx2 whose body is unpacked here, a piece at a time, and counted.
+
+    Those libraries unpack all of a piece at once.
+    """
+
+    def __init__(self, response: Any) -> None:
+        self._stream = response.stream
+        self._packed = response.headers.pop("content-encoding", "")
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return bounded(self._stream, self._packed)
+
+    async def aclose(self) -> None:
+        """Close the stream below."""
+        await self._stream.aclose()
 
 
 async def _unpacked(chunks: AsyncIterable[bytes], packed: str) -> AsyncIterator[bytes]:

@@ -26,14 +26,14 @@ class BoundedResponse(ClientResponse):
         """Read the head, and count what comes behind it from then on."""
         await super().start(connection)
         if type(self.content) is StreamReader:
-            self.content.__class__ = _counting(Size())  # it exists already, and the parser holds on to it
+            self.content.__class__ = _counting_reader(Size())  # it exists already, and the parser holds on to it
         return self
 
 
-def _counting(size: Size) -> type[StreamReader]:
+def _counting_reader(size: Size) -> type[StreamReader]:
     """The class of the body of one response: a StreamReader has no room for what counts it."""
 
-    class Counting(StreamReader):
+    class CountingReader(StreamReader):
         __slots__ = ()
 
         def feed_data(self, data: bytes, _: int = 0) -> bool:
@@ -45,4 +45,4 @@ def _counting(size: Size) -> type[StreamReader]:
                 return True
             return super().feed_data(data)
 
-    return Counting
+    return CountingReader

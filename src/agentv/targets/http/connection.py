@@ -26,7 +26,7 @@ _CHUNK = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HttpReply:
     """What a server answered: its status, the words beside it, the whole body, and the headers by lower-case names."""
 
     status: int
@@ -49,7 +49,7 @@ class Connection:
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
         timeout_s: float,
-    ) -> Reply | Failure:
+    ) -> HttpReply | Failure:
         """Send a request and read its reply.
 
         Returns:
@@ -76,7 +76,7 @@ class Connection:
         except (ClientError, OSError, ValueError) as error:
             return Failure("connection", f"no reply: {reason_of(error)}", retryable=not isinstance(error, ValueError))
         headers = {name.lower(): value for name, value in response.headers.items()}
-        return TOO_LARGE if data is None else Reply(response.status, response.reason or "", data, headers)
+        return TOO_LARGE if data is None else HttpReply(response.status, response.reason or "", data, headers)
 
     def _opened(self) -> ClientSession:
         if self._session is None:

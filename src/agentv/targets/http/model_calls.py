@@ -38,7 +38,7 @@ def host_of(url: str) -> str:
         return ""
 
 
-def outside(url: str | None, *domains: str) -> str | None:
+def other_server(url: str | None, *domains: str) -> str | None:
     """The place of a server that is in none of a provider's own domains; None where nothing or one of those is said."""
     if url is None or any(f".{host_of(url)}".endswith(f".{domain}") for domain in domains):
         return None
@@ -98,12 +98,12 @@ def no_connection(reason: object, secrets: Iterable[str] = ()) -> CallFailure:
     return CallFailure("connection", f"no reply: {_words(reason, secrets)}", retryable=True)
 
 
-def broken_off(reason: object, secrets: Iterable[str] = ()) -> CallFailure:
+def incomplete_reply(reason: object, secrets: Iterable[str] = ()) -> CallFailure:
     """The reply ended before it was complete."""
     return CallFailure("bad-answer", f"the reply broke off: {_words(reason, secrets)}", retryable=True)
 
 
-def not_readable(what: str, secrets: Iterable[str] = ()) -> CallFailure:
+def unreadable_reply(what: str, secrets: Iterable[str] = ()) -> CallFailure:
     """A reply came with a good status, and it is not what the API's protocol says: what a proxy or an outage sends."""
     return CallFailure("bad-answer", shown(what, secrets), retryable=True)
 

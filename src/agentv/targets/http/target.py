@@ -16,7 +16,7 @@ from agentv.ports import Executor, Target, TargetRequest
 from agentv.registry.fields import CallTimeTemplate, Doc, Issue, Nonempty, Text
 from agentv.registry.types import ProviderSettings
 from agentv.targets.http.answers import decoded, from_object, from_text, from_value, is_answer, parsed
-from agentv.targets.http.connection import Connection, Reply
+from agentv.targets.http.connection import Connection, HttpReply
 from agentv.targets.http.model_calls import names_user
 from agentv.targets.http.statuses import failure_of, limits_of
 from agentv.templating import RenderError, Scope, has_placeholder, render, render_text, undeclared
@@ -162,7 +162,7 @@ class _Http:
         except (TypeError, ValueError) as error:
             raise RenderError("bad-body", f"the body cannot be written as JSON: {error}") from None
 
-    def _read(self, reply: Reply) -> TargetResponse | Failure:
+    def _read(self, reply: HttpReply) -> TargetResponse | Failure:
         text = decoded(reply.body)
         if isinstance(text, Failure):
             return text
@@ -175,7 +175,7 @@ class _Http:
             return from_object(value)
         return from_text(value if isinstance(value, str) else text)
 
-    def _refused(self, reply: Reply) -> CallFailure:
+    def _refused(self, reply: HttpReply) -> CallFailure:
         """A server that has answered a case refuses another one for what it asks, and not for the target's key."""
         said = reply.body.decode(errors="replace")
         failure = failure_of(reply.status, said, reply.headers, self._retryable, address="url")

@@ -12,7 +12,7 @@ import httpx
 from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 from httpx_aiohttp import AiohttpTransport
 
-from agentv.targets.http.bodies import ENCODINGS, bounded
+from agentv.targets.http.bodies import ENCODINGS, BoundedBody
 from agentv.user_code.proxies import proxy_for
 
 _PIECE = 65_536
@@ -56,24 +56,14 @@ class _Pieces(httpx.AsyncByteStream):
             yield self._content[start : start + _PIECE]
 
 
-class _Body(httpx.AsyncByteStream):
-    """A body that ends with an error where it is too large, and is unpacked before httpx sees it."""
-
-    def __init__(self, stream: httpx.AsyncByteStream, packed: str) -> None:
-        self._stream = stream
-        self._packed = packed
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return bounded(self._stream, self._packed)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
+class _BoundedStream(BoundedBody, httpx.AsyncByteStream):
+    """A body that ends with an error where it is too large."""
 
 
 def bound(response: httpx.Response) -> None:
-    """Have the body of a reply unpacked here, a piece at a time, and counted: httpx unpacks all of a piece at once."""
+    """Bound the body of a reply before anybody reads it."""
     assert isinstance(response.stream, httpx.AsyncByteStream)  # noqa: S101  # what an async client gets
-    response.stream = _Body(response.stream, response.headers.pop("content-encoding", ""))
+    response.stream = _BoundedStream(response)
 
 
 def transport_for(base_url: str) -> ModelTransport:

@@ -11,7 +11,7 @@ from agentv.model.values.response import CallFailure
 from agentv.targets.http.answers import TOO_LARGE
 from agentv.targets.http.bodies import PackedError, TooLargeError
 from agentv.targets.http.connection import RedirectError
-from agentv.targets.http.model_calls import no_connection, not_readable
+from agentv.targets.http.model_calls import no_connection, unreadable_reply
 from agentv.targets.http.statuses import failure_of, shown
 from agentv.targets.litellm.library import library
 from agentv.targets.openai_api.replies import filtered
@@ -45,7 +45,7 @@ def failure_in(error: Any, retryable: frozenset[int], secrets: tuple[str, ...]) 
         return CallFailure(TOO_LARGE.code, TOO_LARGE.message)
     packed = next((one for one in causes if isinstance(one, PackedError)), None)
     if packed is not None:
-        return not_readable(str(packed), secrets)
+        return unreadable_reply(str(packed), secrets)
     return _without_a_reply(causes, said, secrets) or _refused(error, said, retryable, secrets)
 
 
@@ -59,7 +59,7 @@ def _without_a_reply(causes: Sequence[BaseException], whole: str, secrets: tuple
     if own and _CREDENTIALS.search(f"{type(causes[-1]).__name__} {said}"):
         return CallFailure("missing-key", f"LiteLLM finds no key: {shown(said, secrets)}", stops=True)
     if any(isinstance(one, JSONDecodeError) for one in causes) or _NO_JSON in said or (traceback and not lost):
-        return not_readable(said, secrets)  # for which LiteLLM makes up a status, or calls it a lost connection
+        return unreadable_reply(said, secrets)  # for which LiteLLM makes up a status, or calls it a lost connection
     if any(isinstance(one, library().APIConnectionError | httpx.TransportError) for one in causes):
         return no_connection(said, secrets)
     if not own:

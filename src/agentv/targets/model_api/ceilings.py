@@ -62,15 +62,15 @@ class RequestSettings:
     model: str
     longest: int | None = None
     extra: Mapping[str, Json] | None = None
-    besides: tuple[Json, ...] = ()
-    own: bool = False
+    fixed_parts: tuple[Json, ...] = ()
+    self_hosted: bool = False
 
     def ceiling(self, request: TargetRequest) -> Ceiling:
         """Of one call."""
         longest = self._longest()
         if longest is None:
-            return Ceiling(0.0) if self.own else UNKNOWN
-        asked = tokens_at_most(request, self.besides)
+            return Ceiling(0.0) if self.self_hosted else UNKNOWN
+        asked = tokens_at_most(request, self.fixed_parts)
         usage = TokenUsage(asked, longest * self._answers(), asked + longest * self._answers())
         return Ceiling(self._price(usage), usage.total)
 
@@ -80,7 +80,7 @@ class RequestSettings:
         return Ceiling(self._price(TokenUsage(asked, 0, asked)), asked)
 
     def _price(self, usage: TokenUsage) -> float | None:
-        if self.own:
+        if self.self_hosted:
             return 0.0
         return None if self.prices is None else cost_of(self.prices, self.model, usage)
 
@@ -97,10 +97,10 @@ class RequestSettings:
         return said if isinstance(said, int) and said > 0 else 1
 
 
-def tokens_at_most(request: TargetRequest, besides: Sequence[Json] = ()) -> int:
+def tokens_at_most(request: TargetRequest, fixed_parts: Sequence[Json] = ()) -> int:
     """Tokens that a request has at most, with what stands in it beside its messages."""
     messages = request.messages or (Message("user", request.prompt),)
-    return sum(map(_of_message, messages)) + sum(map(_of_json, (*besides, request.schema)))
+    return sum(map(_of_message, messages)) + sum(map(_of_json, (*fixed_parts, request.schema)))
 
 
 def _of_message(message: Message) -> int:

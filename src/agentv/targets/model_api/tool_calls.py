@@ -9,12 +9,12 @@ from agentv.model.values.message import Message, ToolCall
 from agentv.model.values.values import Json, JsonObject
 from agentv.registry.fields import Issue
 
-MADE = "call_agentv_"
+GENERATED_ID = "call_agentv_"
 """How the ids begin that calls get here. No API has given them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ToolStep:
     """A message with what it says of tools.
 
     Attributes:
@@ -27,7 +27,7 @@ class Step:
     result_of: ToolCall | None = None
 
 
-def steps(messages: Iterable[Message]) -> Iterator[Step]:
+def tool_steps(messages: Iterable[Message]) -> Iterator[ToolStep]:
     """The messages in their order, calls and results joined.
 
     A result belongs to the open call that its `name` names by id, else by tool, else to the first open one: messages
@@ -36,11 +36,13 @@ def steps(messages: Iterable[Message]) -> Iterator[Step]:
     pending: list[ToolCall] = []
     for number, message in enumerate(messages):
         if message.role == "tool":
-            yield Step(message, result_of=_answered(message.name, pending))
+            yield ToolStep(message, result_of=_answered(message.name, pending))
         else:
-            calls = tuple(_with_id(call, f"{MADE}{number}_{place}") for place, call in enumerate(message.tool_calls))
+            calls = tuple(
+                _with_id(call, f"{GENERATED_ID}{number}_{place}") for place, call in enumerate(message.tool_calls)
+            )
             pending += calls
-            yield Step(message, calls)
+            yield ToolStep(message, calls)
 
 
 def _with_id(call: ToolCall, identity: str) -> ToolCall:

@@ -42,7 +42,7 @@ _HINTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class JsonReply:
     """A JSON object that a server sent, the headers beside it, and the milliseconds until it was there."""
 
     body: JsonObject
@@ -59,14 +59,22 @@ class Refused(CallFailure):
 
 @dataclass(slots=True)
 class ModelClient:
-    """The connection to one server. `retryable` are the statuses that the target's `retry` lists."""
+    """The connection to one server.
+
+    Attributes:
+        dialect: of the server.
+        headers: further ones.
+        retryable: the statuses that the target's `retry` lists.
+        secrets: texts that no message may hold.
+    """
 
     dialect: Dialect
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     retryable: frozenset[int] = frozenset()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
     _client: AsyncOpenAI | None = field(default=None, repr=False)
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> Reply | Failure:
+    async def post(self, path: str, body: Mapping[str, Any]) -> JsonReply | Failure:
         """Send a body and read the reply.
 
         Returns:
@@ -106,7 +114,7 @@ class ModelClient:
             return dict(self.headers)
         from openai import omit
 
-        return {"Authorization": omit, **self.headers}
+        return {"Authorization": omit, "api-key": omit, **self.headers}
 
     async def close(self) -> None:
         """Let go of all connections."""
@@ -114,7 +122,7 @@ class ModelClient:
         if client is not None:
             await client.close()
 
-    def _read(self, content: bytes, headers: Mapping[str, str], duration_ms: float) -> Reply | Failure:
+    def _read(self, content: bytes, headers: Mapping[str, str], duration_ms: float) -> JsonReply | Failure:
         try:
             body = json.loads(content)
         except (ValueError, RecursionError):
@@ -122,14 +130,14 @@ class ModelClient:
             return bad_answer(f"the reply is not JSON ({kind}): {self._shown(head(content, 200)) or 'no body'}")
         if not isinstance(body, dict):
             return bad_answer(f"the reply is no JSON object: {self._shown(head(content, 200))}")
-        return Reply(body, headers, duration_ms)
+        return JsonReply(body, headers, duration_ms)
 
     def _refused(self, error: APIStatusError) -> Failure:
         status, headers = error.status_code, error.response.headers
         message, code = _said(error.response.content)
         if code in _FILTERS or "ResponsibleAIPolicy" in message:
             return filtered()
-        failure = failure_of(status, message, headers, self.retryable, secrets=self.dialect.secrets)
+        failure = failure_of(status, message, headers, self.retryable, secrets=self.secrets)
         known = {one.name: getattr(failure, one.name) for one in fields(failure)}
         if hint := self._hint(status):
             known["message"] += f" ({hint})"
@@ -166,7 +174,7 @@ class ModelClient:
         return CallFailure("connection", f"no reply: {type(last).__name__}", retryable=True)
 
     def _shown(self, message: str) -> str:
-        return shown(message, self.dialect.secrets)
+        return shown(message, self.secrets)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -28,7 +28,6 @@ class Dialect:
         name: of the provider.
         base_url: with which its paths begin, without a slash at the end.
         api_key: None: the server wants none.
-        secrets: texts that no message may hold.
         prices: the provider as the price list calls it, or its URL; None: its calls have no price.
         strict_schemas: it is known to keep to a JSON Schema, so that one is asked for.
         completion_tokens: the limit of an answer is called `max_completion_tokens`, and not `max_tokens`.
@@ -46,7 +45,6 @@ class Dialect:
     base_url: str
     embedding_model: str
     api_key: str | None = field(default=None, repr=False)
-    secrets: tuple[str, ...] = field(default=(), repr=False)
     prices: str | None = None
     strict_schemas: bool = False
     completion_tokens: bool = False
@@ -80,7 +78,7 @@ def client_of(dialect: Dialect) -> AsyncOpenAI:
     if dialect.api_version is not None:
         return AsyncAzureOpenAI(
             base_url=dialect.base_url,
-            api_key=dialect.api_key or "",
+            api_key=dialect.api_key or "none",  # as below
             api_version=dialect.api_version,
             max_retries=0,
             timeout=None,

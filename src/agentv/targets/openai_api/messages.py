@@ -12,7 +12,7 @@ from agentv.model.values.message import Block, DocumentBlock, ImageBlock, Messag
 from agentv.model.values.response import Failure
 from agentv.targets.model_api.documents import Attached, document_of, not_taken
 from agentv.targets.model_api.pictures import Picture, picture_of
-from agentv.targets.model_api.tool_calls import Step, steps
+from agentv.targets.model_api.tool_calls import ToolStep, tool_steps
 
 _NO_NAME = re.compile(r"[\s<|\\/>]+")
 """What a `name` must not hold."""
@@ -25,7 +25,7 @@ class _Form:
     text: str
     picture: Callable[[str], dict[str, Any]]
     document: Callable[[Attached], dict[str, Any]]
-    rows: Callable[[Step, str | list[Any]], Iterator[dict[str, Any]]]
+    rows: Callable[[ToolStep, str | list[Any]], Iterator[dict[str, Any]]]
 
 
 def with_system(system: str | None, messages: Sequence[Message], prompt: str) -> Sequence[Message]:
@@ -35,68 +35,68 @@ def with_system(system: str | None, messages: Sequence[Message], prompt: str) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Takes:
+class AcceptedContent:
     """What a server takes beside text and the bytes of pictures: URLs of pictures, and PDFs."""
 
     urls: bool = True
     documents: bool = True
 
 
-EVERYTHING = Takes()
+ANY_CONTENT = AcceptedContent()
 
 
-def chat_messages(messages: Iterable[Message], takes: Takes = EVERYTHING) -> list[Any] | Failure:
+def chat_messages(messages: Iterable[Message], accepted: AcceptedContent = ANY_CONTENT) -> list[Any] | Failure:
     """For chat completions; text files stand in their text, under their paths.
 
     A Failure is a picture or a PDF that cannot be sent.
     """
-    return _rows(messages, _CHAT, takes)
+    return _rows(messages, _CHAT, accepted)
 
 
-def response_items(messages: Iterable[Message], takes: Takes = EVERYTHING) -> list[Any] | Failure:
+def response_items(messages: Iterable[Message], accepted: AcceptedContent = ANY_CONTENT) -> list[Any] | Failure:
     """For the responses API, where calls of tools and their answers are items beside the messages."""
-    return _rows(messages, _RESPONSES, takes)
+    return _rows(messages, _RESPONSES, accepted)
 
 
-def _rows(messages: Iterable[Message], form: _Form, takes: Takes) -> list[Any] | Failure:
+def _rows(messages: Iterable[Message], form: _Form, accepted: AcceptedContent) -> list[Any] | Failure:
     made: list[Any] = []
-    for step in steps(messages):
-        content = _content(step.message, form, takes)
+    for step in tool_steps(messages):
+        content = _content(step.message, form, accepted)
         if isinstance(content, Failure):
             return content
         made.extend(form.rows(step, content))
     return made
 
 
-def _content(message: Message, form: _Form, takes: Takes) -> str | list[Any] | Failure:
+def _content(message: Message, form: _Form, accepted: AcceptedContent) -> str | list[Any] | Failure:
     """The content as text, which every server takes; as parts only where there is a picture or a PDF."""
     blocks = message.content if isinstance(message.content, tuple) else ()
     if not any(isinstance(block, ImageBlock | DocumentBlock) for block in blocks):
         return message.text
     parts: list[Any] = []
     for block in blocks:
-        part = _part(block, form, takes)
+        part = _part(block, form, accepted)
         if isinstance(part, Failure):
             return part
         parts.append(part)
     return parts
 
 
-def _part(block: Block, form: _Form, takes: Takes) -> dict[str, Any] | Failure:
+def _part(block: Block, form: _Form, accepted: AcceptedContent) -> dict[str, Any] | Failure:
     if isinstance(block, DocumentBlock):
-        document = document_of(block) if takes.documents else not_taken(block, "this API")
+        document = document_of(block) if accepted.documents else not_taken(block, "this API")
         return document if isinstance(document, Failure) else form.document(document)
     if not isinstance(block, ImageBlock):
         return {"type": form.text, "text": Message("user", (block,)).text}
     picture = picture_of(block)
-    if isinstance(picture, str) and not takes.urls:
+    if isinstance(picture, str) and not accepted.urls:
         return Failure("bad-picture", f"this API fetches no pictures, so '{block.value}' must be a local file")
     if isinstance(picture, Failure):
         return picture
     return form.picture(picture.data_url if isinstance(picture, Picture) else picture)
 
 
-def _chat_rows(step: Step, content: str | list[Any]) -> Iterator[dict[str, Any]]:
+def _chat_rows(step: ToolStep, content: str | list[Any]) -> Iterator[dict[str, Any]]:
     message = step.message
     row: dict[str, Any] = {"role": message.role, "content": content}
     if message.role == "tool":
@@ -112,7 +112,7 @@ def _chat_rows(step: Step, content: str | list[Any]) -> Iterator[dict[str, Any]]
     yield row
 
 
-def _response_rows(step: Step, content: str | list[Any]) -> Iterator[dict[str, Any]]:
+def _response_rows(step: ToolStep, content: str | list[Any]) -> Iterator[dict[str, Any]]:
     if step.message.role == "tool":
         yield {"type": "function_call_output", "call_id": _result_of(step), "output": content}
         return
@@ -122,7 +122,7 @@ def _response_rows(step: Step, content: str | list[Any]) -> Iterator[dict[str, A
         yield {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": _arguments(call)}
 
 
-def _result_of(step: Step) -> str | None:
+def _result_of(step: ToolStep) -> str | None:
     """The id of the call whose result this is; of one that answers no call, what it says itself."""
     return step.message.name if step.result_of is None else step.result_of.id
 

@@ -14,8 +14,8 @@ from agentv.ports import TargetRequest
 from agentv.targets.http.model_calls import missing_key, no_reply_in_time
 from agentv.targets.http.statuses import limits_of
 from agentv.targets.model_api.prices import cost_of, load_prices
-from agentv.targets.openai_api.client import ModelClient, Refused, Reply
-from agentv.targets.openai_api.messages import Takes, chat_messages, response_items, with_system
+from agentv.targets.openai_api.client import JsonReply, ModelClient, Refused
+from agentv.targets.openai_api.messages import AcceptedContent, chat_messages, response_items, with_system
 from agentv.targets.openai_api.parameters import SCHEMA, chat_parameters, refused_by, removable, response_parameters
 from agentv.targets.openai_api.replies import chat_answer, cost_in, response_answer
 from agentv.targets.openai_api.settings import OpenAISettings
@@ -32,7 +32,9 @@ class OpenAITarget:
         self._settings = settings
         self._dialect = settings.dialect()
         self._spec = spec
-        self._client = ModelClient(self._dialect, settings.headers, frozenset(spec.retry.status_codes))
+        self._client = ModelClient(
+            self._dialect, settings.headers, frozenset(spec.retry.status_codes), settings.secrets
+        )
         self._refused: frozenset[str] = frozenset()
         self._client.opened()
         if self._dialect.prices is not None:
@@ -47,7 +49,7 @@ class OpenAITarget:
             return messages
         try:
             async with asyncio.timeout(request.timeout_s):
-                reply = await self._asked(request, messages)
+                reply = await self._post(request, messages)
         except TimeoutError:
             return no_reply_in_time(request.timeout_s)
         return reply if isinstance(reply, Failure) else self._read(reply)
@@ -57,11 +59,11 @@ class OpenAITarget:
         await self._client.close()
 
     def _messages(self, request: TargetRequest) -> list[Any] | Failure:
-        made = chat_messages if self._settings.api == "chat" else response_items
-        said = with_system(self._settings.system, request.messages, request.prompt)
-        return made(said, Takes(self._dialect.fetches_pictures, self._dialect.takes_documents))
+        write = chat_messages if self._settings.api == "chat" else response_items
+        conversation = with_system(self._settings.system, request.messages, request.prompt)
+        return write(conversation, AcceptedContent(self._dialect.fetches_pictures, self._dialect.takes_documents))
 
-    async def _asked(self, request: TargetRequest, messages: list[Any]) -> Reply | Failure:
+    async def _post(self, request: TargetRequest, messages: list[Any]) -> JsonReply | Failure:
         refused = self._refused
         while True:
             reply = await self._client.post(*self._call(request, messages, refused))
@@ -88,7 +90,7 @@ class OpenAITarget:
         sent = removable(self._settings, self._dialect, request, refused)
         return refused_by(reply.about, sent) or sent & {SCHEMA}
 
-    def _read(self, reply: Reply) -> TargetResponse | Failure:
+    def _read(self, reply: JsonReply) -> TargetResponse | Failure:
         limits = limits_of(reply.headers)
         read = chat_answer if self._settings.api == "chat" else response_answer
         found = read(reply.body)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Issue, Nonempty, Secret, Text
-from agentv.targets.http.model_calls import outside
+from agentv.targets.http.model_calls import other_server
 from agentv.targets.openai_api.dialect import Dialect
-from agentv.targets.openai_api.settings import OpenAISettings, is_local, secrets_of
+from agentv.targets.openai_api.provider import OpenAIProvider, is_local
 
 API_VERSION = "2025-04-01-preview"
 """The last version with a date; it knows reasoning models, JSON Schemas and the responses API."""
@@ -22,28 +22,28 @@ _UNVERSIONED = "/openai/v1"
 
 
 @dataclass(frozen=True, slots=True)
-class Azure(OpenAISettings):
+class Azure(OpenAIProvider):
     """Asks a deployment of Azure OpenAI."""
 
-    model: Annotated[Text, Nonempty(), Alias(("deployment", "deployment_name")), Doc("the name of the deployment")]
+    model: Annotated[Text, Nonempty(), Alias(("deployment", "deployment_name")), Doc("name of the deployment")]
     base_url: Annotated[
         Text | None,
         Alias(("endpoint",)),
         FromEnvironment(("AZURE_OPENAI_ENDPOINT",)),
-        Doc("the resource, `https://NAME.openai.azure.com`; by default what the variable AZURE_OPENAI_ENDPOINT says"),
+        Doc("the resource, `https://NAME.openai.azure.com`; defaults to AZURE_OPENAI_ENDPOINT"),
     ] = None
     api_key: Annotated[
         Text | None,
         Secret(),
         FromEnvironment(("AZURE_OPENAI_API_KEY",)),
-        Doc("the key; by default what the variable AZURE_OPENAI_API_KEY says"),
+        Doc("API key; defaults to AZURE_OPENAI_API_KEY"),
     ] = None
     api_version: Annotated[
         Text | None,
         Alias(("version",)),
         FromEnvironment(("OPENAI_API_VERSION",), required=False),
         Doc(
-            f"`{API_VERSION}` by default, or what OPENAI_API_VERSION says; unused where `base_url` ends in `/openai/v1`"
+            f"API version; defaults to OPENAI_API_VERSION, then `{API_VERSION}`; unused with `/openai/v1` in `base_url`"
         ),
     ] = None
 
@@ -55,7 +55,6 @@ class Azure(OpenAISettings):
             name="azure",
             base_url=given if unversioned or given.endswith("/openai") else f"{given}/openai",
             api_key=self.api_key,
-            secrets=secrets_of(self.api_key),
             embedding_model=self.embedding_model or self.model,
             prices=self.elsewhere() or "azure",
             strict_schemas=self.strict_schemas is not False,
@@ -68,11 +67,11 @@ class Azure(OpenAISettings):
 
     def elsewhere(self) -> str | None:
         """A server that is not in Azure."""
-        return outside(self.base_url, *_DOMAINS)
+        return other_server(self.base_url, *_DOMAINS)
 
     def faults(self) -> Iterable[Issue]:
         """As everywhere; and the deployment must be in no URL."""
-        yield from OpenAISettings.faults(self)
+        yield from OpenAIProvider.faults(self)
         if "/deployments/" in (self.base_url or ""):
             hint = "write https://NAME.openai.azure.com, and the deployment under 'model'"
             yield Issue(("base_url",), "'base_url' must not name a deployment", hint=hint)

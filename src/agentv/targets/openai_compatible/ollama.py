@@ -9,27 +9,27 @@ from urllib.parse import urlsplit
 from agentv.model.values.message import Block, DocumentBlock, ImageBlock
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
 from agentv.targets.openai_api.dialect import Dialect
-from agentv.targets.openai_api.settings import OpenAISettings, secrets_of
+from agentv.targets.openai_api.provider import OpenAIProvider
 
 HOST = "127.0.0.1"
 PORT = 11434
 
 
 @dataclass(frozen=True, slots=True)
-class Ollama(OpenAISettings):
+class Ollama(OpenAIProvider):
     """Asks Ollama."""
 
     base_url: Annotated[
         Text | None,
         Alias(("endpoint",)),
         FromEnvironment(("OLLAMA_HOST", "OLLAMA_BASE_URL"), required=False),
-        Doc(f"where it listens; `http://localhost:{PORT}/v1` by default, or what the variable OLLAMA_HOST says"),
+        Doc(f"address of the server; defaults to OLLAMA_HOST, then `http://localhost:{PORT}/v1`"),
     ] = None
     api_key: Annotated[
         Text | None,
         Secret(),
         FromEnvironment(("OLLAMA_API_KEY",), required=False),
-        Doc("only where a server in between wants one"),
+        Doc("API key, only for a proxy that requires one"),
     ] = None
 
     def dialect(self) -> Dialect:
@@ -39,7 +39,6 @@ class Ollama(OpenAISettings):
             name="ollama",
             base_url=base_url,
             api_key=self.api_key,
-            secrets=secrets_of(self.api_key),
             embedding_model=self.embedding_model or self.model,
             strict_schemas=self.strict_schemas is not False,
             fetches_pictures=False,

@@ -6,29 +6,29 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
-from agentv.targets.http.model_calls import outside
+from agentv.targets.http.model_calls import other_server
 from agentv.targets.openai_api.dialect import Dialect
-from agentv.targets.openai_api.settings import OpenAISettings, is_local, secrets_of
+from agentv.targets.openai_api.provider import OpenAIProvider, is_local
 
 BASE_URL = "https://api.openai.com/v1"
 _EMBEDDING_MODEL = "text-embedding-3-small"
 
 
 @dataclass(frozen=True, slots=True)
-class OpenAI(OpenAISettings):
+class OpenAI(OpenAIProvider):
     """Asks OpenAI, or any server that speaks its API."""
 
     base_url: Annotated[
         Text | None,
         Alias(("endpoint",)),
         FromEnvironment(("OPENAI_BASE_URL",), required=False),
-        Doc(f"where the API is; `{BASE_URL}` by default, or what the variable OPENAI_BASE_URL says"),
+        Doc(f"base URL of the API; defaults to OPENAI_BASE_URL, then `{BASE_URL}`"),
     ] = None
     api_key: Annotated[
         Text | None,
         Secret(),
         FromEnvironment(("OPENAI_API_KEY",)),
-        Doc("the key; by default what the variable OPENAI_API_KEY says"),
+        Doc("API key; defaults to OPENAI_API_KEY"),
     ] = None
 
     def dialect(self) -> Dialect:
@@ -40,7 +40,6 @@ class OpenAI(OpenAISettings):
             name="openai",
             base_url=base_url,
             api_key=self.api_key,
-            secrets=secrets_of(self.api_key),
             embedding_model=self.embedding_model or _embedding_model(self.model, own=own),
             prices=elsewhere or "openai",
             strict_schemas=own if self.strict_schemas is None else self.strict_schemas,
@@ -52,7 +51,7 @@ class OpenAI(OpenAISettings):
 
     def elsewhere(self) -> str | None:
         """A server that is not OpenAI's."""
-        return outside(self.base_url, "openai.com")
+        return other_server(self.base_url, "openai.com")
 
 
 def _embedding_model(model: str, *, own: bool) -> str:

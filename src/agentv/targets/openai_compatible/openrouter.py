@@ -6,29 +6,29 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from agentv.registry.fields import Alias, Doc, FromEnvironment, Secret, Text
-from agentv.targets.http.model_calls import outside
+from agentv.targets.http.model_calls import other_server
 from agentv.targets.openai_api.dialect import Dialect
-from agentv.targets.openai_api.settings import OpenAISettings, is_local, secrets_of
+from agentv.targets.openai_api.provider import OpenAIProvider, is_local
 
 BASE_URL = "https://openrouter.ai/api/v1"
 _EMBEDDING_MODEL = "openai/text-embedding-3-small"
 
 
 @dataclass(frozen=True, slots=True)
-class OpenRouter(OpenAISettings):
+class OpenRouter(OpenAIProvider):
     """Asks OpenRouter; models are called `maker/model`."""
 
     base_url: Annotated[
         Text | None,
         Alias(("endpoint",)),
         FromEnvironment(("OPENROUTER_BASE_URL",), required=False),
-        Doc(f"where the API is; `{BASE_URL}` by default"),
+        Doc(f"base URL of the API; defaults to OPENROUTER_BASE_URL, then `{BASE_URL}`"),
     ] = None
     api_key: Annotated[
         Text | None,
         Secret(),
         FromEnvironment(("OPENROUTER_API_KEY",)),
-        Doc("the key; by default what the variable OPENROUTER_API_KEY says"),
+        Doc("API key; defaults to OPENROUTER_API_KEY"),
     ] = None
 
     def dialect(self) -> Dialect:
@@ -38,7 +38,6 @@ class OpenRouter(OpenAISettings):
             name="openrouter",
             base_url=base_url,
             api_key=self.api_key,
-            secrets=secrets_of(self.api_key),
             embedding_model=self.embedding_model or (self.model if "embed" in self.model else _EMBEDDING_MODEL),
             prices=self.elsewhere() or "openrouter",
             strict_schemas=self.model.startswith("openai/") if self.strict_schemas is None else self.strict_schemas,
@@ -48,4 +47,4 @@ class OpenRouter(OpenAISettings):
 
     def elsewhere(self) -> str | None:
         """A server that is not OpenRouter's."""
-        return outside(self.base_url, "openrouter.ai")
+        return other_server(self.base_url, "openrouter.ai")

@@ -30,7 +30,7 @@ _ANY_SAMPLE = 0
 _NONE = msgspec.Raw(b"null")
 
 
-class _Row(msgspec.Struct):
+class _RecordedRow(msgspec.Struct):
     """What is read of a row when its place is noted. The rest of it is skipped, not decoded."""
 
     output: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -90,7 +90,7 @@ class Recordings:
         return wrong or found
 
     def _read(self) -> Failure | None:
-        decoder = msgspec.json.Decoder(_Row)
+        decoder = msgspec.json.Decoder(_RecordedRow)
         begin = 0
         for number, line in enumerate(iter(lambda: self._file.readline(ROW_LIMIT), b""), 1):
             content = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
@@ -103,7 +103,7 @@ class Recordings:
             begin += len(line)
         return None
 
-    def _note(self, row: _Row, begin: int) -> None:
+    def _note(self, row: _RecordedRow, begin: int) -> None:
         case = row.case
         if case is None:
             raise ValueError("the row has no 'test_id' or 'id'")

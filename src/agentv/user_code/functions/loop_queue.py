@@ -10,7 +10,7 @@ from contextlib import suppress
 Job = Callable[[], object]
 
 
-class Mailbox:
+class LoopQueue:
     """Jobs that a loop does in order. Many that are posted at once cost it one wake-up.
 
     Jobs must not raise. Those of a loop that was closed are dropped: nobody waits for them any more.

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from agentv.user_code.functions.deadline import LIMIT, LONGEST_S, Deadline
-from agentv.user_code.functions.loop_queue import Mailbox
+from agentv.user_code.functions.loop_queue import LoopQueue
 from agentv.user_code.functions.user_loop import UserLoop
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class UserLoops:
     def __init__(self) -> None:
         self._loops: list[UserLoop] = []
         self._calls: set[_Call] = set()
-        self._replies: Mailbox | None = None
+        self._replies: LoopQueue | None = None
 
     def call(self, function: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
         """Run a coroutine on the users' loop, from now on; its value is awaited.
@@ -83,7 +83,7 @@ class UserLoops:
             if left <= 0:
                 ended.set()
 
-        self._close(partial(Mailbox(asyncio.get_running_loop()).post, count))
+        self._close(partial(LoopQueue(asyncio.get_running_loop()).post, count))
         if left:
             with suppress(TimeoutError):
                 async with asyncio.timeout(CLEAN_UP_S):
@@ -96,10 +96,10 @@ class UserLoops:
             loop.close((lambda: None) if loop.held_up else told)
         self._loops.clear()
 
-    def _replies_here(self) -> Mailbox:
+    def _replies_here(self) -> LoopQueue:
         here = asyncio.get_running_loop()
         if self._replies is None or self._replies.loop is not here:
-            self._replies = Mailbox(here)
+            self._replies = LoopQueue(here)
         return self._replies
 
     def _place(self, call: _Call) -> None:
@@ -183,7 +183,7 @@ class _Call:
     def __init__(
         self,
         function: Callable[[], Coroutine[Any, Any, Any]],
-        replies: Mailbox,
+        replies: LoopQueue,
         settle: Callable[[_Call, object, BaseException | None], None],
     ) -> None:
         self._function = function

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, NoReturn
 
-from agentv.user_code.functions.loop_queue import Mailbox
+from agentv.user_code.functions.loop_queue import LoopQueue
 from agentv.user_code.functions.own_loop import OwnLoop, OwnSelector
 
 
@@ -34,7 +34,7 @@ class UserLoop:
         if not os.environ.get("AGENTV_DEBUG"):
             # of tasks that were left behind, sockets that were not closed: not what the person at the terminal asked
             self._loop.set_exception_handler(_say_nothing)
-        self._mailbox = Mailbox(self._loop)
+        self._mailbox = LoopQueue(self._loop)
         self._closing: asyncio.Task[None] | None = None
         self._moved = 0.0
         self.held_up = False

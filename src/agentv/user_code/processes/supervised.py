@@ -187,9 +187,9 @@ def _own_streams(relay: Relay | None) -> None:
         _stderr.append(sys.stderr.fileno())
 
 
-def _own(number: int, stream: Any, relay: Relay | None = None) -> _Stream:
+def _own(number: int, stream: Any, relay: Relay | None = None) -> _OutputStream:
     raw = relay or _Raw(keep_private(os.dup(number)), "w", closefd=False)
-    return _Stream(
+    return _OutputStream(
         io.BufferedWriter(raw),
         encoding=stream.encoding,
         errors=stream.errors,
@@ -209,7 +209,7 @@ class _Raw(io.FileIO):
             return len(data)
 
 
-class _Stream(io.TextIOWrapper):
+class _OutputStream(io.TextIOWrapper):
     """A stream that users' code cannot close: it is shown to them as `sys.stdout`, too."""
 
     def close(self) -> None:

@@ -2,6 +2,9 @@ import logging
 import time
 
 import pytest
+import sqlglot
+from sqlglot import exp
+from sqlglot.optimizer.scope import traverse_scope
 
 from agentv.assertions.format import sql_access
 from agentv.assertions.format.sql import ContainsSql, IsSql, SqlRules, code_blocks
@@ -164,6 +167,138 @@ def test_aliases_do_not_hide_a_table():
     assert not sql("SELECT people.name FROM secrets people", **rules).passed
     assert not sql("SELECT people.name FROM x.people", **rules).passed
     assert sql("UPDATE people p SET p.name = 1", **rules).passed
+
+
+REACHES_SECRETS = [
+    ("postgres", "SELECT * FROM users secrets, LATERAL (SELECT * FROM secrets) x"),
+    ("postgres", "WITH a AS (DELETE FROM secrets RETURNING id) SELECT * FROM a"),
+    ("postgres", "WITH RECURSIVE a AS (SELECT * FROM secrets UNION SELECT * FROM a) SELECT * FROM a"),
+    ("postgres", 'WITH "Secrets" AS (SELECT 1) SELECT * FROM secrets'),
+    ("postgres", "WITH secrets AS (SELECT 1) SELECT * FROM public.secrets"),
+    ("snowflake", 'WITH "secrets" AS (SELECT 1) SELECT * FROM secrets'),
+    ("mysql", "WITH Secrets AS (SELECT 1) SELECT * FROM secrets"),
+    ("postgres", "MERGE INTO users USING (SELECT * FROM secrets) s ON users.id = s.id WHEN MATCHED THEN DELETE"),
+    ("postgres", "UPDATE users SET id = 1 FROM secrets"),
+    ("postgres", "DELETE FROM users USING secrets WHERE users.id = secrets.id"),
+    ("postgres", "SELECT * FROM users UNION ALL (SELECT * FROM users EXCEPT SELECT * FROM secrets)"),
+    ("postgres", "SELECT * FROM (secrets JOIN users ON true) AS j"),
+    ("postgres", "CREATE TABLE users AS SELECT * FROM secrets"),
+    ("postgres", "INSERT INTO users SELECT id FROM users WHERE id IN (WITH q AS (SELECT * FROM secrets) TABLE q)"),
+    ("postgres", "TABLE secrets"),
+]
+
+
+@pytest.mark.parametrize(("dialect", "text"), REACHES_SECRETS)
+def test_no_form_of_a_statement_hides_a_table(dialect, text):
+    grade = sql(text, database_type=dialect, allowed_tables=("users",))
+    assert not grade.passed
+    assert "secrets is not allowed" in grade.checks[0].evidence
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        ("postgres", 'WITH "secrets" AS (SELECT 1) SELECT * FROM Secrets'),
+        ("sqlite", "WITH Secrets AS (SELECT 1) SELECT * FROM secrets"),
+        ("mysql", "WITH `Secrets` AS (SELECT 1) SELECT * FROM `Secrets`"),
+        ("postgres", "WITH RECURSIVE b AS (SELECT * FROM a), a AS (SELECT 1) SELECT * FROM b"),
+        ("postgres", "WITH a AS (DELETE FROM users RETURNING id) SELECT * FROM a"),
+        ("postgres", "WITH a AS (SELECT 1) INSERT INTO users SELECT * FROM a"),
+        ("tsql", "UPDATE u SET id = 1 FROM users u"),
+    ],
+)
+def test_names_of_the_statements_own_are_no_tables(dialect, text):
+    grade = sql(text, database_type=dialect, allowed_tables=("users", "u"))
+    assert grade.passed, grade.checks
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT (SELECT ssn FROM (SELECT 1 AS a) z) FROM t",
+        'SELECT (SELECT "SSN" FROM (SELECT 1 AS ssn) z) FROM t',
+        "SELECT (SELECT y.a FROM (SELECT 1 AS ssn) z, (SELECT z.ssn AS a FROM u) y) FROM t z",
+        "SELECT id AS ssn, row_number() OVER (ORDER BY ssn) FROM t",
+        "SELECT id AS ssn, string_agg('a', ',' ORDER BY ssn) FROM t GROUP BY id",
+        "SELECT id AS ssn FROM t GROUP BY id HAVING max(ssn) > 1",
+        "SELECT id FROM t ORDER BY (SELECT 1 AS ssn FROM u WHERE ssn = 1)",
+        "SELECT id FROM t WINDOW w AS (PARTITION BY ssn)",
+        "SELECT id FROM t JOIN u USING (ssn)",
+        "SELECT id FROM t UNION SELECT ssn FROM u",
+        "SELECT ssn FROM (SELECT id, id FROM t) z(k, v)",
+        "SELECT x.a FROM t, LATERAL (SELECT t.ssn AS a FROM u) x",
+        "UPDATE t SET id = z.q FROM (SELECT ssn AS q FROM u) z",
+        "INSERT INTO t (id) VALUES (1) ON CONFLICT (ssn) DO NOTHING",
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = s.ssn",
+        "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.ssn)",
+        "WITH a AS (DELETE FROM t RETURNING ssn) SELECT ssn FROM a",
+    ],
+)
+def test_no_form_of_a_statement_hides_a_column(text):
+    grade = sql(text, database_type="postgres", allowed_columns=("id",))
+    assert not grade.passed
+    assert "ssn is not allowed" in grade.checks[0].evidence.lower()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT id FROM t NATURAL JOIN u",
+        "SELECT * FROM (t JOIN u ON true)",
+        "SELECT * FROM (t JOIN u ON true) AS j",
+        "DELETE FROM t WHERE id = 1 RETURNING *",
+        "WITH a AS (DELETE FROM t RETURNING *) SELECT ssn FROM a",
+    ],
+)
+def test_what_touches_all_columns_needs_all_columns(text):
+    grade = sql(text, database_type="postgres", allowed_columns=("id",))
+    assert "column * is not allowed" in grade.checks[0].evidence
+    assert sql(text, database_type="postgres", allowed_columns=("id", "*")).passed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT id AS n FROM t GROUP BY n HAVING n > 1 ORDER BY n",
+        "SELECT id AS q FROM t UNION SELECT id FROM u ORDER BY q",
+        "SELECT v FROM (SELECT id, id FROM t) z(k, v)",
+        "SELECT a.k FROM (SELECT id AS k FROM t) a JOIN (SELECT id AS k FROM u) b USING (k)",
+        "SELECT x.a FROM t, LATERAL (SELECT t.id AS a FROM u) x",
+        "SELECT s.id FROM (t s JOIN u ON s.id = u.id)",
+        "UPDATE t SET id = z.q FROM (SELECT id AS q FROM u) z",
+        "MERGE INTO t USING (SELECT id AS k FROM u) s ON t.id = s.k WHEN MATCHED THEN UPDATE SET id = s.k",
+        "WITH a AS (DELETE FROM t RETURNING id AS k) SELECT k, a.k FROM a",
+        "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r",
+        "SELECT (SELECT max(id) FROM u WHERE u.id = t.id) FROM t",
+    ],
+)
+def test_columns_that_the_statement_makes_are_allowed(text):
+    grade = sql(text, database_type="postgres", allowed_columns=("id",))
+    assert grade.passed, grade.checks
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM users u JOIN (SELECT * FROM orders) o ON o.id = u.id",
+        "WITH a AS (SELECT * FROM b), c AS (SELECT * FROM a) SELECT * FROM c JOIN d USING (id)",
+        "SELECT (SELECT max(id) FROM x WHERE x.id = y.id) FROM y WHERE EXISTS (SELECT 1 FROM z)",
+        "SELECT 1 FROM a UNION SELECT 2 FROM b INTERSECT SELECT 3 FROM (SELECT * FROM c) d",
+        "WITH a AS (SELECT 1) SELECT * FROM a WHERE id IN (WITH a AS (SELECT * FROM e) SELECT * FROM a)",
+    ],
+)
+def test_in_plain_queries_the_tables_are_those_of_the_parsers_own_scopes(text):
+    scopes = traverse_scope(sqlglot.parse_one(text, read="postgres"))
+    tables = {
+        source.name
+        for scope in scopes
+        for _, source in scope.selected_sources.values()
+        if isinstance(source, exp.Table)
+    }
+    assert tables
+    assert sql(text, database_type="postgres", allowed_tables=tuple(tables)).passed
+    for table in tables:
+        assert not sql(text, database_type="postgres", allowed_tables=(*(tables - {table}), "none")).passed
 
 
 @pytest.mark.parametrize(

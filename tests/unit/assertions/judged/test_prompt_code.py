@@ -84,7 +84,9 @@ def test_variables_config_and_material_are_in_reach(function):
     run = asked(function(text, strict=True), vars={"a": 1})
     assert run.asked.startswith("({'a': 1}, {'strict': True}, 'one', '', '')")
     grade, run = judged(
-        ContextRecall("It is Paris.", context="Paris is it.", prompt=function("def ask(context): return context")),
+        ContextRecall(
+            value="It is Paris.", context="Paris is it.", prompt=function("def ask(context): return context")
+        ),
         {"statements": [{"id": "t1", "attributed": True}]},
     )
     assert grade.passed

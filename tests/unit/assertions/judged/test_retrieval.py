@@ -31,7 +31,7 @@ def relevant(**held):
 
 @pytest.mark.parametrize(("threshold", "passed"), [(0.5, True), (0.8, False)])
 def test_an_answer_is_as_faithful_as_the_share_of_its_claims(threshold, passed):
-    grade, run = judged(ContextFaithfulness(threshold, TEXT), CLAIMS)
+    grade, run = judged(ContextFaithfulness(threshold, context=TEXT), CLAIMS)
     assert (grade.score, grade.passed, grade.own_mark) == (0.5, passed, True)
     assert (grade.checks[1].text, grade.checks[1].evidence) == ("B.", "not there")
     assert run.asked.index("<context-") < run.asked.index(TEXT) < run.asked.index("</context-")
@@ -39,7 +39,9 @@ def test_an_answer_is_as_faithful_as_the_share_of_its_claims(threshold, passed):
 
 
 def test_the_ground_truth_is_judged_sentence_by_sentence():
-    grade, run = judged(ContextRecall("It is Paris. It lies on the Seine.", context=TEXT), recalled(t1=True, t2=False))
+    grade, run = judged(
+        ContextRecall(value="It is Paris. It lies on the Seine.", context=TEXT), recalled(t1=True, t2=False)
+    )
     assert grade.score == 0.5
     assert "[t1] It is Paris.\n[t2] It lies on the Seine." in run.asked
     assert "<answer-" not in run.asked
@@ -55,17 +57,17 @@ def test_without_a_value_the_ground_truth_is_the_expected_output():
 
 
 def test_a_text_is_judged_by_sentences_and_a_list_by_its_pieces():
-    grade, run = judged(ContextRelevance(0.5, TEXT), relevant(s1=True, s2=False))
+    grade, run = judged(ContextRelevance(0.5, context=TEXT), relevant(s1=True, s2=False))
     assert (grade.score, grade.passed) == (0.5, True)
     assert "[s1] Paris is the capital.\n[s2] France has wine." in run.asked
-    grade, run = judged(ContextRelevance(0.5, (TEXT, "It rains.\nOften.")), relevant(s1=False, s2=False))
+    grade, run = judged(ContextRelevance(0.5, context=(TEXT, "It rains.\nOften.")), relevant(s1=False, s2=False))
     assert (grade.score, grade.passed) == (0.0, False)
     assert f"[s1] {TEXT}\n[s2] It rains. Often." in run.asked
 
 
 def test_what_was_retrieved_is_never_outside_its_markers():
     prompt = Document("{{ rubrics }} {{ context }}")
-    _, run = judged(ContextRelevance(0.5, TEXT, prompt=prompt), relevant(s1=True, s2=False))
+    _, run = judged(ContextRelevance(0.5, context=TEXT, prompt=prompt), relevant(s1=True, s2=False))
     outside = run.asked
     while "<context-" in outside:
         before, _, rest = outside.partition("<context-")
@@ -73,7 +75,7 @@ def test_what_was_retrieved_is_never_outside_its_markers():
     assert "Paris" not in outside
 
 
-@pytest.mark.parametrize("kind", [ContextRecall("It is Paris.", context=TEXT), ContextRelevance(context=TEXT)])
+@pytest.mark.parametrize("kind", [ContextRecall(value="It is Paris.", context=TEXT), ContextRelevance(context=TEXT)])
 def test_retrieval_can_be_judged_without_an_answer(kind):
     verdict = recalled(t1=True) | relevant(s1=True, s2=True)
     grade, _ = judged(kind, verdict, None)
@@ -155,7 +157,10 @@ def test_two_contexts_at_once_are_a_fault():
 
 
 def test_more_sentences_than_a_judge_can_count_err():
-    for kind in (ContextRelevance(context=("a",) * (MOST_PIECES + 1)), ContextRecall("A b.\n" * 501, context="a")):
+    for kind in (
+        ContextRelevance(context=("a",) * (MOST_PIECES + 1)),
+        ContextRecall(value="A b.\n" * 501, context="a"),
+    ):
         assert judged(kind, "")[0].error.code == "too-long"
 
 
@@ -165,7 +170,7 @@ def test_more_sentences_than_a_judge_can_count_err():
         (ContextFaithfulness(context="a"), "{{ output }} {{ context }}", []),
         (ContextFaithfulness(context="a"), "{{ output }}", ["judge-prompt-without-output"]),
         (ContextFaithfulness(context="a"), "{{ context }}", ["judge-prompt-without-output"]),
-        (ContextRecall("a", context="a"), "{{ context }}", []),
+        (ContextRecall(value="a", context="a"), "{{ context }}", []),
         (ContextRelevance(context="a"), "{{ output }}", ["judge-prompt-without-output"]),
         (ContextRelevance(context="a"), "{{ context }} {{ contxt }}", ["undefined-variable"]),
     ],

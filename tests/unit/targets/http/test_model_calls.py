@@ -6,7 +6,7 @@ import pytest
 
 from agentv.targets.anthropic.target import Anthropic
 from agentv.targets.gemini.target import Gemini
-from agentv.targets.http.model_calls import outside, place_of
+from agentv.targets.http.model_calls import other_server, place_of
 from agentv.targets.litellm.target import LiteLLM
 from agentv.targets.openai_compatible.azure import Azure
 from agentv.targets.openai_compatible.ollama import Ollama
@@ -31,7 +31,7 @@ def test_a_place_shows_no_password_and_no_query():
     ],
 )
 def test_a_server_is_a_providers_own_by_its_host_alone(url, found):
-    assert outside(url, "openai.com", "other.example") == found
+    assert other_server(url, "openai.com", "other.example") == found
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ import sys
 
 import pytest
 
-from agentv.model.suite.suite import Retry
 from agentv.model.values.message import ImageBlock, Message, TextBlock, ToolCall
-from agentv.model.values.response import CallFailure, RateLimits, TargetResponse, TokenUsage
+from agentv.model.values.response import RateLimits, TargetResponse, TokenUsage
 from agentv.registry import extras
 from agentv.targets.litellm import keys as litellm_keys
 from agentv.targets.litellm.keys import key_found, keys_of
@@ -18,14 +17,10 @@ from agentv.targets.litellm.library import parameters_from, wanted_by
 from agentv.targets.litellm.target import LiteLLM
 from agentv.testing import (
     Answer,
-    ClosedConnection,
     ContentFilter,
     EmptyChoices,
-    Hang,
-    MalformedJson,
     ModelServer,
     Status,
-    Truncated,
     WrongType,
 )
 from doubles.asking import answer, answers, at_home, request
@@ -164,29 +159,9 @@ def test_a_refusal_without_words_is_a_failure_and_one_in_words_is_an_answer():
     assert told(Answer(refusal="I will not.")).output == "I will not."
 
 
-@pytest.mark.parametrize(
-    ("step", "code", "retryable", "stops"),
-    [
-        (Status(400), "http-status", False, False),
-        (Status(401), "http-status", False, True),
-        (Status(403), "http-status", False, True),
-        (Status(404), "http-status", False, True),
-        (Status(429), "http-status", True, False),
-        (Status(500), "http-status", True, False),
-        (Status(529), "http-status", True, False),
-        (MalformedJson(), "bad-answer", True, False),
-        (WrongType(), "bad-answer", True, False),
-        (EmptyChoices(), "bad-answer", True, False),
-        (Truncated(), "connection", True, False),
-        (ClosedConnection(), "connection", True, False),
-    ],
-)
-def test_what_goes_wrong_is_a_value_and_nothing_is_tried_again_here(step, code, retryable, stops, capfd):
-    found = told(step)
-    assert isinstance(found, CallFailure)
-    assert (found.code, found.retryable, found.stops) == (code, retryable, stops)
-    assert KEY not in found.message
-    assert capfd.readouterr() == ("", "")
+def test_a_reply_without_choices_is_a_bad_answer():
+    found = told(EmptyChoices())
+    assert (found.code, found.retryable, found.stops) == ("bad-answer", True, False)
 
 
 def test_a_reply_without_content_is_a_bad_answer_and_no_traceback_is_shown():
@@ -195,28 +170,6 @@ def test_a_reply_without_content_is_a_bad_answer_and_no_traceback_is_shown():
     assert (found.code, found.retryable) == ("bad-answer", True), found
     assert "Traceback" not in found.message
     assert "File " not in found.message
-
-
-def test_how_long_to_wait_is_read():
-    assert told(Status(429, retry_after=3)).retry_after_s == 3.0
-
-
-def test_which_statuses_are_tried_again_can_be_said():
-    with ModelServer(Status(404)) as server:
-        assert answer(settings(server), retry=Retry(status_codes=(404,))).retryable
-
-
-def test_the_limit_of_the_request_holds():
-    with ModelServer(Hang()) as server:
-        found = answer(settings(server), request(timeout_s=0.1))
-    assert (found.code, found.retryable) == ("timeout", True)
-
-
-def test_a_hundred_calls_are_made_at_once():
-    with ModelServer("yes", delay_s=0.6) as server:
-        found = answers(settings(server), *(request(case_id=str(number)) for number in range(100)))
-        assert server.most_at_once == 100
-    assert {one.output for one in found} == {"yes"}
 
 
 def test_a_provider_that_nobody_knows_stops_the_target():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from agentv.model.values.message import Message, ToolCall
-from agentv.targets.model_api.tool_calls import MADE, functions_in, steps
+from agentv.targets.model_api.tool_calls import GENERATED_ID, functions_in, tool_steps
 
 
 def results(*messages: Message) -> list[str | None]:
     """The tools whose calls the results answer."""
-    return [step.result_of and step.result_of.name for step in steps(messages) if step.message.role == "tool"]
+    return [step.result_of and step.result_of.name for step in tool_steps(messages) if step.message.role == "tool"]
 
 
 def asks(*calls: ToolCall) -> Message:
@@ -19,10 +19,10 @@ LOOK, FIND, AGAIN = ToolCall("look", {}), ToolCall("find", {}, "f1"), ToolCall("
 
 
 def test_a_call_without_an_id_gets_one_and_no_two_are_alike():
-    made = [call.id for step in steps([asks(LOOK, LOOK), asks(LOOK, FIND)]) for call in step.calls]
+    made = [call.id for step in tool_steps([asks(LOOK, LOOK), asks(LOOK, FIND)]) for call in step.calls]
     assert len(set(made)) == 4
     assert made[3] == "f1"
-    assert all(one.startswith(MADE) for one in made[:3])
+    assert all(one.startswith(GENERATED_ID) for one in made[:3])
 
 
 def test_results_come_in_the_order_of_the_calls():
@@ -31,7 +31,7 @@ def test_results_come_in_the_order_of_the_calls():
 
 def test_a_result_may_name_its_call_by_tool_or_by_id():
     assert results(asks(LOOK, FIND), Message("tool", "b", name="find"), Message("tool", "a")) == ["find", "look"]
-    found = [step.result_of for step in steps([asks(LOOK, AGAIN), Message("tool", "a", name="l2")])]
+    found = [step.result_of for step in tool_steps([asks(LOOK, AGAIN), Message("tool", "a", name="l2")])]
     assert found[1] == AGAIN
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from agentv.user_code.functions.loop_queue import Mailbox
+from agentv.user_code.functions.loop_queue import LoopQueue
 
 
 class Counting(asyncio.SelectorEventLoop):
@@ -18,14 +18,14 @@ class Counting(asyncio.SelectorEventLoop):
 
 def test_many_jobs_cost_one_wake_up_and_keep_their_order():
     loop, done = Counting(), []
-    mailbox = Mailbox(loop)
+    loop_queue = LoopQueue(loop)
     for number in range(100):
-        mailbox.post(lambda number=number: done.append(number))
-    mailbox.post(loop.stop)
+        loop_queue.post(lambda number=number: done.append(number))
+    loop_queue.post(loop.stop)
     loop.run_forever()
     assert done == list(range(100))
     assert loop.woken == 1
-    mailbox.post(loop.stop)
+    loop_queue.post(loop.stop)
     loop.run_forever()
     assert loop.woken == 2
     loop.close()
@@ -46,10 +46,10 @@ class PostedAtTheLastMoment(deque):
 
 def test_no_job_is_lost_between_two_wake_ups():
     loop, done = Counting(), []
-    mailbox = Mailbox(loop)
-    mailbox._jobs = jobs = PostedAtTheLastMoment()
-    mailbox.post(lambda: done.append("first"))
-    jobs.late = lambda: mailbox.post(loop.stop)
+    loop_queue = LoopQueue(loop)
+    loop_queue._jobs = jobs = PostedAtTheLastMoment()
+    loop_queue.post(lambda: done.append("first"))
+    jobs.late = lambda: loop_queue.post(loop.stop)
     loop.call_later(5, loop.stop)
     started = loop.time()
     loop.run_forever()
@@ -60,7 +60,7 @@ def test_no_job_is_lost_between_two_wake_ups():
 
 def test_a_loop_that_was_closed_gets_nothing_and_nobody_is_troubled():
     loop, done = asyncio.new_event_loop(), []
-    mailbox = Mailbox(loop)
+    loop_queue = LoopQueue(loop)
     loop.close()
-    mailbox.post(lambda: done.append(1))
+    loop_queue.post(lambda: done.append(1))
     assert done == []

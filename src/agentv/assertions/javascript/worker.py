@@ -1,0 +1,178 @@
+"""One JavaScript process that grades: requests out, replies in, a JSON object each (see `worker.mjs`)."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agentv.assertions.javascript.channel import LineChannel
+from agentv.assertions.javascript.program import Program
+from agentv.assertions.javascript.watchdog import Watchdog
+
+_WORKER = str(Path(__file__).parent / "worker.mjs")
+_START_S = 30.0
+_READY, _PING = 0, -1
+
+
+class LostError(Exception):
+    """The process ended, or was killed, before it replied."""
+
+
+class WorkerError(msgspec.Struct):
+    """Why a grading gave no verdict."""
+
+    code: str
+    message: str
+
+
+class WorkerReply(msgspec.Struct):
+    """What came back for one request: a result, or why there is none. A ping gets neither."""
+
+    id: int = 0
+    result: dict[str, Any] | None = None
+    error: WorkerError | None = None
+
+
+class WorkerProcess:
+    """A process that grades, and the requests that it has not answered yet.
+
+    Args:
+        patience_s: seconds of silence, a ping unanswered, after which the process is taken to be blocked and is
+            killed; None: it may be busy for as long as it likes.
+    """
+
+    def __init__(self, patience_s: float | None) -> None:
+        self._program = Program()
+        self._channel: LineChannel | None = None
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._pending: dict[int, asyncio.Future[WorkerReply]] = {}
+        self._requests = 0
+        self._is_pinged = False
+        self._watchdog = Watchdog(patience_s, self._is_waiting, self._ping, self.kill)
+        self.is_lost = False
+
+    async def start(self, argv: tuple[str, ...], env: Mapping[str, str]) -> None:
+        """Start the process and wait until it can grade.
+
+        Raises:
+            LostError: it does not start; the text says what it printed.
+        """
+        ours, theirs = socket.socketpair()
+        self._channel = LineChannel(ours, self)
+        is_ready = False
+        try:
+            with theirs:
+                await self._program.start((*argv, _WORKER), env, theirs.fileno())
+            await self._channel.open()
+            async with asyncio.timeout(_START_S):
+                await self._ready
+            is_ready = True
+        except (OSError, ValueError, LostError) as error:
+            self.kill()
+            raise LostError(f"{argv[0]} does not start: {await self.last_words() or error}") from error
+        finally:
+            if not is_ready:
+                self.kill()
+
+    async def ask(self, request: bytes) -> WorkerReply:
+        """Have one request answered.
+
+        Args:
+            request: a JSON object with `file` and `payload`, without its opening brace.
+
+        Raises:
+            LostError: the process is gone.
+        """
+        if self.is_lost:
+            raise LostError
+        self._requests += 1
+        number = self._requests
+        future: asyncio.Future[WorkerReply] = asyncio.get_running_loop().create_future()
+        self._pending[number] = future
+        self._send(b'{"id":%d,%s\n' % (number, request))
+        self._watchdog.watch()
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self._ping()  # the request that is given up may be what blocks the process
+            self._watchdog.watch()
+            raise
+        finally:
+            self._pending.pop(number, None)
+
+    def kill(self) -> None:
+        """Kill the process and all that it started."""
+        self.is_lost = True
+        self._program.kill()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left of the process."""
+        return self.is_lost and self._program.has_ended
+
+    async def close(self) -> None:
+        """Kill the process, and wait until nothing of it is left."""
+        self.kill()
+        await self.last_words()
+        if self._channel is not None:
+            self._channel.close()
+
+    async def last_words(self) -> str:
+        """Once the process has ended or is killed: how it ended, and the error that it or a file printed last."""
+        return await self._program.last_words()
+
+    # what the channel reports
+
+    def on_data(self) -> None:
+        """The process is not blocked."""
+        self._watchdog.on_data()
+
+    def on_line(self, line: bytes) -> None:
+        """Read a reply; what is none is the work of a file, and ends the process."""
+        reply = _decode(line)
+        if reply is None:
+            self.kill()
+            return
+        if reply.id == _PING:
+            self._is_pinged = False
+        elif reply.id == _READY and not self._ready.done():
+            self._ready.set_result(None)
+        future = self._pending.get(reply.id)
+        if future is not None and not future.done():
+            future.set_result(reply)
+
+    def on_lost(self) -> None:
+        """The process has ended, or closed its end: no request is answered any more."""
+        self.is_lost = True
+        for future in self._pending.values():
+            if not future.done():
+                future.set_exception(LostError())
+        if not self._ready.done():
+            self._ready.set_exception(LostError())
+            self._ready.exception()  # nobody may be waiting for it any more
+
+    def _is_waiting(self) -> bool:
+        return not self.is_lost and bool(self._pending or self._is_pinged)
+
+    def _ping(self) -> None:
+        if not self.is_lost:
+            self._is_pinged = True
+            self._send(b'{"id":%d}\n' % _PING)
+
+    def _send(self, line: bytes) -> None:
+        if self._channel is not None:
+            self._channel.send(line)
+
+
+def _decode(line: bytes) -> WorkerReply | None:
+    """The reply in a line; None for what the other side cannot have meant to write."""
+    try:
+        reply: WorkerReply = msgspec.json.decode(line, type=WorkerReply)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return reply

@@ -1,0 +1,77 @@
+"""Base of the providers that speak OpenAI's API: checks of the settings, the cost of a call, the target."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agentv.model.run.budget import Ceiling
+from agentv.model.suite.suite import TargetSpec
+from agentv.ports import Executor, Target
+from agentv.registry.fields import Issue
+from agentv.targets.http.extra_keys import extra_faults
+from agentv.targets.http.model_calls import endpoint_of, host_of, key_faults, names_user, url_faults
+from agentv.targets.model_api.ceilings import RequestSettings
+from agentv.targets.model_api.tool_calls import tool_faults
+from agentv.targets.openai_api.settings import OpenAISettings
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104  # as people write it, not bound to
+_NOT_IN_RESPONSES = ("seed", "stop", "frequency_penalty", "presence_penalty")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIProvider(OpenAISettings):
+    """Base of the providers that speak OpenAI's API."""
+
+    def faults(self) -> Iterable[Issue]:
+        """A URL that is none; what the API has no word for."""
+        yield from key_faults(self.api_key)
+        yield from url_faults(self.dialect().base_url if self.base_url is not None else None)
+        if self.api_key and self.base_url is not None and names_user(self.base_url) and self.dialect().name != "azure":
+            message = "'base_url' names a user, and 'api_key' is sent as 'Authorization': both say who asks"
+            yield Issue(("base_url",), message, hint="keep one of them")
+        for name in _NOT_IN_RESPONSES if self.api == "responses" else ():
+            if getattr(self, name) is not None:
+                yield Issue((name,), f"the responses API takes no '{name}'", hint="leave it out, or write api: chat")
+        yield from tool_faults(self.tools)
+        yield from extra_faults(self.extra, ("model", "messages" if self.api == "chat" else "input"))
+        given = self.response_format
+        if given is not None and not isinstance(given, Mapping) and given not in ("json", "json_object", "text"):
+            message = "'response_format' must be json_object, a JSON Schema, or an object of the API"
+            yield Issue(("response_format",), message)
+        if self.stop is not None and not self.stop:
+            yield Issue(("stop",), "'stop' is empty", "missing-value")
+
+    def spares(self) -> Collection[str]:
+        """A server on this machine mostly wants no key."""
+        return ("api_key",) if is_local(self.dialect().base_url) else ()
+
+    def endpoint(self) -> str | None:
+        """The server, and which key is used there: a short hash of it."""
+        dialect = self.dialect()
+        return endpoint_of(dialect.name, dialect.base_url, dialect.api_key)
+
+    def request_settings(self) -> RequestSettings:
+        """What the price of a call depends on."""
+        dialect = self.dialect()
+        self_hosted = dialect.prices is None or is_local(dialect.base_url)
+        return replace(self.priced_as(dialect.prices, self.model, self.max_tokens), self_hosted=self_hosted)
+
+    def ceiling_of_vectors(self, texts: Sequence[str]) -> Ceiling:
+        """By the price list."""
+        return replace(self.request_settings(), model=self.dialect().embedding_model).ceiling_of_vectors(texts)
+
+    def connect(self, spec: TargetSpec, executor: Executor) -> Target:
+        """A target with one client of the SDK, which opens connections as it is asked.
+
+        The SDK and the price list are read here: that takes a second, in which no answer could be received.
+        """
+        from agentv.targets.openai_api.target import OpenAITarget
+
+        del executor
+        return OpenAITarget(self, spec)
+
+
+def is_local(url: str) -> bool:
+    """Whether a server is on this machine."""
+    return host_of(url) in _LOOPBACK

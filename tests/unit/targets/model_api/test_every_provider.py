@@ -1,0 +1,174 @@
+"""What every provider of a model API does alike, through its own SDK or library, against a server on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from agentv.model.suite.suite import Retry
+from agentv.model.values.message import ImageBlock, Message
+from agentv.model.values.response import CallFailure
+from agentv.targets.anthropic.target import Anthropic
+from agentv.targets.gemini.target import Gemini
+from agentv.targets.litellm.target import LiteLLM
+from agentv.targets.openai_compatible.azure import Azure
+from agentv.targets.openai_compatible.openai import OpenAI
+from agentv.testing import (
+    Answer,
+    ClosedConnection,
+    Hang,
+    MalformedJson,
+    ModelServer,
+    Status,
+    Together,
+    Truncated,
+    WrongType,
+)
+from agentv.user_code.proxies import proxy_for
+from doubles.asking import answer, answers, request
+
+KEY = "sk-a-very-secret-key"
+OTHER_KEY = "sk-another-secret-key"
+
+
+@dataclass(frozen=True)
+class Api:
+    """A provider: its settings for a base URL, the path that URL has, and the variable of its key."""
+
+    settings: Callable[[str], Any]
+    path: str
+    variable: str
+    cut_short: str = "bad-answer"
+    bad_key: int = 401
+
+    def at(self, server: ModelServer) -> Any:
+        return self.settings(getattr(server, self.path))
+
+
+APIS = {
+    "openai": Api(lambda url: OpenAI("gpt-4o", url, KEY), "openai", "OPENAI_API_KEY"),
+    "responses": Api(lambda url: OpenAI("gpt-4o", url, KEY, api="responses"), "openai", "OPENAI_API_KEY"),
+    "azure": Api(lambda url: Azure("d", url, KEY), "azure", "AZURE_OPENAI_API_KEY"),
+    "anthropic": Api(lambda url: Anthropic("claude-haiku-4-5", url, KEY), "anthropic", "ANTHROPIC_API_KEY"),
+    "gemini": Api(lambda url: Gemini("gemini-2.5-flash", url, KEY), "gemini", "GOOGLE_API_KEY", bad_key=400),
+    "litellm": Api(lambda url: LiteLLM("openai/gpt-4o", url, KEY), "openai", "OPENAI_API_KEY", "connection"),
+}
+ALL = pytest.mark.parametrize(
+    "api",
+    [*APIS.values()],
+    ids=[*APIS],
+)
+
+
+@ALL
+@pytest.mark.parametrize(
+    ("step", "code", "retryable", "stops"),
+    [
+        (Status(400), "http-status", False, False),
+        (Status(401), "http-status", False, True),
+        (Status(403), "http-status", False, True),
+        (Status(404), "http-status", False, True),
+        (Status(429), "http-status", True, False),
+        (Status(500), "http-status", True, False),
+        (Status(503), "http-status", True, False),
+        (Status(529), "http-status", True, False),
+        (MalformedJson(), "bad-answer", True, False),
+        (WrongType(), "bad-answer", True, False),
+        (Truncated(), None, True, False),
+        (ClosedConnection(), "connection", True, False),
+    ],
+)
+def test_what_goes_wrong_is_a_value_and_nothing_is_tried_again_here(api, step, code, retryable, stops, capfd):
+    with ModelServer(step) as server:
+        found = answer(api.at(server))
+        assert len(server.calls) == 1
+    assert isinstance(found, CallFailure)
+    assert (found.code, found.retryable, found.stops) == (code or api.cut_short, retryable, stops)
+    assert KEY not in found.message
+    assert capfd.readouterr() == ("", "")
+
+
+@ALL
+def test_the_key_goes_where_the_api_looks_for_it(api):
+    with ModelServer("yes", keys=[KEY]) as server:
+        assert answer(api.at(server)).output == "yes"
+        refused = answer(replace(api.at(server), api_key=OTHER_KEY))
+    assert (refused.status, refused.stops, refused.retryable) == (api.bad_key, True, False)
+    assert "secret" not in refused.message
+
+
+@pytest.mark.parametrize("api", [api for name, api in APIS.items() if name != "litellm"])
+def test_without_a_key_nothing_is_asked(api, monkeypatch):
+    monkeypatch.setenv(api.variable, "of the process, which only the loader reads")
+    found = answer(replace(api.settings("http://models.invalid/v1"), api_key=None))
+    assert (found.code, found.stops) == ("missing-key", True)
+    assert api.variable in found.message
+
+
+@ALL
+def test_no_secret_is_quoted(api):
+    with ModelServer(Status(400, f"bad headers: {KEY}, {OTHER_KEY}")) as server:
+        found = answer(replace(api.at(server), headers={"X-Second-Key": OTHER_KEY}))
+        assert server.calls[0].headers["x-second-key"] == OTHER_KEY
+    assert found.status == 400
+    assert "secret" not in repr(found)
+
+
+@ALL
+def test_how_long_to_wait_is_read(api):
+    with ModelServer(Status(429, retry_after=3)) as server:
+        assert answer(api.at(server)).retry_after_s == 3.0
+
+
+@ALL
+def test_which_statuses_are_tried_again_can_be_said(api):
+    with ModelServer(Status(404)) as server:
+        assert answer(api.at(server), retry=Retry(status_codes=(404,))).retryable
+
+
+@ALL
+def test_the_limit_of_the_request_holds(api):
+    with ModelServer(Hang()) as server:
+        found = answer(api.at(server), request(timeout_s=0.1))
+    assert (found.code, found.retryable) == ("timeout", True)
+
+
+@ALL
+def test_nobody_there_is_a_failure(api):
+    found = answer(api.settings("http://127.0.0.1:1"))
+    assert (found.code, found.retryable) == ("connection", True)
+    assert "0x" not in found.message
+
+
+@pytest.mark.parametrize("name", ["openai", "anthropic", "gemini"])
+def test_the_proxy_of_the_environment_is_used(name, monkeypatch):
+    for variable in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(variable, "")
+    with ModelServer("through the proxy") as server:
+        address = getattr(server, name)
+        proxy, path = address[: address.index("/", 8)], address[address.index("/", 8) :]
+        monkeypatch.setenv("http_proxy", proxy)
+        proxy_for.cache_clear()
+        try:
+            found = answer(APIS[name].settings(f"http://models.invalid{path}"))
+        finally:
+            proxy_for.cache_clear()
+    assert found.output == "through the proxy"
+
+
+@ALL
+def test_a_hundred_calls_are_made_at_once(api):
+    with ModelServer(Together(100, Answer("yes"))) as server:
+        found = answers(api.at(server), *(request(case_id=str(number), timeout_s=120.0) for number in range(100)))
+    assert {one.output for one in found} == {"yes"}
+
+
+@ALL
+def test_a_picture_that_is_gone_is_a_failure_and_nothing_is_sent(api, tmp_path):
+    with ModelServer("yes") as server:
+        one = request(messages=(Message("user", (ImageBlock("./a.png", str(tmp_path / "a.png")),)),))
+        assert answer(api.at(server), one).code == "bad-picture"
+        assert not server.calls
