@@ -181,7 +181,7 @@ def _refuse_inside_a_loop() -> None:
         asyncio.get_running_loop()
     except RuntimeError:
         return
-    raise RuntimeError("an event loop runs here, as in every notebook: write `await agentv.evaluate_async(…)`")
+    raise RuntimeError("an event loop is already running, as in every notebook: write `await agentv.evaluate_async(…)`")
 
 
 async def _evaluated(settings: EvalSettings) -> Evaluation:

@@ -97,7 +97,7 @@ def test_the_overview_says_what_the_run_came_to_and_how_sure_that_is(opened):
     assert tab.get_attribute(".verdict svg.interval", "aria-label") == ("33.3\xa0%, 95 % CI 9.7\xa0% to 70.0\xa0%")
     assert tab.locator(".tile strong").all_inner_texts() == ["2", "4", "2", "1"]
     assert "at least" not in tab.inner_text(".pairs")
-    assert "$0.0163 ($0.0040 of it judges)" in tab.inner_text(".pairs")
+    assert "$0.0163 (including $0.0040 for judges)" in tab.inner_text(".pairs")
 
 
 def test_a_page_that_holds_a_part_of_the_run_says_so(opened):

@@ -51,7 +51,7 @@ class LoneServices:
         Raises:
             LookupError: always.
         """
-        raise LookupError(f"'agentv assert' has nothing that embeds{f' {name!r}' if name else ''}; use 'agentv eval'")
+        raise LookupError(f"'agentv assert' has no embedder{f' {name!r}' if name else ''}; use 'agentv eval'")
 
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
         """Grade a nested list."""

@@ -16,7 +16,7 @@ _MARGIN = 40
 _SHOWN_VALUE = 60
 _SHOWN_VALUES = 3
 
-NO_OUTPUT = Grade.errored("no-output", "there is no answer to look at")
+NO_OUTPUT = Grade.errored("no-output", "there is no answer to check")
 """The grade of every type that reads the answer, where there is none."""
 
 

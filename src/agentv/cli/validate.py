@@ -93,7 +93,7 @@ def _fix(paths: tuple[str, ...]) -> None:
         click.echo(f"rewrote {count} older spelling{plural} in {safe(shown_from(path, str(Path.cwd())))}", err=True)
     if fixed.left:
         count = len(fixed.left)
-        reason = "a rewrite would change its meaning, or it is not in a YAML block"
+        reason = "rewriting would change the meaning, or the key is not in a YAML block"
         click.echo(f"left {count} older spelling{'' if count == 1 else 's'}: {reason}", err=True)
     elif not fixed.files:
         click.echo("nothing to rewrite", err=True)

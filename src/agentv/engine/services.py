@@ -27,7 +27,7 @@ def _no_check(suite: Suite) -> Check | None:  # noqa: ARG001  # nobody looked at
 
 
 def _no_embedder(spec: TargetSpec) -> Embedder:
-    raise LookupError(f"'{spec.name}' does not embed")
+    raise LookupError(f"'{spec.name}' does not compute embeddings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class TrialServices:
         """
         spec = self.trial.judge_called(name)
         if spec is None:
-            raise LookupError("no judge is named")
+            raise LookupError("no judge is set")
         return self.world.judge(spec, self.trial.suite)
 
     def embedder(self, name: str | None) -> Embedder:
@@ -97,7 +97,7 @@ class TrialServices:
         for spec in candidates:
             if spec is not None and embeds(spec):
                 return self.world.embedder(spec)
-        raise LookupError("no target that embeds is named")
+        raise LookupError("no target that computes embeddings is set")
 
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
         """Grade a list, one entry after the other."""

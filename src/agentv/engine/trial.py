@@ -16,7 +16,7 @@ from agentv.model.values.response import Attempt, CallFailure, Failure, TargetRe
 from agentv.ports import TargetRequest
 from agentv.user_code.functions.guard import attempt
 
-EMPTY = Failure("empty-output", "the target answered with nothing; `allow_empty: true` would accept that")
+EMPTY = Failure("empty-output", "the target returned an empty answer; `allow_empty: true` would accept it")
 
 
 _STAMPED = len("2026-11-21T14:03:22.123")

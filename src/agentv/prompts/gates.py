@@ -82,7 +82,10 @@ def refusals(status: PromptStatus, to: PromptStatus, evidence: Evidence) -> tupl
     if STATUSES.index(to) <= STATUSES.index(status):
         return ()
     if not evidence.now:
-        return (*_unsound(evidence), Refusal(NO_EVIDENCE, "its exam cannot be read, so that no evidence can be of it"))
+        return (
+            *_unsound(evidence),
+            Refusal(NO_EVIDENCE, "its exam cannot be read, so no recorded exam can be evidence"),
+        )
     found = list(_unsound(evidence)) + list(_not_sat(evidence))
     if to == "ready":
         told = {one.code for one in found}
@@ -122,7 +125,7 @@ def _last(rows: Sequence[Sitting]) -> Sitting | None:
 def _unsound(evidence: Evidence) -> Iterable[Refusal]:
     if evidence.findings:
         things = "1 thing" if evidence.findings == 1 else f"{evidence.findings} things"
-        yield Refusal(DOCTOR_FINDINGS, f"doctor finds {things} wrong with it", ("agentv prompt doctor shows them",))
+        yield Refusal(DOCTOR_FINDINGS, f"doctor finds {things} to fix", ("see agentv prompt doctor",))
 
 
 def _not_sat(evidence: Evidence) -> Iterable[Refusal]:
@@ -134,7 +137,7 @@ def _not_sat(evidence: Evidence) -> Iterable[Refusal]:
     if whole:
         yield _stale(whole[-1], evidence.now)
     elif evidence.rows:
-        yield Refusal(NO_EVIDENCE, "no whole exam of it is on record", (_why_not_whole(evidence.rows[-1]),))
+        yield Refusal(NO_EVIDENCE, "it has no complete exam on record", (_why_not_whole(evidence.rows[-1]),))
     else:
         yield Refusal(NO_EVIDENCE, "its exam has never run")
 
@@ -149,22 +152,22 @@ def _not_passed(evidence: Evidence) -> Iterable[Refusal]:
     elif last.prompt_sha256 != prompt_sha256(evidence.now):
         yield _stale(last, evidence.now)
     if not last.all_passed:
-        yield Refusal(EXAM_NOT_PASSED, f"its most recent exam ({last.ts}) was not passed", tuple(_failures(last)))
+        yield Refusal(EXAM_NOT_PASSED, f"its most recent exam ({last.ts}) did not pass", tuple(_failures(last)))
 
 
 def _stale(row: Sitting, now: Mapping[str, str]) -> Refusal:
     notes = tuple(str(change) for change in changes(row.files, now))
-    return Refusal(STALE_EVIDENCE, f"it was changed since its exam of {row.ts}", notes)
+    return Refusal(STALE_EVIDENCE, f"it changed after its exam of {row.ts}", notes)
 
 
 def _why_not_whole(row: Sitting) -> str:
     if row.partial:
-        return f"the exam of {row.ts} was partial: of a part of it, with other flags, or on another model or judge"
+        return f"the exam of {row.ts} was partial: only some cases, with other flags, or on another model or judge"
     if row.prompt_sha256 is None:
         return f"the row of {row.ts} does not record the examined text; run the exam again"
     if row.errored:
-        return f"in the exam of {row.ts}, {row.errored} of {row.total} errored, and none of them was judged"
-    return f"the exam of {row.ts} held no case"
+        return f"in the exam of {row.ts}, {row.errored} of {row.total} errored, and none was graded"
+    return f"the exam of {row.ts} contained no cases"
 
 
 def _failures(row: Sitting) -> Iterable[str]:

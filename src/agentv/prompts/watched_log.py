@@ -60,7 +60,7 @@ class WatchedLog:
         told: list[str] = []
         rows = found or b""
         if not rows.startswith(self.before) or (path.is_symlink() and not self.linked):
-            told.append(f"{LOG} was changed or removed: the rows that it held are in their place again")
+            told.append(f"{LOG} was changed or removed: its earlier rows are restored")
             rows = self.before + b"".join(line for line in _lines(rows) if line not in _lines(self.before))
         old = _lines(self.before)
         forged = [
@@ -70,7 +70,7 @@ class WatchedLog:
         ]
         if forged:
             number = "1 row" if len(forged) == 1 else f"{len(forged)} rows"
-            told.append(f"{number} in {LOG} cannot be of an exam: set aside in {REJECTED}")
+            told.append(f"{number} in {LOG} not written by an exam: moved to {REJECTED}")
         if told:
             kept = b"".join(line for line in _lines(rows) if line not in forged)
             self._write(path, kept, forged)

@@ -93,11 +93,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     left = config.stash.get(LEFT, [])
     if left:
         files = "1 eval file" if len(left) == 1 else f"{len(left)} eval files"
-        lines.append(f"{files} not collected: name them or their directory, or set agentv_collect = true")
+        lines.append(f"{files} not collected: give the files or their directory, or set agentv_collect = true")
     exams = config.stash.get(EXAMS, [])
     if exams:
         number = "1 prompt exam" if len(exams) == 1 else f"{len(exams)} prompt exams"
-        lines.append(f"{number} not collected: 'agentv prompt eval' runs them, and keeps their log")
+        lines.append(f"{number} not collected: run them with 'agentv prompt eval', which keeps their log")
     if lines:
         terminalreporter.section("agentv")
         for line in lines:

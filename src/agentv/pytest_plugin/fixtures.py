@@ -20,7 +20,7 @@ def runner(config: pytest.Config) -> Callable[..., Evaluation]:
     """`agentv.evaluate` with the target and the judge of the command line, where it names some."""
     targets, judge = config.option.agentv_target, config.option.agentv_judge
     if len(targets) > 1:
-        raise pytest.UsageError("agentv_run takes one target; --agentv-target names several")
+        raise pytest.UsageError("agentv_run takes one target, but --agentv-target gives several")
 
     def run(source: Source, **options: Any) -> Evaluation:
         named = {"target": targets[0] if targets else None, "judge": judge}

@@ -69,6 +69,8 @@ class Registry(Generic[T]):
         for point in self._points.select(name=name):
             loaded = point.load()
             if not isinstance(loaded, type):
-                raise TypeError(f"plugin {point.value!r} must name a class for {self.what} {name!r}, got {loaded!r}")
+                raise TypeError(
+                    f"plugin {point.value!r} must refer to a class for {self.what} {name!r}, got {loaded!r}"
+                )
             return self._make(name, loaded)
         return None

@@ -25,7 +25,9 @@ class Python(ProviderSettings):
 
     short: ClassVar[str | None] = "function"
 
-    function: Annotated[FunctionRef, Doc("`file.py:name` or `package.module:name`; gets the parameters that it names")]
+    function: Annotated[
+        FunctionRef, Doc("`file.py:name` or `package.module:name`; receives the parameters that it names")
+    ]
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
         """A target that loads the function when it is first asked."""

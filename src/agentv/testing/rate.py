@@ -30,7 +30,7 @@ class TokenBucket:
 
     def __init__(self, rate: float, clock: Callable[[], float]) -> None:
         if not rate > 0:
-            raise ValueError(f"rate must be above 0 requests a second, found {rate}")
+            raise ValueError(f"rate must be above 0 requests per second, found {rate}")
         self._rate = rate
         self._clock = clock
         self._limit = max(1, int(rate))

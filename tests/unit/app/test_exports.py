@@ -93,7 +93,7 @@ def test_trials_without_a_row_are_told_as_not_run(run):
     killed = open_run("last", doing="export")
     (suite,) = junitparser.JUnitXml.fromstring(text(killed, ".xml").encode())
     assert (suite.tests, suite.errors) == (3, 1)
-    assert list(suite)[-1].result[0].message == "the run was killed before them, or is still being written"
+    assert list(suite)[-1].result[0].message == "the run was killed before they ran, or is still being written"
     assert "1 not run" in text(killed, ".md")
     assert "not run" not in text(killed, ".xml", chosen=passed)
 
@@ -151,7 +151,7 @@ def test_outs_are_a_directory_and_exports():
     assert outs_of(("results-1.2", "x.xml")) == ("results-1.2", ("x.xml",))
     assert outs_of(("out.d",)) == ("out.d", ())
     assert outs_of(("odd.md/",)) == ("odd.md/", ())
-    with pytest.raises(UsageError, match="two run directories: a and b"):
+    with pytest.raises(UsageError, match="two results directories given: a and b"):
         outs_of(("a", "b"))
 
 

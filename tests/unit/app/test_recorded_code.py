@@ -227,7 +227,7 @@ def test_what_it_cost_is_not_paid_again(project):
 def test_a_line_that_is_no_grade_is_refused(project, old, new):
     recorded()
     edit("run.jsonl", old, new)
-    with pytest.raises(StoreError, match=r"run.jsonl:\d+: this is no call of a cassette: .*grade"):
+    with pytest.raises(StoreError, match=r"run.jsonl:\d+: not a cassette call: .*grade"):
         run(replay="run.jsonl")
 
 

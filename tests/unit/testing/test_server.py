@@ -130,7 +130,7 @@ def test_unknown_paths_are_404_in_the_providers_words(path, method, says):
 def test_a_body_that_is_no_object_is_400(raw):
     with ModelServer("") as server:
         status, body = post(f"{server.openai}/chat/completions", raw)
-    assert (status, body["error"]["message"]) == (400, "The body is no JSON object.")
+    assert (status, body["error"]["message"]) == (400, "The body is not a JSON object.")
 
 
 def test_how_many_waited_at_once_and_what_the_counts_tell():

@@ -90,8 +90,10 @@ class ClusterTrials:
             except WorkerLostError as error:
                 number, why = number + 1, str(error)
             except NoWorkersError as error:
-                return Failure("worker-lost", f"no worker is left: {error}")
-        return Failure("worker-lost", f"{TRIES} workers were lost that ran it, the last one for it alone: {why}")
+                return Failure("worker-lost", f"no worker left: {error}")
+        return Failure(
+            "worker-lost", f"{TRIES} workers were lost while running it, the last one while running it alone: {why}"
+        )
 
     async def _on(
         self, hand: WorkerHandle, job: Job, received: dict[str, TargetResponse], lost_on: set[str]

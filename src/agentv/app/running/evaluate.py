@@ -131,7 +131,7 @@ def _checked(shelves: Shelves, elsewhere: ExecutorFactory | None) -> AbstractCon
     """
     if elsewhere is not None and shelves.code is not None:
         hint = "run it without --executor ray: a replay makes no calls"
-        raise UsageError("a cassette that holds what code says (--record-code) and --executor ray", hint)
+        raise UsageError("a cassette with grades (--record-code) cannot be used with --executor ray", hint)
     return nullcontext()
 
 
@@ -260,7 +260,7 @@ class _Evaluation:
     def _tell_not_drawn(self, draws: Draws, journal: Journal, world: RunContext) -> None:
         """Give the trials that were not needed rows that say so: a reader must not take the run for a whole one."""
         rows = set(journal.finished())
-        why = Failure(NOT_DRAWN, f"not drawn: the comparison with {draws.base} was decided before")
+        why = Failure(NOT_DRAWN, f"not drawn: the comparison with {draws.base} was already decided")
         for trial in draws.trials:
             if trial.key not in rows:
                 result = not_run(trial, why, world)

@@ -9,7 +9,7 @@ from agentv.assertions.evidence import excerpt
 from agentv.model.run.grade import Check, Grade
 from agentv.model.values.message import ToolCall
 
-NO_CALLS = Grade.errored("no-data", "the target reports no transcript, so the tools that it called are unknown")
+NO_CALLS = Grade.errored("no-data", "the target reports no transcript, so its tool calls are unknown")
 """The grade of every type that looks at tool calls, where nothing is known of them."""
 
 _SHOWN = 10

@@ -71,7 +71,7 @@ class _Bounds(DeclaredAssertion):
         """No bound at all."""
         if not any(True for _ in self._bounds()):
             names = ", ".join(measure.option for measure in self.measures)
-            yield Issue((), f"nothing is bounded; give at least one of {names}", "missing-value")
+            yield Issue((), f"no limit is set; give at least one of {names}", "missing-value")
 
     def grade(self, context: AssertionContext) -> Grade:
         """Compare each measure that is bounded: passes where all hold; the score is the share that does."""
@@ -98,7 +98,7 @@ class _Bounds(DeclaredAssertion):
 class Latency(_Bounds):
     """The answer took at most so many milliseconds."""
 
-    threshold: Annotated[Amount, Doc("milliseconds that the answer may take")]
+    threshold: Annotated[Amount, Doc("maximum latency of the answer, in milliseconds")]
 
     short: ClassVar[str | None] = "threshold"
     measures: ClassVar[tuple[Measure, ...]] = (
@@ -110,7 +110,7 @@ class Latency(_Bounds):
 class Cost(_Bounds):
     """The answer cost at most so many US dollars."""
 
-    threshold: Annotated[Amount, Alias(("budget",)), Doc("US dollars that the answer may cost")]
+    threshold: Annotated[Amount, Alias(("budget",)), Doc("maximum cost of the answer, in US dollars")]
 
     short: ClassVar[str | None] = "threshold"
     measures: ClassVar[tuple[Measure, ...]] = (
@@ -122,9 +122,9 @@ class Cost(_Bounds):
 class TokenUsageWithin(_Bounds):
     """The answer used at most so many tokens, as the provider counts them."""
 
-    max_total: Annotated[Count | None, Doc("tokens in all")] = None
-    max_input: Annotated[Count | None, Doc("tokens of the prompt")] = None
-    max_output: Annotated[Count | None, Doc("tokens of the answer")] = None
+    max_total: Annotated[Count | None, Doc("maximum number of tokens, prompt and answer")] = None
+    max_input: Annotated[Count | None, Doc("maximum number of prompt tokens")] = None
+    max_output: Annotated[Count | None, Doc("maximum number of answer tokens")] = None
 
     short: ClassVar[str | None] = "max_total"
     measures: ClassVar[tuple[Measure, ...]] = (
@@ -138,9 +138,9 @@ class TokenUsageWithin(_Bounds):
 class ExecutionMetrics(_Bounds):
     """The way to the answer stayed within bounds: calls, tokens, money and time."""
 
-    max_tool_calls: Annotated[Count | None, Doc("calls of tools in the transcript")] = None
-    max_llm_calls: Annotated[Count | None, Doc("turns of the model in the transcript")] = None
-    max_tokens: Annotated[Count | None, Doc("tokens in all")] = None
+    max_tool_calls: Annotated[Count | None, Doc("maximum number of tool calls in the transcript")] = None
+    max_llm_calls: Annotated[Count | None, Doc("maximum number of model turns in the transcript")] = None
+    max_tokens: Annotated[Count | None, Doc("maximum number of tokens, prompt and answer")] = None
     max_cost_usd: Annotated[Amount | None, Doc("US dollars")] = None
     max_duration_ms: Annotated[Amount | None, Doc("milliseconds")] = None
 
@@ -185,7 +185,7 @@ _SAME_REASON = {
 class FinishReason(DeclaredAssertion):
     """The model stopped for this reason, or one of these: stop, length, tool_calls, content_filter."""
 
-    value: Annotated[Text | Texts, Doc("a reason or several, in OpenAI's words or the provider's")]
+    value: Annotated[Text | Texts, Doc("one or more finish reasons, in OpenAI's terms or the provider's")]
 
     def label(self) -> str:
         """The reasons."""
@@ -215,8 +215,10 @@ def _canonical_reason(reason: str) -> str:
 
 
 def _no_data(what: str) -> Grade:
-    return Grade.errored("no-data", f"the target does not say its {what}")
+    return Grade.errored("no-data", f"the target does not report its {what}")
 
 
 def _unpriced() -> Grade:
-    return Grade.errored("no-data", "no price is known for the target's model, so the cost of the answer is unknown")
+    return Grade.errored(
+        "no-data", "the price of the target's model is not known, so the cost of the answer is not known"
+    )

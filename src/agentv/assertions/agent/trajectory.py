@@ -21,7 +21,7 @@ from agentv.registry.fields import Alias, Count, Declared, DeclaredAssertion, Do
 Name = Annotated[Text, Nonempty(), Alias(("pattern",)), Doc("its name; * matches any characters, ? matches one")]
 Names = Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()]
 Match = Annotated[
-    Literal["all", "any"], Doc("whether all of a list must have been used, or any of them; not- any forbids them all")
+    Literal["all", "any"], Doc("all: all of a list must be used; any: any of them; with not-, any forbids all of them")
 ]
 
 
@@ -30,8 +30,8 @@ class Counted(Declared):
     """Something that is counted, and how often it may be."""
 
     name: Name
-    min: Annotated[Count | None, Doc("how often at least: 1, or 0 where max is 0")] = None
-    max: Annotated[Count | None, Doc("how often at most")] = None
+    min: Annotated[Count | None, Doc("minimum number of times: 1, or 0 where max is 0")] = None
+    max: Annotated[Count | None, Doc("maximum number of times")] = None
 
     def faults(self) -> Iterable[Issue]:
         """Bounds that nothing or everything meets."""
@@ -50,9 +50,9 @@ class Counted(Declared):
 
 def _bound_faults(least: int | None, most: int | None) -> Iterator[Issue]:
     if least is not None and most is not None and least > most:
-        yield Issue(("max",), f"'max' is {most}, which is less than 'min', {least}")
+        yield Issue(("max",), f"'max' ({most}) is less than 'min' ({least})")
     elif least == 0 and most is None:
-        yield Issue(("min",), "with a 'min' of 0 and no 'max' every answer passes")
+        yield Issue(("min",), "with min: 0 and no 'max', every answer passes")
 
 
 def _bounds(least: int | None, most: int | None) -> str:
@@ -114,7 +114,7 @@ class SkillUsed(_Used):
         """Look for the names among the skills that the target reports, loads by a tool, or reads."""
         used = _skills(context)
         if used is None:
-            message = "the target reports neither its skills nor a transcript, so the skills that it used are unknown"
+            message = "the target reports neither skills nor a transcript, so the skills that it used are unknown"
             return Grade.errored("no-data", message)
         return self._judged(
             "uses the skill", used, excerpt(f"used: {', '.join(used)}" if used else "no skill was used")
@@ -136,7 +136,7 @@ class Steps(Declared):
         tuple[NamedStep | Annotated[Text, Nonempty()], ...], Nonempty(), Doc("the tools in the order of their calls")
     ]
     mode: Annotated[
-        Literal["in_order", "exact"], Doc("in_order: others may stand between them; exact: there is no other")
+        Literal["in_order", "exact"], Doc("in_order: other calls may come between them; exact: no other calls")
     ] = "in_order"
 
 
@@ -189,12 +189,13 @@ class Arguments(Declared):
     name: Name
     args: Annotated[Mapping[str, Json], Alias(("arguments",)), Doc("the arguments by their names")]
     mode: Annotated[
-        Literal["partial", "exact"], Doc("partial: the call may have more, at any depth; exact: these alone")
+        Literal["partial", "exact"], Doc("partial: the call may have more, at any depth; exact: only these")
     ] = "partial"
     defaults: Annotated[
-        Mapping[str, Json] | None, Doc("argument → a value that the call may state, as if it had left it out")
+        Mapping[str, Json] | None,
+        Doc("argument → default value; a call that gives this value counts as if it omitted the argument"),
     ] = None
-    ignore: Annotated[Texts | Text | None, Doc("arguments that do not matter; names may hold * and ?")] = None
+    ignore: Annotated[Texts | Text | None, Doc("arguments to ignore; names may contain * and ?")] = None
 
     def differs(self, call: ToolCall) -> str | None:
         """The first place where a call's arguments are not these; None where they are."""
@@ -226,8 +227,8 @@ class ToolArgsMatch(DeclaredAssertion):
     def faults(self) -> Iterable[Issue]:
         """Arguments that every call has."""
         if not self.value.args and self.value.mode == "partial":
-            hint = "mode: exact means a call without arguments; trajectory:tool-used does not look at them"
-            yield Issue(("value", "args"), "no argument is given, so every call of the tool has these", hint=hint)
+            hint = "mode: exact expects a call without arguments; trajectory:tool-used ignores arguments"
+            yield Issue(("value", "args"), "no argument is given, so every call of the tool matches", hint=hint)
 
     def grade(self, context: AssertionContext) -> Grade:
         """Compare the arguments of each call of the tool; one that agrees is enough."""
@@ -251,22 +252,22 @@ class ToolArgsMatch(DeclaredAssertion):
 class StepBounds(Declared):
     """Which steps are counted, and how many there may be."""
 
-    min: Annotated[Count | None, Doc("how many at least")] = None
-    max: Annotated[Count | None, Doc("how many at most")] = None
-    type: Annotated[
-        Literal["tool", "message"] | None, Doc("tool: calls of tools; message: turns of the model; else both")
-    ] = None
+    min: Annotated[Count | None, Doc("minimum number of steps")] = None
+    max: Annotated[Count | None, Doc("maximum number of steps")] = None
+    type: Annotated[Literal["tool", "message"] | None, Doc("tool: tool calls; message: model turns; default: both")] = (
+        None
+    )
     name: Annotated[
-        Text | None, Alias(("pattern",)), Doc("calls of the tool of that name alone; * and ? as in a file's name")
+        Text | None, Alias(("pattern",)), Doc("count only calls of the tool with this name; may contain * and ?")
     ] = None
 
     def faults(self) -> Iterable[Issue]:
         """No bound, bounds that everything meets, and a name where nothing has one."""
         if self.min is None and self.max is None:
-            yield Issue((), "nothing is bounded; give 'min', 'max' or both", "missing-value")
+            yield Issue((), "no limit is set; give 'min', 'max' or both", "missing-value")
         yield from _bound_faults(self.min, self.max)
         if self.type == "message" and self.name is not None:
-            yield Issue(("name",), "turns of the model have no name; it is for calls of tools")
+            yield Issue(("name",), "model turns have no name; 'name' requires type: tool")
 
     def count(self, context: AssertionContext, calls: Sequence[ToolCall]) -> int:
         """How many steps there are."""

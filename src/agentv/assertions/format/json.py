@@ -90,7 +90,7 @@ class ContainsJson(_WithSchema):
         try:
             return self._search(containers(context.output), context.output)
         except UnsearchableError as error:
-            return Grade.errored("too-long", f"cannot tell whether the answer contains JSON: it has {error}")
+            return Grade.errored("too-long", f"cannot tell whether the answer contains JSON: it contains {error}")
 
     def _search(self, found: Iterator[Json], output: str) -> Grade:
         if self.schema is not None:
@@ -123,7 +123,7 @@ def _whole_json(output: str | None, schema: Schema | None) -> Grade:
     try:
         value = parse(output)
     except UnsearchableError as error:
-        return Grade.errored("too-long", f"nobody can tell whether the answer {text}: it has {error}")
+        return Grade.errored("too-long", f"cannot tell whether the answer {text}: it contains {error}")
     if isinstance(value, NotJson):
         return Grade.of(False, text, f"{value.reason}: {excerpt(output, 120)}")
     if schema is None:
@@ -139,14 +139,16 @@ def _one_matches(schema: Schema, found: Iterable[Json], output: str) -> Grade:
     closest = ""
     for place, value in enumerate(found):
         if place == MOST_CONTAINERS:
-            return Grade.errored("schema-limit", f"none of the first {place:,} JSON values matches; there are more")
+            return Grade.errored(
+                "schema-limit", f"none of the first {place:,} JSON values matches; the others were not checked"
+            )
         complaints = schema.complaints(value)
         if isinstance(complaints, Failure):
             return Grade.errored(complaints.code, complaints.message)
         if not complaints:
             return Grade.of(True, text, f"found {_shape(value)}")
         closest = closest or f"{_shape(value)}: {'; '.join(complaints)}"
-    return Grade.of(False, text, excerpt(closest or f"no JSON in it: {output[:100]}"))
+    return Grade.of(False, text, excerpt(closest or f"contains no JSON: {output[:100]}"))
 
 
 def _shape(value: Json) -> str:

@@ -32,7 +32,7 @@ class XmlRules(Declared):
     required_elements: Annotated[
         Paths | Annotated[Text, Nonempty()],
         Alias(("requiredElements",)),
-        Doc("elements that must be there, by their paths: order.item.price"),
+        Doc("required elements, by path: order.item.price"),
     ]
 
     def faults(self) -> Iterable[Issue]:
@@ -84,7 +84,7 @@ def _path_faults(given: str | tuple[str, ...], option: str) -> Iterator[Issue]:
     for place, path in enumerate(_paths_in(given)):
         if any(not step or step != step.strip() for step in path.split(".")):
             at: tuple[str | int, ...] = (option,) if isinstance(given, str) else (option, place)
-            yield Issue(at, f"'{path}' is no path of an element; write root.child")
+            yield Issue(at, f"'{path}' is not an element path; write root.child")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class IsXml(_WithElements):
 
     value: Annotated[
         Paths | XmlRules | Annotated[Text, Nonempty()] | None,
-        Doc("elements that must be there, by their paths: a list, or text with commas"),
+        Doc("required elements, by path: a list, or text with commas"),
     ] = None
 
     def grade(self, context: AssertionContext) -> Grade:
@@ -115,7 +115,7 @@ class ContainsXml(_WithElements):
 
     value: Annotated[
         Paths | XmlRules | Annotated[Text, Nonempty()] | None,
-        Doc("elements that must be there, by their paths: a list, or text with commas"),
+        Doc("required elements, by path: a list, or text with commas"),
     ] = None
 
     def grade(self, context: AssertionContext) -> Grade:
@@ -132,9 +132,9 @@ class ContainsXml(_WithElements):
                 if found.issuperset(self.required):
                     break
         except (FragmentsError, TooManyTagsError):
-            return Grade.errored("xml-limit", "the answer holds more pieces of XML than are read")
+            return Grade.errored("xml-limit", "the answer has more XML nodes than the maximum")
         if first is None:
-            return Grade.of(False, "contains XML", f"no well-formed element in it: {excerpt(output, 120)}")
+            return Grade.of(False, "contains XML", f"contains no well-formed element: {excerpt(output, 120)}")
         return _judged("contains XML", self.required, found, first)
 
 
@@ -172,7 +172,7 @@ def elements(document: str, wanted: Iterable[str] = ()) -> set[str] | NotXml | E
     except _EntityError:
         return Entities()
     except UnicodeEncodeError:
-        return NotXml("half of a character, a lone surrogate, is in it")
+        return NotXml("contains half of a character (a lone surrogate)")
     except ExpatError as error:
         return NotXml(_said(error, document))
     return found

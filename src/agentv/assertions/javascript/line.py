@@ -98,7 +98,7 @@ class WorkerProcess(asyncio.Protocol):
             is_ready = True
         except (OSError, ValueError, LostError) as error:
             self.kill()
-            raise LostError(f"{argv[0]} does not start: {await self.last_words() or error}") from error
+            raise LostError(f"{argv[0]} failed to start: {await self.last_words() or error}") from error
         finally:
             if not is_ready:
                 self.kill()
@@ -162,7 +162,7 @@ class WorkerProcess(asyncio.Protocol):
                 said = last_error(b"".join(self._said))
                 how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
                 return f"{how}: {said}" if said else how
-        return "it does not end"
+        return "did not exit"
 
     # asyncio's side
 

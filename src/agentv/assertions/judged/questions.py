@@ -32,11 +32,11 @@ OwnPrompt = Annotated[PromptCode | Document | None, Doc(OWN_PROMPT)]
 JudgeName = Annotated[
     str | None,
     Alias(("target", "judge_target", "provider", "model")),
-    Doc("the target that judges; without it the judge in force"),
+    Doc("the judge of this assertion; default: the judge in effect"),
 ]
-Temperature = Annotated[float, Between(0, 2), Doc("how freely the judge chooses its words")]
-Threshold = Annotated[Fraction, Doc("the share from which the grade passes")]
-Query = Annotated[Text | None, Nonempty(), Doc("the question; without it the variable `query`, else the input")]
+Temperature = Annotated[float, Between(0, 2), Doc("sampling temperature of the judge")]
+Threshold = Annotated[Fraction, Doc("minimum score to pass")]
+Query = Annotated[Text | None, Nonempty(), Doc("the question; default: the variable `query`, else the input")]
 
 
 class Judged(DeclaredAssertion):
@@ -70,7 +70,7 @@ class Judged(DeclaredAssertion):
     async def grade(self, context: AssertionContext) -> Grade:
         """Ask the judge. Without an answer, a question or a verdict the grade is errored."""
         if self.needs_answer and context.output is None:
-            return Grade.errored("no-output", "there is no answer to judge")
+            return Grade.errored("no-output", "there is no answer to grade")
         rubric = await self.rubric(context)
         if isinstance(rubric, Grade):
             return rubric
@@ -120,7 +120,7 @@ class CategoryScores:
     superset: Annotated[Fraction, Doc("B: a superset of the reference, consistent with it")] = 1.0
     equal: Annotated[Fraction, Alias(("agree",)), Doc("C: says the same as the reference")] = 1.0
     disagree: Annotated[Fraction, Doc("D: disagrees with the reference")] = 0.0
-    differ: Annotated[Fraction, Alias(("differButFactual",)), Doc("E: differs, but not in its facts")] = 1.0
+    differ: Annotated[Fraction, Alias(("differButFactual",)), Doc("E: differs, but not in facts")] = 1.0
 
     @property
     def by_category(self) -> tuple[tuple[str, float], ...]:
@@ -133,8 +133,8 @@ class CategoryScores:
 class Factuality(Judged):
     """A judge compares the facts of the answer with those of a reference."""
 
-    value: Annotated[Text | None, Nonempty(), Doc("the reference; without it the expected output")] = None
-    scores: Annotated[CategoryScores | None, Doc("what each category is worth; one worth more than 0 passes")] = None
+    value: Annotated[Text | None, Nonempty(), Doc("the reference; default: the expected output")] = None
+    scores: Annotated[CategoryScores | None, Doc("score of each category; a score above 0 passes")] = None
     prompt: OwnPrompt = None
     judge: JudgeName = None
     temperature: Temperature = 0.0
@@ -155,7 +155,7 @@ class Factuality(Judged):
         worth = [score for _, score in self._worth]
         if all(worth) or not any(worth):
             every = "passes" if all(worth) else "fails"
-            yield Issue(("scores",), f"every category {every}, so nothing is checked", hint="a category fails at 0")
+            yield Issue(("scores",), f"every category {every}, so this checks nothing", hint="a category fails at 0")
 
     def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
         """A reference."""
@@ -202,7 +202,7 @@ class ClosedQa(Judged):
 class GoalSuccess(Judged):
     """A judge says whether an agent achieved its goal, by what it did and answered."""
 
-    value: Annotated[Text | None, Nonempty(), Doc("the goal; without it the case's criteria, else its input")] = None
+    value: Annotated[Text | None, Nonempty(), Doc("the goal; default: the case's criteria, else its input")] = None
     prompt: OwnPrompt = None
     judge: JudgeName = None
     temperature: Temperature = 0.0
@@ -231,7 +231,7 @@ class Proportion(Judged):
         yield from super().faults()
         if self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
-            yield Issue(("threshold",), "every answer scores at least 0, so nothing is checked", hint=hint)
+            yield Issue(("threshold",), "every answer scores at least 0, so this checks nothing", hint=hint)
 
     def graded(self, verdict: Verdict) -> Grade:
         """The grade of a verdict, by the threshold."""

@@ -35,12 +35,12 @@ MOST_PIECES = 500
 
 Context = Annotated[
     Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()] | None,
-    Doc("what was retrieved: a text, or a list of texts; without it the variable `context`"),
+    Doc("the retrieved text, or a list of texts; default: the variable `context`"),
 ]
 ContextTransform = Annotated[
     Transform | None,
     Alias(("contextTransform",)),
-    Doc("what was retrieved, out of the answer: an expression over `output` and `json`, $.a.b or file.py:function"),
+    Doc("the retrieved text, taken from the answer: an expression over `output` and `json`, $.a.b or file.py:function"),
 ]
 
 
@@ -60,7 +60,7 @@ class _OfContext(Proportion):
         """Two contexts at once, and what is wrong with thresholds and prompts."""
         yield from super().faults()
         if self.context is not None and self.context_transform is not None:
-            message = "'context' and 'context_transform' both say what was retrieved; keep one of them"
+            message = "'context' and 'context_transform' both set the retrieved text; keep one of them"
             yield Issue(("context_transform",), message)
 
     def lacks(self, variables: JsonObject, *, reference: bool, criteria: bool) -> Iterator[Issue]:
@@ -68,7 +68,7 @@ class _OfContext(Proportion):
         del reference, criteria
         if self.context is None and self.context_transform is None and not _pieces(variables.get("context")):
             name = self.mode
-            message = f"'{name}' needs what was retrieved: 'context', 'context_transform', or a variable 'context'"
+            message = f"'{name}' needs the retrieved text: 'context', 'context_transform', or a variable 'context'"
             yield Issue((), message, "missing-key")
 
     async def _retrieved(self, context: AssertionContext) -> tuple[str, ...] | Grade:
@@ -82,7 +82,7 @@ class _OfContext(Proportion):
             found = _pieces(context.vars.get("context"))
         if isinstance(found, Failure):
             return Grade.errored(found.code, found.message)
-        return tuple(found) or Grade.errored("no-context", "there is no context: what was retrieved is empty")
+        return tuple(found) or Grade.errored("no-context", "there is no context: the retrieved text is empty")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class ContextFaithfulness(_OfContext):
 class ContextRecall(_OfContext):
     """A judge says which sentences of the ground truth the retrieved context holds."""
 
-    value: Annotated[Text | None, Nonempty(), Doc("the ground truth; without it the expected output")] = None
+    value: Annotated[Text | None, Nonempty(), Doc("the ground truth; default: the expected output")] = None
     threshold: Threshold = RUBRIC_MARK
     context: Context = None
     context_transform: ContextTransform = None
@@ -142,7 +142,7 @@ class ContextRecall(_OfContext):
         truth = self.value if self.value is not None else context.reference
         items = _items("t", sentences_of(truth or ""))
         if not items:
-            return Grade.errored("no-reference", "there is neither a value nor an expected output to look for")
+            return Grade.errored("no-reference", "there is neither a value nor an expected output to compare with")
         found = await self._retrieved(context)
         return _too_many(items) or (found if isinstance(found, Grade) else self.asked(context=found, items=items))
 
@@ -174,7 +174,7 @@ class ContextRelevance(_OfContext):
             return found
         items = _items("s", sentences_of(found[0]) if len(found) == 1 else found)
         if not items:
-            return Grade.errored("no-context", "there is no word in the context")
+            return Grade.errored("no-context", "the context contains no words")
         return _too_many(items) or self.asked(context=found, items=items)
 
     def seen(self, context: AssertionContext) -> AssertionContext:
@@ -189,7 +189,7 @@ def _items(letter: str, texts: Iterable[str]) -> tuple[RubricItem, ...]:
 def _too_many(items: Sequence[RubricItem]) -> Grade | None:
     if len(items) <= MOST_PIECES:
         return None
-    message = f"there are {len(items):,} sentences to be judged one by one; at most {MOST_PIECES} are"
+    message = f"{len(items):,} sentences to grade one by one; the maximum is {MOST_PIECES}"
     return Grade.errored("too-long", message)
 
 

@@ -15,18 +15,18 @@ from agentv.model.suite.suite import JUDGE_TIMEOUT_S
 from agentv.model.values.response import Failure
 from agentv.registry.fields import Alias, DeclaredAssertion, Doc, Nonempty, Text
 
-ALONE = Grade.errored("nothing-to-choose", "there is one answer alone, and nothing to choose it from")
+ALONE = Grade.errored("nothing-to-choose", "there is only one answer, so there is nothing to choose from")
 
 
 @dataclass(frozen=True, slots=True)
 class SelectBest(DeclaredAssertion):
     """A judge finds this answer the best of those that the case got from all prompts and targets."""
 
-    value: Annotated[Text, Nonempty(), Alias(("criteria",)), Doc("by what the best answer is chosen")]
+    value: Annotated[Text, Nonempty(), Alias(("criteria",)), Doc("the criterion to choose the best answer by")]
     judge: Annotated[
         str | None,
         Alias(("target", "judge_target", "provider", "model")),
-        Doc("the target that judges; without it the judge in force"),
+        Doc("the judge of this assertion; default: the judge in effect"),
     ] = None
 
     needs_judge: ClassVar[bool] = True
@@ -65,7 +65,7 @@ class SelectBest(DeclaredAssertion):
         ]
         reason = excerpt(" / ".join(dict.fromkeys(reasons)), 1_000) or None
         if tied:
-            reason = f"a tie: in the opposite order the judge chose another answer{f': {reason}' if reason else ''}"
+            reason = f"a tie: in the opposite order, the judge chose another answer{f': {reason}' if reason else ''}"
         first = place == 0
         return Grade(
             score=votes / len(choice.best),

@@ -68,7 +68,7 @@ def read_answer(text: str) -> bool | str:
     do not matter.
     """
     if len(text) > LONGEST:
-        return f"unreadable: {len(text):,} characters, where one word was expected"
+        return f"unreadable: {len(text):,} characters instead of one word"
     words = _plain(text)
     said = set(_WORD.findall(words))
     if len(said) > 1:
@@ -76,7 +76,7 @@ def read_answer(text: str) -> bool | str:
     if not said:
         return "unreadable: it says neither YES nor NO" if words else "unreadable: it is empty"
     found = _OPENS.match(words[:_ENDS]) or _CLOSES.search(words[-_ENDS:])
-    return found["word"] == "yes" if found else f"unreadable: it mentions {said.pop().upper()} and does not answer it"
+    return found["word"] == "yes" if found else f"unreadable: it mentions {said.pop().upper()} without answering"
 
 
 def _plain(text: str) -> str:

@@ -32,14 +32,14 @@ DEFAULT_EDITS = 5
 MOST_SEARCHED = 2_000_000_000
 """Characters that the texts of one assertion are looked for in, each of them in all of the answer."""
 
-TOO_LONG = Grade.errored("too-long", "the answer is too long for so many texts to be looked for in it")
+TOO_LONG = Grade.errored("too-long", "the answer is too long to search for this many texts")
 
 
 @dataclass(frozen=True, slots=True)
 class _OneText(DeclaredAssertion):
     """Base of the types that look for one text."""
 
-    value: Annotated[Needle, Doc("the text that is looked for")]
+    value: Annotated[Needle, Doc("the text to find")]
 
     of_text_alone: ClassVar[bool] = True
 
@@ -52,7 +52,7 @@ class _OneText(DeclaredAssertion):
 class _SomeTexts(DeclaredAssertion):
     """Base of the types that look for several texts."""
 
-    value: Annotated[Needles, Doc("the texts that are looked for")]
+    value: Annotated[Needles, Doc("the texts to find")]
 
     of_text_alone: ClassVar[bool] = True
 
@@ -152,7 +152,7 @@ class _Edge(_OneText):
     def faults(self) -> Iterable[Issue]:
         """White space alone is trimmed away, and every answer would pass."""
         if not self.value.strip():
-            yield Issue(("value",), "white space is trimmed from both sides, so nothing is left to look for")
+            yield Issue(("value",), "leading and trailing white space is ignored, so there is nothing left to find")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class EndsWith(_Edge):
 class Equals(DeclaredAssertion):
     """The answer is a text, white space around both aside, or JSON that says the same as an object or list."""
 
-    value: Annotated[Text | JsonObject | tuple[Json, ...], Doc("the text, object or list that the answer must be")]
+    value: Annotated[Text | JsonObject | tuple[Json, ...], Doc("the text, object or list that the answer must equal")]
 
     of_text_alone: ClassVar[bool] = True
 
@@ -221,7 +221,7 @@ class Regex(DeclaredAssertion):
         """Unknown flags, and a pattern that does not compile."""
         unknown = [letter for letter in self.flags if letter not in FLAGS]
         if unknown:
-            message = f"no flag {', '.join(map(repr, unknown))}; there are {', '.join(FLAGS)}"
+            message = f"unknown flag {', '.join(map(repr, unknown))}; known flags: {', '.join(FLAGS)}"
             yield Issue(("flags",), message)
             return
         try:
@@ -249,12 +249,12 @@ class Regex(DeclaredAssertion):
 class Levenshtein(_OneText):
     """The answer is at most so many edits (inserted, deleted or replaced letters) away from a text."""
 
-    threshold: Annotated[Count, Doc("edits that are allowed")] = DEFAULT_EDITS
+    threshold: Annotated[Count, Doc("maximum number of edits")] = DEFAULT_EDITS
 
     def faults(self) -> Iterable[Issue]:
         """A threshold that even the empty answer passes."""
         if self.threshold >= len(self.value):
-            message = f"{self.threshold} edits make {quoted(self.value)} out of nothing, so any short answer passes"
+            message = f"{self.threshold} edits turn {quoted(self.value)} into an empty text, so any short answer passes"
             yield Issue(("threshold",), message, hint=f"less than {len(self.value)}", warning=True)
 
     def grade(self, context: AssertionContext) -> Grade:
@@ -264,7 +264,7 @@ class Levenshtein(_OneText):
         try:
             edits = edits_between(context.output, self.value, self.threshold)
         except TooManyEditsError as error:
-            return Grade.errored("too-long", f"the edits cannot be counted in time: {error}")
+            return Grade.errored("too-long", f"could not count the edits in time: {error}")
         text = f"at most {self.threshold} edits from {quoted(self.value)}"
         if edits is None:
             return Grade.of(False, text, f"more than {self.threshold} edits: {excerpt(context.output, 150)}")
@@ -275,17 +275,17 @@ class Levenshtein(_OneText):
 class WordBounds(Declared):
     """The bounds of `word-count`, as promptfoo nests them."""
 
-    min: Annotated[Count | None, Doc("the fewest words")] = None
-    max: Annotated[Count | None, Doc("the most words")] = None
+    min: Annotated[Count | None, Doc("minimum number of words")] = None
+    max: Annotated[Count | None, Doc("maximum number of words")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class WordCount(DeclaredAssertion):
     """The answer has so many words, or between so many and so many, bounds included."""
 
-    value: Annotated[Count | WordBounds | None, Doc("exactly so many; or a mapping of min and max")] = None
-    min: Annotated[Count | None, Doc("the fewest words")] = None
-    max: Annotated[Count | None, Doc("the most words")] = None
+    value: Annotated[Count | WordBounds | None, Doc("exact number of words; or a mapping of min and max")] = None
+    min: Annotated[Count | None, Doc("minimum number of words")] = None
+    max: Annotated[Count | None, Doc("maximum number of words")] = None
 
     of_text_alone: ClassVar[bool] = True
 
@@ -303,13 +303,13 @@ class WordCount(DeclaredAssertion):
     def faults(self) -> Iterable[Issue]:
         """No bounds, bounds given twice, and bounds that no answer can meet or every one does."""
         if self.value is not None and (self.min is not None or self.max is not None):
-            yield Issue(("value",), "'value' says what 'min' and 'max' say too; keep one of them")
+            yield Issue(("value",), "'value' conflicts with 'min' and 'max'; keep one of them")
             return
         low, high = self.words()
         if high is None and low == 0:
             yield Issue((), "word-count needs a number of words: 'value', 'min' or 'max'", "missing-value")
         if high is not None and low > high:
-            yield Issue(("min",) if self.value is None else ("value", "min"), f"min {low} is above max {high}")
+            yield Issue(("min",) if self.value is None else ("value", "min"), f"min ({low}) is above max ({high})")
 
     def grade(self, context: AssertionContext) -> Grade:
         """Count the words between white space."""
@@ -320,7 +320,7 @@ class WordCount(DeclaredAssertion):
 class MinTokens(DeclaredAssertion):
     """The answer has at least so many words between white space."""
 
-    value: Annotated[Count, Doc("the fewest words")]
+    value: Annotated[Count, Doc("minimum number of words")]
 
     of_text_alone: ClassVar[bool] = True
 
@@ -335,7 +335,7 @@ class MinTokens(DeclaredAssertion):
     def faults(self) -> Iterable[Issue]:
         """A bound that every answer meets."""
         if self.value == 0:
-            yield Issue(("value",), "every answer has at least 0 words, so nothing is checked")
+            yield Issue(("value",), "every answer has at least 0 words, so this checks nothing")
 
     def grade(self, context: AssertionContext) -> Grade:
         """Count the words."""
@@ -346,7 +346,7 @@ class MinTokens(DeclaredAssertion):
 class MaxTokens(DeclaredAssertion):
     """The answer has at most so many words between white space."""
 
-    value: Annotated[Count, Doc("the most words")]
+    value: Annotated[Count, Doc("maximum number of words")]
 
     of_text_alone: ClassVar[bool] = True
 
@@ -366,11 +366,11 @@ class MaxTokens(DeclaredAssertion):
 def _doubts(pattern: str, flags: str) -> Iterator[Issue]:
     """Warnings of a pattern that compiles, and may not do what its author thinks."""
     if matches_everything(pattern, flags):
-        message = f"the pattern {quoted(pattern)} matches every answer, an empty one too"
+        message = f"the pattern {quoted(pattern)} matches every answer, even an empty one"
         yield Issue(("value",), message, "always-passes", warning=True)
     elif backtracks(pattern, flags):
-        message = "on some answers this pattern needs exponential time: what it repeats can match one text in two ways"
-        yield Issue(("value",), message, "slow-regex", "let only one alternative match it", warning=True)
+        message = "this pattern can take exponential time: the repeated part can match the same text in two ways"
+        yield Issue(("value",), message, "slow-regex", "make sure only one alternative can match it", warning=True)
 
 
 def _check(text: str, output: str, at: int, length: int) -> Check:
@@ -412,7 +412,7 @@ def _same_json(value: Json, output: str) -> Grade:
     try:
         found = parse(output)
     except UnsearchableError as error:
-        return Grade.errored("too-long", f"nobody can tell whether the answer {text}: it has {error}")
+        return Grade.errored("too-long", f"cannot tell whether the answer {text}: it contains {error}")
     if isinstance(found, NotJson):
         return Grade.of(False, text, f"{found.reason}: {excerpt(output, 120)}")
     first = next(differences(value, found), None)

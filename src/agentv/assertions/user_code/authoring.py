@@ -100,7 +100,7 @@ def _verdict(functions: list[Callable[..., Any]], text: bytes) -> JsonObject:
 
     if len(functions) > 1:
         names = " and ".join(function.__name__ for function in functions)
-        raise ForeignError(Failure("bad-assertion-file", f"a file is one assertion, this one has {names}"))
+        raise ForeignError(Failure("bad-assertion-file", f"a file defines one assertion, found {names}"))
     function = functions[0]
     with foreign_code("bad-payload", "the payload on stdin"):
         context = _context(json.loads(text))

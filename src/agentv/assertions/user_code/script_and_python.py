@@ -38,18 +38,20 @@ from agentv.user_code.processes.processes import run_program
 class JudgeAccess:
     """What a script may ask of the judge."""
 
-    max_calls: Annotated[Count, Doc("how many calls one grading may make")] = 50
+    max_calls: Annotated[Count, Doc("maximum number of calls per grading")] = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Script(DeclaredAssertion):
     """A command of yours judges the answer: it reads the case as JSON on stdin."""
 
-    command: Annotated[Command, Alias(("script",)), Doc("a list of words, or a line for the shell")]
-    cwd: Annotated[DirectoryPath | None, Doc("where it runs; without it the eval file's directory")] = None
-    config: Annotated[Mapping[str, Json], Doc("handed to the script as `config`")] = field(default=EMPTY)
-    fingerprint: Annotated[FileGlobs | None, Doc("files that it depends on beside those that its command names")] = None
-    target: Annotated[JudgeAccess | None, Doc("lets the script ask the judge, through a local proxy")] = None
+    command: Annotated[Command, Alias(("script",)), Doc("a list of words, or a shell command")]
+    cwd: Annotated[DirectoryPath | None, Doc("working directory; default: the eval file's directory")] = None
+    config: Annotated[Mapping[str, Json], Doc("passed to the script as `config`")] = field(default=EMPTY)
+    fingerprint: Annotated[
+        FileGlobs | None, Doc("further files that the script depends on, besides those in its command")
+    ] = None
+    target: Annotated[JudgeAccess | None, Doc("lets the script call the judge through a local proxy")] = None
 
     short: ClassVar[str | None] = "command"
     timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
@@ -88,7 +90,7 @@ class PythonCode(DeclaredAssertion):
     """Python of yours judges the answer: an expression, a body that returns, or `file.py:function`."""
 
     value: Annotated[PythonSource, Doc("code over `output` and `context`, or a function of a file")]
-    config: Annotated[Mapping[str, Json], Doc("what the code sees as `context.config`")] = field(default=EMPTY)
+    config: Annotated[Mapping[str, Json], Doc("available to the code as `context.config`")] = field(default=EMPTY)
 
     timeout_s: ClassVar[float | None] = CODE_TIMEOUT_S
     runs_code: ClassVar[bool] = True

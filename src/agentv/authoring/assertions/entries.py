@@ -38,7 +38,7 @@ _ALL, _ANY = "write an 'assert-set'", "write an 'assert-set' whose 'threshold' s
 _OF_OTHERS = {
     **dict.fromkeys(("and", "all", "all-of"), _ALL),
     **dict.fromkeys(("or", "any", "any-of"), _ANY),
-    "not": "write 'not-' before a type, or 'negate: true' beside it",
+    "not": "write 'not-' before a type, or 'negate: true' next to it",
     **dict.fromkeys(("exact", "exact-match", "is", "eq"), "did you mean 'equals'?"),
     **dict.fromkeys(("includes", "include-text", "has", "substring"), "did you mean 'contains'?"),
     **dict.fromkeys(("length", "words", "max-words", "min-length", "max-length"), "did you mean 'word-count'?"),
@@ -68,7 +68,7 @@ class AssertionReader:
         """The assertions of a list, includes expanded in place. What is wrong is reported and left out."""
         report = reading.report
         if not isinstance(node, ListNode):
-            hint = "each entry begins with '- '" if not is_empty(node) else None
+            hint = "start each entry with '- '" if not is_empty(node) else None
             message = f"'assert' must be a list of assertions, found {kind_of(node)}"
             report.error("bad-value", node, message, hint=hint)
             return ()
@@ -91,7 +91,7 @@ class AssertionReader:
             found.insert(place, self._sentences(sentences, reading))
         kept = tuple(entry for entry in found if entry is not None)
         if len(kept) < len(found) and report.errors + report.unrendered == told:
-            raise RuntimeError(f"an assertion was left out in silence: {span_of(node.at)}")  # a bug: never a green one
+            raise RuntimeError(f"an entry was dropped: {span_of(node.at)}")  # a bug: never a green one
         return kept
 
     def judged(self, node: Node | None, at: Node, reading: Reading) -> AssertionEntry | None:
@@ -131,7 +131,7 @@ class AssertionReader:
             self._doubt(item, item.value, reading)
             return True
         if self._is_type(item.value):
-            message = f"'{item.value}' is the name of an assertion type, not a sentence to judge"
+            message = f"'{item.value}' is the name of an assertion type, not a sentence to grade"
             reading.report.error("bare-type", item, message, hint=f"write 'type: {item.value}'")
             return False
         self._doubt(item, item.value, reading)
@@ -146,13 +146,13 @@ class AssertionReader:
         if found is None:
             return
         name, meant = found
-        message = f"'{name}' is an assertion type, and without its colon this is a sentence for the judge"
-        reading.report.warning("nearly-an-assertion", item, message, hint=f"for the assertion write {meant}")
+        message = f"'{name}' is an assertion type, but without its colon this is a sentence for the judge"
+        reading.report.warning("nearly-an-assertion", item, message, hint=f"for the assertion, write {meant}")
 
     def _included(self, item: MapNode, reading: Reading) -> tuple[AssertionEntry, ...]:
         for key in item.items:
             if key != "include" and not key.startswith("x-"):
-                message = f"an 'include' entry takes no other key, found '{key}'"
+                message = f"an 'include' entry takes no other keys, found '{key}'"
                 reading.report.error("bad-include", item.keys[key], message)
         found = self.templates.included(item.items["include"], reading)
         if found is None:
@@ -177,7 +177,7 @@ class AssertionReader:
         if len(known) == 1 and len(candidates) == 1:
             return self._one_key(known[0], item, reading)
         if len(known) > 1:
-            message = f"{' and '.join(repr(key) for key in known)} are both assertion types; write an entry for each"
+            message = f"{' and '.join(repr(key) for key in known)} are both assertion types; write one entry for each"
             reading.report.error("bad-assertion", item.keys[known[1]], message)
         elif known:
             other = next(key for key in candidates if key not in known)
@@ -194,7 +194,7 @@ class AssertionReader:
         if kind is None or shape is None or short is None or other not in shape.rules:
             return False
         name = f"not-{kind.name}" if inverted else kind.name
-        message = f"'{other}' cannot stand beside the short form of '{key}'"
+        message = f"'{other}' cannot be combined with the short form of '{key}'"
         hint = f"write 'type: {name}', '{short.rstrip('_')}: …' and '{other}: …'"
         reading.report.error("unknown-key", item.keys[other], message, hint=hint)
         return True
@@ -220,7 +220,7 @@ class AssertionReader:
         )
         if prose and isinstance(value, Scalar) and not did_you_mean(key, self._known()):
             text = f"{key}: {value.text}".replace('"', '\\"')
-            message = f"no assertion type '{key}'; a sentence that holds ': ' is a mapping to YAML"
+            message = f"no assertion type '{key}'; YAML reads a sentence with ': ' as a mapping"
             reading.report.error("unknown-assertion", item.keys[key], message, hint=f'quote it: "{text}"')
             return
         self._unknown(key, Scalar(key, key, item.keys[key]), reading)
@@ -243,7 +243,7 @@ class AssertionReader:
         if isinstance(value, Scalar) and value.value is None:
             return self._typed(key, item, rest, reading)
         if short is None:
-            message = f"'{key}' takes no lone value; write 'type: {key}' and its options"
+            message = f"'{key}' has no short form with a single value; write 'type: {key}' and its options"
             reading.report.error("bad-assertion", item.keys[key], message)
             return None
         option = short.rstrip("_")
@@ -335,7 +335,7 @@ class AssertionReader:
                 return INVALID
             clash = sorted(nodes.keys() & config.items.keys())
             for key in clash:
-                message = f"'{key}' is given here and in 'config'; keep one of them"
+                message = f"'{key}' is set both here and in 'config'; keep one of them"
                 reading.report.error("two-spellings", keys.get(key, item.at), message)
             if clash:
                 return INVALID
@@ -380,7 +380,7 @@ class AssertionReader:
             return
         name, inverted = type_name(written)
         if name in self.registry.not_yet:
-            reading.report.error("not-yet", at, f"the assertion type '{name}' is known and not supported yet")
+            reading.report.error("not-yet", at, f"the assertion type '{name}' is recognized but not supported yet")
             return
         for file, fault in self.custom.faults:
             if fault.code == "ambiguous-assertion" and Path(file).stem.replace("_", "-") == name:

@@ -256,7 +256,9 @@ class CaseReader:
         try:
             digest = self._digest(facts, graded)
         except UnicodeEncodeError:
-            message = "this case holds half of a character (a lone surrogate), which no file and no request can hold"
+            message = (
+                "this case contains half of a character (a lone surrogate), which cannot be written to a file or sent"
+            )
             reading.report.error("not-unicode", case.node, message)
             return ()
         read = Case(
@@ -359,7 +361,7 @@ class CaseReader:
     def _asked(self, node: Node, at: Node, reading: Reading) -> tuple[Message, ...] | None:
         own = read_messages(node, "user", reading)
         if own is not None and reading.renders and not any(message.content for message in own):
-            reading.report.error("missing-input", at, "'input' is empty once its placeholders are filled in")
+            reading.report.error("missing-input", at, "'input' is empty after its placeholders are filled in")
             return None
         return own
 
@@ -369,19 +371,21 @@ class CaseReader:
         told = report.errors + report.unrendered
         if self._matrix is not None:
             key = "turns" if authored.turns is not None else "mode"
-            message = "a case with 'turns' says itself what is asked, and the suite's 'prompts' say it too"
+            message = "a case with 'turns' defines its own questions, but the suite has 'prompts' as well"
             report.error("bad-turn", case.translated.map.keys[key], message, hint="keep one of them")
         if authored.mode is not None:
             report.older("mode: conversation", "turns", case.translated.map.keys["mode"])
         if authored.turns is None:
             at = case.translated.map.keys["mode"]
             if "turns" not in case.meant:
-                report.error("missing-key", at, "'mode: conversation' needs 'turns', the list of its questions")
+                report.error("missing-key", at, "'mode: conversation' needs 'turns', a list of questions")
             return None
         if not is_empty(authored.expected_output):
             at = case.translated.map.keys["expected_output"]
-            message = "a case with 'turns' has one answer a turn, so its 'expected_output' says not which is meant"
-            report.error("reference-beside-turns", at, message, hint="give it to the turn whose answer it is")
+            message = (
+                "a case with 'turns' has one answer per turn, so it is unclear which one 'expected_output' belongs to"
+            )
+            report.error("reference-beside-turns", at, message, hint="move it to the turn it belongs to")
         shared = None if authored.skip_defaults else self._defaults.input_files
         files = [] if shared is None else read_files(shared, reading.of_suite())
         turns = self._turn_reader.read(authored.turns, files, reading)

@@ -114,8 +114,8 @@ class CaseSources:
         elif isinstance(node, Scalar) and isinstance(node.value, str) and node.value.strip():
             self._elsewhere(node)
         else:
-            message = f"'tests' must be a list of cases, or where they are, found {kind_of(node)}"
-            hint = "each case begins with '- '" if isinstance(node, MapNode) else None
+            message = f"'tests' must be a list of cases or the path of a file with cases, found {kind_of(node)}"
+            hint = "start each case with '- '" if isinstance(node, MapNode) else None
             self._reading.report.error("bad-value", node, message, hint=hint)
 
     def add(self, node: Node) -> None:
@@ -160,7 +160,7 @@ class CaseSources:
             kept += len(found)
         self._links.lost |= kept + len(self._reader.unread) - unread < len(cases)  # a line that is no object
         if not len(cases) and reading.report.errors == errors:
-            reading.report.error("no-tests", _top(path), "this file holds no case")
+            reading.report.error("no-tests", _top(path), "this file contains no cases")
 
     def end(self) -> None:
         """All was read: tell the ids that stand in streamed files already, how many were left out, and loose links."""
@@ -171,7 +171,7 @@ class CaseSources:
                 self._tell_double(identity, span, first, where)
         self._tell_wrong_doubles()
         if self._doubled > SHOWN:
-            message = f"{self._doubled:,} cases have the id of another one; the first {SHOWN} are shown"
+            message = f"{self._doubled:,} cases share the id of another case; showing the first {SHOWN}"
             self._reading.report.error("duplicate-id", _top(self._path), message)
         if not self._links.empty:
             self._links.unread, self._links.lost = self._reader.unread, self._links.lost or self._reader.lost
@@ -197,10 +197,10 @@ class CaseSources:
         top = columns[0].at._replace(end_column=columns[0].at.column + 1)
         if not self._reader.prompted:
             name = plain[0].name if plain else "NAME"
-            message = "the rows bring variables, and nothing says what is asked with them"
+            message = "the rows set variables, but no input uses them"
             return Diagnostic("missing-input", message, top, hint=f"write \"input: '{{{{ {name} }}}}'\" into {where}")
         if not self._reader.graded and not any(column.kind == "expected" for column in columns):
-            message = "these rows check nothing: no column '__expected', and no 'assert' for all of them"
+            message = "these rows check nothing: they have no column '__expected', and there is no common 'assert'"
             return Diagnostic("checks-nothing", message, top, hint=f"add the column, or 'assert' to {where}")
         return None
 

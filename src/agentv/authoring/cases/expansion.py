@@ -71,17 +71,19 @@ def _sound(lists: Mapping[str, ListNode], node: MapNode, report: Report) -> bool
     errors = report.errors
     for name, one in lists.items():
         if not one.items:
-            report.error("missing-value", one, f"'{name}' is an empty list, so 'expand' leaves no case")
+            report.error("missing-value", one, f"'{name}' is an empty list, so 'expand' produces no case")
         seen: set[str] = set()
         for item in one.items:
             shown = label(item)
             if shown in seen:
-                report.error("duplicate-id", item, f"'{name}' holds '{shown}' twice, so two cases would have one id")
+                report.error(
+                    "duplicate-id", item, f"'{name}' contains '{shown}' twice, so two cases would have the same id"
+                )
             seen.add(shown)
     number = prod(len(one.items) for one in lists.values())
     if number > MOST:
         at = node.keys.get("expand", node.at)
-        report.error("too-large", at, f"'expand' makes {number:,} cases of this one; {MOST:,} are allowed")
+        report.error("too-large", at, f"'expand' produces {number:,} cases from this one; the maximum is {MOST:,}")
     return report.errors == errors
 
 

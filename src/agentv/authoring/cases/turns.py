@@ -44,7 +44,7 @@ class TurnReader:
             reading.report.error("bad-value", node, f"'turns' must be a list of turns, found {kind_of(node)}")
             return ()
         if not node.items:
-            reading.report.error("missing-value", node, "'turns' is empty; it must hold a turn")
+            reading.report.error("missing-value", node, "'turns' is empty; it needs at least one turn")
             return ()
         turns = (self._turn(item, number, reading) for number, item in enumerate(node.items, 1))
         kept = [turn for turn in turns if turn is not None]
@@ -76,7 +76,7 @@ class TurnReader:
         entries = self._entries(authored, criteria, reading)
         if criteria is not None and entries and not any(self.reads_criteria(entry) for entry in entries):
             at = translated.map.keys["criteria"]
-            reading.report.warning("criteria-not-judged", at, f"nothing judges the criteria of {what}")
+            reading.report.warning("criteria-not-judged", at, f"no assertion uses the criteria of {what}")
         if messages is None or reference is None:
             return None
         return Turn(messages, tuple(_named(entry, what) for entry in entries), criteria, reference)
@@ -98,7 +98,7 @@ def _input(given: Node | None, turn: MapNode, what: str, reading: Reading) -> tu
         return None
     messages = read_messages(given, "user", reading)
     if messages and reading.renders and not any(message.content for message in messages):
-        message = f"'input' of {what} is empty once its placeholders are filled in"
+        message = f"'input' of {what} is empty after its placeholders are filled in"
         reading.report.error("missing-input", given, message)
     return messages
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from agentv.authoring.fields.reading import Reading
 
 UNTRUSTED: Final = "untrusted-data"
-ALLOW_DATA: Final = "if you trust this data, write 'run: {trust_data: true}' into the eval file, or give --trust-data"
+ALLOW_DATA: Final = "if you trust this data, write 'run: {trust_data: true}' in the eval file, or use --trust-data"
 
 NAMED = frozenset({"openai", "azure", "anthropic", "gemini", "ollama", "openrouter", "litellm"})
 """Providers of models that data may name with a model: the other settings, above all addresses, are not the row's."""
@@ -46,7 +46,7 @@ def refuses_target(node: Scalar, reading: Reading) -> bool:
     name, colon, _ = str(node.value).partition(":")
     if not colon or not refuses_provider(name.strip().lower(), alone=True):
         return False
-    refuse(node, reading, f"name the target '{name}:…', which could start a command or ask any server")
+    refuse(node, reading, f"name the target '{name}:…', which could start a command or call any server")
     return True
 
 

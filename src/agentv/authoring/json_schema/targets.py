@@ -108,7 +108,7 @@ def _settings(provider: Provider, common: Iterable[str]) -> Schema:
         for older, key in SETTINGS.items()
         if key in own["properties"] and older not in own["properties"]
     }
-    config = {"config": {"description": "settings, nested as newer AgentV writes them", "$ref": place}}
+    config = {"config": {"description": "settings, nested as in newer AgentV versions", "$ref": place}}
     properties = {**own["properties"], **older, **dict.fromkeys(common, True), **config}
     summary = (provider.settings.__doc__ or "").strip().split("\n", 1)[0]
     kept = {key: value for key, value in own.items() if key not in {"required", "allOf"}}

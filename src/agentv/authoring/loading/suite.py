@@ -94,7 +94,7 @@ class SuiteReader:
         root = self._read_root(data, whole=exam or may_be_exam(data))
         if root is None:
             if self._report.errors == errors:
-                what = "holds nothing but comments" if data.strip() else "is empty"
+                what = "contains only comments" if data.strip() else "is empty"
                 self._report.error("empty-file", self._top, f"this file {what}")
             return None
         if exam or holds_exam(root) or (self.path.endswith(".json") and holds_skill_tests(root)):
@@ -132,7 +132,7 @@ class SuiteReader:
         try:
             root = node_of(document, self._top)
         except RecursionError:
-            self._report.error("too-deep", self._top, "this mapping is nested too deep, or holds itself")
+            self._report.error("too-deep", self._top, "this mapping is nested too deeply, or contains itself")
             return None
         assert isinstance(root, MapNode)  # noqa: S101  # it was made of a mapping
         self._reading = self._reading.rendering(holds_placeholder(root))
@@ -170,9 +170,9 @@ class SuiteReader:
         if tests is None and "tests" in self._meant:
             pass  # it is misspelt, which is reported
         elif tests is None:
-            hint = "this is a template: an eval file includes it" if _looks_like_template(root) else None
+            hint = "this is a template: include it in an eval file" if _looks_like_template(root) else None
             cases = cases_beside(self.path) if hint is None else None
-            hint = f"this is the sidecar of {Path(cases).name}; name that file instead" if cases else hint
+            hint = f"this is the sidecar of {Path(cases).name}; give that file instead" if cases else hint
             self._report.error("missing-key", root, "an eval file needs 'tests'", hint=hint)
         elif self._sources is not None and not (streamed and isinstance(tests, ListNode) and not tests.items):
             self._sources.take(tests)
@@ -286,7 +286,7 @@ class SuiteReader:
             self._report.error("bad-eval-file", root, f"a sidecar is a mapping, found {kind_of(root)}")
             return nothing
         for key in root.items.keys() & TESTS:
-            message = f"the cases stand in {Path(self.path).name}; its sidecar takes no '{key}'"
+            message = f"the cases are in {Path(self.path).name}; its sidecar takes no '{key}'"
             self._report.error("bad-eval-file", root.keys[key], message)
         self._reading = self._reading.rendering(b"{{" in data or b"{%" in data)
         return root
@@ -333,7 +333,7 @@ class SuiteReader:
         sources.end()
         head.cases.end(self._report)
         if not head.cases.seen and not self._report.failed:
-            self._report.error("no-tests", tests or self._top, "this file holds no case")
+            self._report.error("no-tests", tests or self._top, "this file contains no cases")
         if not self.request.for_run:
             book.check()
         untargeted = head.cases.untargeted and "target" not in self._meant

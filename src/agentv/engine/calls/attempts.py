@@ -155,12 +155,12 @@ class Call(Generic[A]):
         asked_s = failure.retry_after_s
         if asked_s is None or asked_s <= left_s:
             return failure
-        told = f"the server asks to wait {asked_s:g} s, and the call has {max(left_s, 0):.3g} s left"
+        told = f"the server asks to wait {asked_s:g} s, but the call has {max(left_s, 0):.3g} s left"
         message = f"{failure.message}; {told}"
         if gate.is_shut:
             return replace(failure, message=message, stops=True)
         if gate.is_first_refusal():
-            self.line.tell_pause(self.line.spec, f"{message}; it is asked once more in {PROBE_S:g} s")
+            self.line.tell_pause(self.line.spec, f"{message}; retrying once in {PROBE_S:g} s")
         return replace(failure, message=message, retry_after_s=PROBE_S)
 
     def _decision(self, failure: Failure, now: float) -> Again | GiveUp:

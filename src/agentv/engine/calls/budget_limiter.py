@@ -162,8 +162,8 @@ class BudgetLimiter:
 
     def cannot_count(self, name: str) -> None:
         """A call took tokens whose price nobody knows, so that no limit in dollars can be kept: make no more."""
-        message = f"'{name}' does not say what its calls cost, so that a budget in dollars cannot be kept"
-        self._uncounted = self._uncounted or f"{message}; one in tokens can (--budget-tokens)"
+        message = f"'{name}' does not report what its calls cost, so a budget in dollars cannot be enforced"
+        self._uncounted = self._uncounted or f"{message}; use a budget in tokens (--budget-tokens)"
         self._look()
 
     def close(self) -> None:

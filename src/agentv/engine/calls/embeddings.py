@@ -53,7 +53,7 @@ class EmbeddingCache:
             if isinstance(asked, Failure):
                 return asked
             if len(asked.vectors) != len(missing):
-                return Failure("bad-answer", f"{len(asked.vectors)} embeddings came back for {len(missing)} texts")
+                return Failure("bad-answer", f"received {len(asked.vectors)} embeddings for {len(missing)} texts")
             found |= dict(zip(missing, asked.vectors, strict=True))
             spent = asked
         return Embeddings(tuple(found[_key(text)] for text in texts), spent.token_usage, spent.cost_usd)

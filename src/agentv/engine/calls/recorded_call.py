@@ -96,8 +96,8 @@ async def kept_or_asked(
 def no_answer(call: Call) -> Failure:
     """Why a trial of a run that grades another's answers has none."""
     del call
-    why = "the case, or its target, is another, or the answer held a secret"
-    return Failure("no-kept-answer", f"the run to regrade holds no answer to this that can be used: {why}")
+    why = "the case or its target changed, or the answer contained a secret"
+    return Failure("no-kept-answer", f"the run to regrade has no usable answer to this: {why}")
 
 
 class KeptTarget:

@@ -144,7 +144,7 @@ class ServerLimiter:
     def _no_room(self, now: float) -> Failure:
         """Why a call is not made that would have to wait for longer than it may."""
         said, wait_s = self._said, self.pace.paused_until - now
-        message = f"not called: the server told an earlier call to wait {wait_s:.3g} s more"
+        message = f"not called: the server asked an earlier call to wait {wait_s:.3g} s longer"
         if said is None:
             return CallFailure("http-status", message, retryable=True)
         return replace(said, message=f"{message}: {said.message}", attempts=())

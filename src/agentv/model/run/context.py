@@ -83,7 +83,7 @@ class AssertionContext:
             RuntimeError: the context was made by hand, without a run behind it.
         """
         if self._services is None:
-            raise RuntimeError("this context has no run behind it, so nothing can be asked or started")
+            raise RuntimeError("this context belongs to no run, so it cannot call anything")
         return self._services
 
     @cached_property

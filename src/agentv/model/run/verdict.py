@@ -26,10 +26,10 @@ class Combined:
     error: Failure | None = None
 
 
-ZERO_HINT = "give a higher one, or mark an assertion 'required: true'"
+ZERO_HINT = "use a higher one, or mark an assertion 'required: true'"
 """What mends a threshold of 0."""
 
-NOTHING_COUNTS = Failure("nothing-counts", "nothing was judged: no assertion has a weight, and none is required")
+NOTHING_COUNTS = Failure("nothing-counts", "nothing was graded: no assertion has a weight, and none is required")
 
 
 def combined(scores: Sequence[Score], threshold: float) -> Combined:

@@ -67,7 +67,7 @@ def _style(prompt: ListedPrompt) -> str | None:
 def _changed(prompt: ListedPrompt) -> Cell:
     """What changed since the last exam."""
     if prompt.wrong:
-        return ("unreadable in part: see doctor", "wrong")
+        return ("partly unreadable: see doctor", "wrong")
     if prompt.last is not None and not prompt.compared:
         return ("unknown", "dim")
     names = [called(change.path) for change in prompt.changes]
@@ -122,7 +122,7 @@ def render_prompt(shown: ShownPrompt, *, here: str, width: int = 80, color: bool
     end = list(gate_lines(listed.id, shown.gate))
     if shown.findings:
         number = plural(shown.findings, "thing")
-        end.append(f"doctor finds {number} to mend: agentv prompt doctor {one_line(listed.id)}")
+        end.append(f"doctor finds {number} to fix: agentv prompt doctor {one_line(listed.id)}")
     return "\n\n".join("\n".join(part) for part in (*parts, end) if part)
 
 

@@ -54,7 +54,7 @@ def render_head(run: ListedRun, looks: Looks) -> str:
     where = shown_from(run.directory, looks.here)
     if run.summary is None:
         of = "" if run.planned is None else f" of {run.planned}"
-        return "\n".join([*lines, f"{run.done}{of} trials are done", f"results: {one_line(where)}"])
+        return "\n".join([*lines, f"{run.done}{of} trials are finished", f"results: {one_line(where)}"])
     return "\n".join([*lines, *totals(run.summary, 0, where)])
 
 
@@ -118,14 +118,14 @@ def _facts(result: TrialResult, looks: Looks) -> Iterator[str]:
     if result.attempts > 1:
         yield plural(result.attempts, "attempt")
     if result.reused:
-        yield "answer of an earlier run"
+        yield "answer from an earlier run"
     if result.timestamp:
         yield one_line(result.timestamp, NAME)
 
 
 def _tokens(usage: TokenUsage) -> str:
     if usage.input is None and usage.output is None:
-        return f"{usage.total:,} tokens" if usage.total is not None else "tokens not counted"
+        return f"{usage.total:,} tokens" if usage.total is not None else "tokens unknown"
     return f"{usage.input or 0:,} tokens in, {usage.output or 0:,} out"
 
 
@@ -146,7 +146,7 @@ def _text(text: str, looks: Looks) -> list[str]:
     kept = "\n".join(text[:LONGEST].split("\n")[:LINES])
     lines = safe(kept).split("\n")
     left = len(text) - len(kept)
-    return [*lines, f"… and {plural(left, 'more character')}; --full shows all"] if left else lines
+    return [*lines, f"… and {plural(left, 'more character')}; use --full to show all"] if left else lines
 
 
 def _transcript(messages: Sequence[Message], looks: Looks) -> Iterator[str]:
@@ -242,4 +242,4 @@ def _reference(result: TrialResult, looks: Looks) -> Iterator[str]:
     for line in shown:
         yield paint(line, {"-": "failed", "+": "passed", "@": "dim"}.get(line[:1]), color=looks.color)
     if len(lines) > len(shown):
-        yield f"… and {plural(len(lines) - len(shown), 'more line')}; --full shows all"
+        yield f"… and {plural(len(lines) - len(shown), 'more line')}; use --full to show all"

@@ -112,7 +112,7 @@ def _said(summary: Summary) -> str:
     cost = f"cost {'at least ' if unpriced else ''}{spent}" if known else "cost unknown"
     took = f", {duration(summary.duration_ms)}" if summary.duration_ms else ""  # nobody timed a run that was killed
     if summary.pass_rate is None:
-        return f"Nothing was judged; {cost}{took}."
+        return f"Nothing was graded; {cost}{took}."
     sure = certainty(summary, lambda key: code(key, _NAME))
     rate = f"**Pass rate {percent(summary.pass_rate)}** {judged_words(summary)} ({sure})"
     said = ", ".join(one for one in (rate, mean_words(summary)) if one)

@@ -73,7 +73,7 @@ def permutation_test(differences: Sequence[float], *, seed: int = 0, rounds: int
     values = _finite(differences)
     values = values[values != 0]
     if rounds < 1:
-        raise ValueError(f"there must be a round at least, found {rounds}")
+        raise ValueError(f"at least one round is required, found {rounds}")
     if not values.size:
         return 1.0
     least = abs(float(values.sum())) - ROUNDING * float(np.abs(values).sum())

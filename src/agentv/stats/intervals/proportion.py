@@ -51,5 +51,5 @@ def quantile(confidence: float) -> float:
     from statistics import NormalDist  # 5 ms, and every run sums up at the usual confidence
 
     if not 0 < confidence < 1:
-        raise ValueError(f"confidence lies between 0 and 1, found {confidence}")
+        raise ValueError(f"confidence must be between 0 and 1, found {confidence}")
     return NormalDist().inv_cdf((1 + confidence) / 2)

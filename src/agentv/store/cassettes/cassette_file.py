@@ -127,8 +127,8 @@ def check_place(path: Path) -> None:
     try:
         if path.exists():
             if not path.is_file():
-                kind = "a directory" if path.is_dir() else "no regular file"
-                raise StoreError(f"{path} is {kind}: a cassette is one file")
+                kind = "a directory" if path.is_dir() else "not a regular file"
+                raise StoreError(f"{path} is {kind}: a cassette must be a file")
             next(calls_in(path), None)
         place = _place(path)
         _check_parent(place)
@@ -141,9 +141,9 @@ def _check_parent(path: Path) -> None:
     """The nearest directory that is there, in which those that are missing would be made."""
     there = next(one for one in path.absolute().parents if one.exists())
     if not there.is_dir():
-        raise StoreError(f"cannot write {path}: {there.name} is no directory")
+        raise StoreError(f"cannot write {path}: {there.name} is not a directory")
     if not os.access(there, os.W_OK | os.X_OK):
-        raise StoreError(f"cannot write {path}: nothing may be written in {there}")
+        raise StoreError(f"cannot write {path}: the directory {there} is not writable")
 
 
 def _check_header(path: Path, line: bytes) -> bool:
@@ -156,5 +156,5 @@ def _check_header(path: Path, line: bytes) -> bool:
         version = found.get("version")
         if version in (1, VERSION):
             return found.get("code") is True
-        raise StoreError(f"{path} was written by a newer agentv (format {version}, this one knows {VERSION})")
-    raise StoreError(f"{path} is no cassette: its first line is not {header(code=False).decode().strip()}")
+        raise StoreError(f"{path} was written by a newer agentv (format {version}; this one reads up to {VERSION})")
+    raise StoreError(f"{path} is not a cassette: its first line is not {header(code=False).decode().strip()}")

@@ -46,7 +46,7 @@ def check_place(path: Path) -> None:
         if path.is_dir():
             raise StoreError(f"cannot write {path}: it is a directory")
         if path.exists() and not path.is_file():
-            raise StoreError(f"cannot write {path}: it is no regular file")
+            raise StoreError(f"cannot write {path}: it is not a regular file")
         real = check_link(path)
         sweep(real.parent, rf"\.{re.escape(real.name)}\.(\d+)\.new")
         new = _beside(real)

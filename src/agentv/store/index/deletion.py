@@ -42,7 +42,7 @@ def check_removable(path: Path) -> None:
         StoreError: it is; the text says why.
     """
     if path.is_symlink():
-        raise StoreError(f"cannot delete {path}: it is a link; delete the run by its own path")
+        raise StoreError(f"cannot delete {path}: it is a symlink; use the run's own path")
     try:
         record = read_document(path / RUN)
     except StoreError:
@@ -51,7 +51,7 @@ def check_removable(path: Path) -> None:
         raise
     known = isinstance(record.get("run_id"), str) and isinstance(record.get("schema_version"), int)
     if not known and not _has_journal(path):
-        raise StoreError(f"cannot delete {path}: its {RUN} is not what agentv wrote")
+        raise StoreError(f"cannot delete {path}: its {RUN} was not written by agentv")
 
 
 def _has_journal(path: Path) -> bool:

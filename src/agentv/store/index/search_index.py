@@ -161,7 +161,7 @@ class RowIndex:
         try:
             yield
         except sqlite3.Error as error:
-            mend = f" in {self._path}: remove that file, and it is rebuilt" if self._path else ""
+            mend = f" in {self._path}: delete that file to rebuild it" if self._path else ""
             raise StoreError(f"cannot search the rows: {error}{mend}") from error
 
     def names(self, kind: Literal["cases", "suites", "targets", "tags"], limit: int) -> list[str]:

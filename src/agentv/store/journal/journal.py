@@ -142,7 +142,7 @@ class Journal:
         recall = self._recall
         if not recall.vouches and not len(recall) and any(True for _ in self._lines()):
             what = "was removed, emptied or replaced, so that they cannot be verified"
-            raise StoreError(f"{self._path / INDEX} holds rows, and {JOURNAL} {what}: start a new run")
+            raise StoreError(f"{self._path / INDEX} contains rows, but {JOURNAL} {what}: start a new run")
         if any(not recall.vouches_for(line.rstrip(b"\n")) for _, line in self._lines()):
             moved = self._move(lambda _, row: not recall.vouches_for(row), REJECTED)
             self.mended = (*self.mended, _rejected(moved))
@@ -323,10 +323,10 @@ def _of_rows(found: Restored) -> str:
         names = dict.fromkeys(name for line in found.foreign if (name := case_of_row(line)) is not None)
         listed = ", ".join([*names][:_NAMED]) + (" and others" if len(names) > _NAMED else "")
         whose = f" ({listed})" if names else ""
-        told.append(f"{_lines(len(found.foreign))}{whose} not written by agentv, set aside in {REJECTED}")
+        told.append(f"{_lines(len(found.foreign))}{whose} not written by agentv, moved to {REJECTED}")
     if found.lost:
         rows = "1 row is" if found.lost == 1 else f"{found.lost:,} rows are"
-        told.append(f"{rows} gone, whose trials --resume grades again from their answers")
+        told.append(f"{rows} lost; --resume grades their trials again from the answers")
     return f"{INDEX} was changed: {'; '.join(told) or 'its rows are in their place again'}"
 
 
@@ -335,7 +335,7 @@ def _of_answers(found: Restored) -> str:
     if found.foreign:
         told.append(f"{_lines(len(found.foreign))} not written by agentv, removed")
     if found.lost:
-        told.append(f"{_lines(found.lost)} gone, so that --resume makes these calls again")
+        told.append(f"{_lines(found.lost)} lost; --resume makes these calls again")
     return f"{JOURNAL} was changed: {'; '.join(told) or 'its lines are in their place again'}"
 
 
@@ -345,8 +345,11 @@ def _lines(number: int) -> str:
 
 def _rejected(rows: int) -> str:
     if rows == 1:
-        return f"{INDEX}: 1 row is not as it was written: moved to {REJECTED}; its trial is graded again"
-    return f"{INDEX}: {rows:,} rows are not as they were written: moved to {REJECTED}; their trials are graded again"
+        return f"{INDEX}: 1 row was changed after it was written: moved to {REJECTED}; its trial is graded again"
+    return (
+        f"{INDEX}: {rows:,} rows were changed after they were written: moved to {REJECTED}; their trials are "
+        "graded again"
+    )
 
 
 def _mend(directory: RunDirectory) -> Iterator[str]:
@@ -354,10 +357,10 @@ def _mend(directory: RunDirectory) -> Iterator[str]:
     for name, whole in ((JOURNAL, _is_journal_line), (INDEX, _is_json), (HISTORY, _is_json)):
         cut = cut_torn_end(directory.path / name, whole)
         if cut:
-            yield f"{directory.path / name}: cut off {cut} bytes of a line that was not written to its end"
+            yield f"{directory.path / name}: removed {cut} bytes of an incomplete line"
     for _, line in read_lines(directory.path / JOURNAL):
         if line != HEADER:
-            raise StoreError(f"{directory.path / JOURNAL} is no journal of format {VERSION}")
+            raise StoreError(f"{directory.path / JOURNAL} is not a journal of format {VERSION}")
         return
 
 

@@ -25,14 +25,14 @@ def check_rows(run: Path) -> None:
     if next(read_lines(run / INDEX), None) is None:
         return
     seals = _seals(run / JOURNAL)
-    mend = f"agentv eval --resume={run.name} sets such rows aside and grades their trials again"
+    mend = f"agentv eval --resume={run.name} moves such rows away and grades their trials again"
     for number, line in read_lines(run / INDEX):
         row = line.rstrip(b"\n")
         if seals.find(hash((key_of_row(row) or "", crc32(row)))) is None and not is_torn(line):
             if not len(seals):
-                what = f"{run / INDEX} holds rows, and {JOURNAL} vouches for none of them"
+                what = f"{run / INDEX} contains rows, but {JOURNAL} has no checksum of them"
                 raise StoreError(f"{what}: it was removed, emptied or replaced")
-            raise StoreError(f"{run / INDEX}:{number}: this row is not as it was written; {mend}")
+            raise StoreError(f"{run / INDEX}:{number}: this row was changed after it was written; {mend}")
 
 
 def _seals(journal: Path) -> NumberedHashes:

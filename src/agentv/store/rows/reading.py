@@ -144,13 +144,13 @@ def trial_of_row(line: bytes) -> str | None:
 
 def not_a_row(path: Path, number: int, error: Exception) -> StoreError:
     """What to say of a line that cannot be read."""
-    return StoreError(f"{path}:{number}: this is no row of a run: {error}")
+    return StoreError(f"{path}:{number}: not a row of a run: {error}")
 
 
 def newer_row(path: Path, number: int, version: int) -> StoreError:
     """What to say of a line whose format is not known yet."""
-    known = f"(format {version}, this one knows {SCHEMA_VERSION})"
-    return StoreError(f"{path}:{number}: a newer agentv wrote this row {known}")
+    known = f"(format {version}; this one reads up to {SCHEMA_VERSION})"
+    return StoreError(f"{path}:{number}: written by a newer agentv {known}")
 
 
 def finished_keys(path: Path) -> Iterator[str]:

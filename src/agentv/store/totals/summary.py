@@ -186,7 +186,7 @@ def read_summary(path: Path) -> Summary:
     except OSError as error:
         raise store_error("read", path, error) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise StoreError(f"cannot read {path}: it is no summary of a run: {error}") from error
+        raise StoreError(f"cannot read {path}: not a summary of a run: {error}") from error
 
 
 def _grouped(found: Iterable[tuple[str, tuple[Profile, GroupTally]]], planned: Mapping[str, int]) -> dict[str, Group]:

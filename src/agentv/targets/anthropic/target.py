@@ -71,46 +71,46 @@ class Anthropic(ProviderSettings):
     short: ClassVar[str | None] = "model"
 
     model: Annotated[Text, Nonempty(), Doc("the model, such as `claude-haiku-4-5`")]
-    api_key: Annotated[
-        Text | None, Secret(), FromEnvironment((KEY,)), Doc(f"the key; by default what the variable {KEY} says")
-    ] = None
+    api_key: Annotated[Text | None, Secret(), FromEnvironment((KEY,)), Doc(f"the key; default: the variable {KEY}")] = (
+        None
+    )
     base_url: Annotated[
         Text | None,
         FromEnvironment(("ANTHROPIC_BASE_URL",), required=False),
-        Doc(f"where the API is, without `/v1`; `{URL}` by default, or what the variable ANTHROPIC_BASE_URL says"),
+        Doc(f"base URL of the API, without `/v1`; default: the variable ANTHROPIC_BASE_URL, else `{URL}`"),
     ] = None
     system: Annotated[Text | None, Doc("a system prompt before those of the case")] = None
-    temperature: Annotated[
-        Fraction | None, Doc("how much chance there is in the answer; only models before Opus 4.7 take it")
-    ] = None
+    temperature: Annotated[Fraction | None, Doc("sampling temperature; only models before Opus 4.7 accept it")] = None
     max_tokens: Annotated[
         int | None,
         Between(1),
-        Doc(f"tokens that an answer may have, thoughts included; {MAX_TOKENS} and the budget of thoughts by default"),
+        Doc(f"maximum tokens of an answer, including thinking; default: {MAX_TOKENS} plus the thinking budget"),
     ] = None
-    top_p: Annotated[Fraction | None, Doc("the share of likely tokens that is drawn from; as `temperature`")] = None
+    top_p: Annotated[
+        Fraction | None, Doc("nucleus sampling: share of likely tokens to sample from; same models as `temperature`")
+    ] = None
     top_k: Annotated[
-        int | None, Between(1), Doc("the number of likely tokens that is drawn from; as `temperature`")
+        int | None, Between(1), Doc("number of likely tokens to sample from; same models as `temperature`")
     ] = None
-    stop: Annotated[tuple[Text, ...], Doc("texts at which the answer ends")] = ()
+    stop: Annotated[tuple[Text, ...], Doc("texts that end the answer")] = ()
     thinking: Annotated[
         Json,
         Verbatim(),
         Doc("a budget in tokens (1024 or more), `adaptive`, `disabled`, or an object of the API"),
     ] = None
     effort: Annotated[
-        Literal["low", "medium", "high", "xhigh", "max"] | None, Doc("how much the model does for an answer")
+        Literal["low", "medium", "high", "xhigh", "max"] | None, Doc("how much effort the model spends on an answer")
     ] = None
     tools: Annotated[
-        tuple[Json, ...], Verbatim(), Doc("tools that the model may call, in Anthropic's form or OpenAI's")
+        tuple[Json, ...], Verbatim(), Doc("tools that the model may call, in Anthropic's format or OpenAI's")
     ] = ()
     tool_choice: Annotated[
         Json, Verbatim(), Doc("`auto`, `any`, `none`, the name of a tool, or an object of the API")
     ] = None
-    response_format: Annotated[Json, Verbatim(), Doc("a JSON Schema that the answer obeys")] = None
-    headers: Annotated[Mapping[str, Text], Doc("further HTTP headers")] = field(default_factory=dict)
+    response_format: Annotated[Json, Verbatim(), Doc("a JSON Schema for the answer")] = None
+    headers: Annotated[Mapping[str, Text], Doc("additional HTTP headers")] = field(default_factory=dict)
     extra: Annotated[
-        Mapping[str, Json], Verbatim(), Doc("further keys of the request's body, as the API wants them")
+        Mapping[str, Json], Verbatim(), Doc("additional keys of the request body, as the API expects them")
     ] = field(default_factory=dict)
 
     def faults(self) -> Iterable[Issue]:
@@ -122,14 +122,14 @@ class Anthropic(ProviderSettings):
         yield from extra_faults(self.extra, ("model", "messages", "system"))
         budget = self.budget
         if budget is not None and budget < SMALLEST_BUDGET:
-            yield Issue(("thinking",), f"a budget of thoughts must be {SMALLEST_BUDGET} tokens or more, found {budget}")
+            yield Issue(("thinking",), f"a thinking budget must be at least {SMALLEST_BUDGET} tokens, found {budget}")
         elif budget is not None and self.max_tokens is not None and budget >= self.max_tokens:
-            yield Issue(("thinking",), f"the budget of thoughts must be below 'max_tokens' ({self.max_tokens})")
+            yield Issue(("thinking",), f"the thinking budget must be below 'max_tokens' ({self.max_tokens})")
         if isinstance(self.thinking, str) and self.thinking not in {"adaptive", "disabled"}:
             yield Issue(("thinking",), f"'thinking' must be a budget, adaptive or disabled, found '{self.thinking}'")
         for name in ("temperature", "top_k"):
             if self.thinks and getattr(self, name) is not None:
-                yield Issue((name,), f"'{name}' cannot be set beside 'thinking': the API refuses the two together")
+                yield Issue((name,), f"'{name}' cannot be combined with 'thinking': the API refuses it")
 
     @property
     def budget(self) -> int | None:

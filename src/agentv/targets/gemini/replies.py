@@ -47,7 +47,7 @@ def response_of(
     `output` is the text, without thoughts. Calls of tools stand in `messages`. `prices`: as `cost_of` takes a provider.
     """
     if not isinstance(reply, Mapping):
-        return not_readable("the reply is no object of Gemini's API")
+        return not_readable("the reply is not an object of Gemini's API")
     candidate = next(iter(_objects(reply.get("candidates"))), None)
     if candidate is None:
         feedback = reply.get("promptFeedback")
@@ -60,7 +60,7 @@ def response_of(
     if reason in BLOCKED:
         return _refused("the answer", reason, candidate.get("finishMessage"))
     if reason in _MALFORMED:
-        return not_readable(f"the model made no answer of the API's shape ({reason})")
+        return not_readable(f"the model gave no valid answer ({reason})")
     usage = _usage(reply.get("usageMetadata"))
     return fault_of(text) or TargetResponse(
         output=text or None,
@@ -145,5 +145,7 @@ def embeddings_of(found: Sequence[Sequence[float] | None], wanted: int) -> Embed
     """The vectors of as many texts as were sent; a Failure where some are missing or differ in length."""
     vectors = tuple(tuple(one) for one in found if one)
     if len(vectors) != wanted or len({len(one) for one in vectors}) > 1:
-        return not_readable(f"the reply of Gemini's API has {len(vectors)} vectors of one length for {wanted} texts")
+        return not_readable(
+            f"the reply of Gemini's API does not contain {wanted} vectors of equal length, found {len(vectors)}"
+        )
     return Embeddings(vectors)

@@ -68,40 +68,41 @@ class Gemini(ProviderSettings):
     embeds: ClassVar[bool] = True
 
     model: Annotated[Text, Nonempty(), Doc("the model, such as `gemini-3.8-flash`")]
-    api_key: Annotated[
-        Text | None, Secret(), FromEnvironment(KEYS), Doc(f"the key; by default what {' or '.join(KEYS)} says")
-    ] = None
+    api_key: Annotated[Text | None, Secret(), FromEnvironment(KEYS), Doc(f"the key; default: {' or '.join(KEYS)}")] = (
+        None
+    )
     base_url: Annotated[
-        Text | None, FromEnvironment(("GOOGLE_GEMINI_BASE_URL",), required=False), Doc("where the API is")
+        Text | None, FromEnvironment(("GOOGLE_GEMINI_BASE_URL",), required=False), Doc("base URL of the API")
     ] = None
     system: Annotated[Text | None, Doc("a system instruction before those of the case")] = None
-    temperature: Annotated[float | None, Between(0, 2), Doc("how much chance there is in the answer")] = None
-    max_tokens: Annotated[int | None, Between(1), Doc("tokens that an answer may have, thoughts included")] = None
-    top_p: Annotated[Fraction | None, Doc("the share of likely tokens that is drawn from")] = None
-    top_k: Annotated[int | None, Between(1), Doc("the number of likely tokens that is drawn from")] = None
-    seed: Annotated[int | None, Doc("makes answers repeatable, as far as the server can")] = None
-    stop: Annotated[tuple[Text, ...], Doc("texts at which the answer ends")] = ()
+    temperature: Annotated[float | None, Between(0, 2), Doc("sampling temperature")] = None
+    max_tokens: Annotated[int | None, Between(1), Doc("maximum tokens of an answer, including thinking")] = None
+    top_p: Annotated[Fraction | None, Doc("nucleus sampling: share of likely tokens to sample from")] = None
+    top_k: Annotated[int | None, Between(1), Doc("number of likely tokens to sample from")] = None
+    seed: Annotated[int | None, Doc("makes answers repeatable, if the server supports it")] = None
+    stop: Annotated[tuple[Text, ...], Doc("texts that end the answer")] = ()
     thinking: Annotated[
         Json,
         Verbatim(),
-        Doc("a budget in tokens (0: none, -1: as the model likes), a level such as `low`, or an object of the API"),
+        Doc("a budget in tokens (0: none, -1: chosen by the model), a level such as `low`, or an object of the API"),
     ] = None
     tools: Annotated[
-        tuple[Json, ...], Verbatim(), Doc("tools that the model may call, in Gemini's form or OpenAI's")
+        tuple[Json, ...], Verbatim(), Doc("tools that the model may call, in Gemini's format or OpenAI's")
     ] = ()
     tool_choice: Annotated[
         Json, Verbatim(), Doc("`auto`, `any`, `none`, the name of a tool, or an object of the API")
     ] = None
-    response_format: Annotated[Json, Verbatim(), Doc("`json_object`, or a JSON Schema that the answer obeys")] = None
+    response_format: Annotated[Json, Verbatim(), Doc("`json_object`, or a JSON Schema for the answer")] = None
     safety: Annotated[Mapping[str, Text], Doc("category → threshold: `{HARM_CATEGORY_HARASSMENT: BLOCK_NONE}`")] = (
         field(default_factory=dict)
     )
     embedding_model: Annotated[
-        Text | None, Doc(f"the model that `similar` asks for vectors; `{EMBEDDING_MODEL}`, or `model` if it makes them")
+        Text | None,
+        Doc(f"the embedding model for `similar`; default: `model` if it computes embeddings, else `{EMBEDDING_MODEL}`"),
     ] = None
-    headers: Annotated[Mapping[str, Text], Doc("further HTTP headers")] = field(default_factory=dict)
+    headers: Annotated[Mapping[str, Text], Doc("additional HTTP headers")] = field(default_factory=dict)
     extra: Annotated[
-        Mapping[str, Json], Verbatim(), Doc("further keys of the request's body, as the API wants them")
+        Mapping[str, Json], Verbatim(), Doc("additional keys of the request body, as the API expects them")
     ] = field(default_factory=dict)
 
     def faults(self) -> Iterable[Issue]:

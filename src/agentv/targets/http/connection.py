@@ -72,7 +72,7 @@ class Connection:
             ):
                 data = await _read(response)
         except TimeoutError:
-            return Failure("timeout", f"no reply within {timeout_s:g} s", retryable=True)
+            return Failure("timeout", f"no response within {timeout_s:g} s", retryable=True)
         except (ClientError, OSError, ValueError) as error:
             return Failure("connection", f"no reply: {reason_of(error)}", retryable=not isinstance(error, ValueError))
         headers = {name.lower(): value for name, value in response.headers.items()}

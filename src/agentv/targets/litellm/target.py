@@ -74,21 +74,21 @@ class LiteLLM(ProviderSettings):
 
     model: Annotated[Text, Nonempty(), Doc("provider and model as LiteLLM writes them: `mistral/mistral-small`")]
     api_key: Annotated[
-        Text | None, Secret(), Doc("the key; by default what the variable says that LiteLLM reads for the provider")
+        Text | None, Secret(), Doc("the key; default: the variable that LiteLLM reads for the provider")
     ] = None
-    base_url: Annotated[Text | None, Doc("where the API is, where it is not the provider's own")] = None
+    base_url: Annotated[Text | None, Doc("base URL of the API; default: the provider's own")] = None
     system: Annotated[Text | None, Doc("a system message before all others")] = None
-    temperature: Annotated[float | None, Between(0, 2), Doc("how much chance there is in the answer")] = None
-    max_tokens: Annotated[int | None, Between(1), Doc("tokens that an answer may have, reasoning included")] = None
-    top_p: Annotated[Fraction | None, Doc("the share of likely tokens that is drawn from")] = None
-    seed: Annotated[int | None, Doc("makes answers repeatable, as far as the server can")] = None
-    stop: Annotated[tuple[Text, ...], Doc("texts at which the answer ends")] = ()
-    reasoning_effort: Annotated[Text | None, Doc("of models that reason: `low`, `medium`, `high`, …")] = None
-    tools: Annotated[tuple[Json, ...], Verbatim(), Doc("tools that the model may call, in OpenAI's form")] = ()
+    temperature: Annotated[float | None, Between(0, 2), Doc("sampling temperature")] = None
+    max_tokens: Annotated[int | None, Between(1), Doc("maximum tokens of an answer, including reasoning")] = None
+    top_p: Annotated[Fraction | None, Doc("nucleus sampling: share of likely tokens to sample from")] = None
+    seed: Annotated[int | None, Doc("makes answers repeatable, if the server supports it")] = None
+    stop: Annotated[tuple[Text, ...], Doc("texts that end the answer")] = ()
+    reasoning_effort: Annotated[Text | None, Doc("for models that reason: `low`, `medium`, `high`, …")] = None
+    tools: Annotated[tuple[Json, ...], Verbatim(), Doc("tools that the model may call, in OpenAI's format")] = ()
     tool_choice: Annotated[Json, Verbatim(), Doc("`auto`, `required`, `none`, the name of a tool, or an object")] = None
-    response_format: Annotated[Json, Verbatim(), Doc("`json_object`, or a JSON Schema that the answer obeys")] = None
-    headers: Annotated[Mapping[str, Text], Doc("further HTTP headers")] = field(default_factory=dict)
-    extra: Annotated[Mapping[str, Json], Verbatim(), Doc("further parameters of `litellm.acompletion`")] = field(
+    response_format: Annotated[Json, Verbatim(), Doc("`json_object`, or a JSON Schema for the answer")] = None
+    headers: Annotated[Mapping[str, Text], Doc("additional HTTP headers")] = field(default_factory=dict)
+    extra: Annotated[Mapping[str, Json], Verbatim(), Doc("additional parameters of `litellm.acompletion`")] = field(
         default_factory=dict
     )
 

@@ -29,38 +29,40 @@ class OpenAISettings(ProviderSettings):
     short: ClassVar[str | None] = "model"
     embeds: ClassVar[bool] = True
 
-    model: Annotated[Text, Nonempty(), Doc("the model, by the provider's name")]
-    base_url: Annotated[Text | None, Doc("where the API is")] = None
+    model: Annotated[Text, Nonempty(), Doc("the provider's name of the model")]
+    base_url: Annotated[Text | None, Doc("base URL of the API")] = None
     api_key: Annotated[Text | None, Doc("the key")] = None
     api: Annotated[Literal["chat", "responses"], Doc("which API: `chat` (chat completions) or `responses`")] = "chat"
     system: Annotated[Text | None, Doc("a system message before all others")] = None
-    temperature: Annotated[float | None, Between(0, 2), Doc("how much chance there is in the answer")] = None
-    max_tokens: Annotated[int | None, Between(1), Doc("tokens that an answer may have, reasoning included")] = None
-    top_p: Annotated[float | None, Between(0, 1), Doc("the share of likely tokens that is drawn from")] = None
-    frequency_penalty: Annotated[float | None, Between(-2, 2), Doc("how much repetition is avoided")] = None
-    presence_penalty: Annotated[float | None, Between(-2, 2), Doc("how much new topics are preferred")] = None
-    seed: Annotated[int | None, Doc("makes answers repeatable, as far as the server can")] = None
-    stop: Annotated[tuple[Text, ...] | None, Doc("texts at which the answer ends")] = None
-    reasoning_effort: Annotated[Text | None, Doc("of models that reason: `minimal`, `low`, `medium`, `high`, …")] = None
+    temperature: Annotated[float | None, Between(0, 2), Doc("sampling temperature")] = None
+    max_tokens: Annotated[int | None, Between(1), Doc("maximum tokens of an answer, including reasoning")] = None
+    top_p: Annotated[float | None, Between(0, 1), Doc("nucleus sampling: share of likely tokens to sample from")] = None
+    frequency_penalty: Annotated[float | None, Between(-2, 2), Doc("penalty for repetition")] = None
+    presence_penalty: Annotated[float | None, Between(-2, 2), Doc("penalty for staying on the same topics")] = None
+    seed: Annotated[int | None, Doc("makes answers repeatable, if the server supports it")] = None
+    stop: Annotated[tuple[Text, ...] | None, Doc("texts that end the answer")] = None
+    reasoning_effort: Annotated[Text | None, Doc("for models that reason: `minimal`, `low`, `medium`, `high`, …")] = (
+        None
+    )
     tools: Annotated[
         tuple[Json, ...],
         Verbatim(),
-        Doc("tools that the model may call, in OpenAI's form; calls stand in the transcript"),
+        Doc("tools that the model may call, in OpenAI's format; the transcript shows the calls"),
     ] = ()
     tool_choice: Annotated[
         Json, Verbatim(), Doc("`auto`, `none`, `required`, the name of a tool, or an object of the API")
     ] = None
     response_format: Annotated[
-        Json, Verbatim(), Doc("`json_object`, a JSON Schema that the answer obeys, or an object of the API")
+        Json, Verbatim(), Doc("`json_object`, a JSON Schema for the answer, or an object of the API")
     ] = None
     strict_schemas: Annotated[
         bool | None,
-        Doc("ask for verdicts as JSON Schema; by default where the server is known to keep to it, else as text"),
+        Doc("request verdicts as JSON Schema; default: true for servers known to support it, else false"),
     ] = None
-    embedding_model: Annotated[Text | None, Doc("the model that `similar` asks for vectors")] = None
-    headers: Annotated[Mapping[str, Text], Doc("further HTTP headers")] = field(default_factory=dict)
-    extra: Annotated[JsonObject, Verbatim(), Doc("further keys of the request's body, as the API wants them")] = field(
-        default_factory=dict
+    embedding_model: Annotated[Text | None, Doc("the embedding model for `similar`")] = None
+    headers: Annotated[Mapping[str, Text], Doc("additional HTTP headers")] = field(default_factory=dict)
+    extra: Annotated[JsonObject, Verbatim(), Doc("additional keys of the request body, as the API expects them")] = (
+        field(default_factory=dict)
     )
 
     def dialect(self) -> Dialect:
@@ -72,11 +74,11 @@ class OpenAISettings(ProviderSettings):
         yield from key_faults(self.api_key)
         yield from url_faults(self.dialect().base_url if self.base_url is not None else None)
         if self.api_key and self.base_url is not None and names_user(self.base_url) and self.dialect().name != "azure":
-            message = "'base_url' names a user, and 'api_key' is sent as 'Authorization': both say who asks"
+            message = "'base_url' contains a user, and 'api_key' is sent as 'Authorization'"
             yield Issue(("base_url",), message, hint="keep one of them")
         for name in _NOT_IN_RESPONSES if self.api == "responses" else ():
             if getattr(self, name) is not None:
-                yield Issue((name,), f"the responses API takes no '{name}'", hint="leave it out, or write api: chat")
+                yield Issue((name,), f"the responses API does not support '{name}'", hint="remove it, or set api: chat")
         yield from tool_faults(self.tools)
         yield from extra_faults(self.extra, ("model", "messages" if self.api == "chat" else "input"))
         said = self.response_format

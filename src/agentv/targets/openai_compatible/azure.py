@@ -30,20 +30,20 @@ class Azure(OpenAISettings):
         Text | None,
         Alias(("endpoint",)),
         FromEnvironment(("AZURE_OPENAI_ENDPOINT",)),
-        Doc("the resource, `https://NAME.openai.azure.com`; by default what the variable AZURE_OPENAI_ENDPOINT says"),
+        Doc("the resource, `https://NAME.openai.azure.com`; default: the variable AZURE_OPENAI_ENDPOINT"),
     ] = None
     api_key: Annotated[
         Text | None,
         Secret(),
         FromEnvironment(("AZURE_OPENAI_API_KEY",)),
-        Doc("the key; by default what the variable AZURE_OPENAI_API_KEY says"),
+        Doc("the key; default: the variable AZURE_OPENAI_API_KEY"),
     ] = None
     api_version: Annotated[
         Text | None,
         Alias(("version",)),
         FromEnvironment(("OPENAI_API_VERSION",), required=False),
         Doc(
-            f"`{API_VERSION}` by default, or what OPENAI_API_VERSION says; unused where `base_url` ends in `/openai/v1`"
+            f"default: the variable OPENAI_API_VERSION, else `{API_VERSION}`; unused if `base_url` ends in `/openai/v1`"
         ),
     ] = None
 
@@ -74,5 +74,5 @@ class Azure(OpenAISettings):
         """As everywhere; and the deployment must be in no URL."""
         yield from OpenAISettings.faults(self)
         if "/deployments/" in (self.base_url or ""):
-            hint = "write https://NAME.openai.azure.com, and the deployment under 'model'"
-            yield Issue(("base_url",), "'base_url' must not name a deployment", hint=hint)
+            hint = "write https://NAME.openai.azure.com, and set the deployment as 'model'"
+            yield Issue(("base_url",), "'base_url' must not contain a deployment", hint=hint)

@@ -23,13 +23,13 @@ class Ollama(OpenAISettings):
         Text | None,
         Alias(("endpoint",)),
         FromEnvironment(("OLLAMA_HOST", "OLLAMA_BASE_URL"), required=False),
-        Doc(f"where it listens; `http://localhost:{PORT}/v1` by default, or what the variable OLLAMA_HOST says"),
+        Doc(f"URL of the server; default: the variable OLLAMA_HOST, else `http://localhost:{PORT}/v1`"),
     ] = None
     api_key: Annotated[
         Text | None,
         Secret(),
         FromEnvironment(("OLLAMA_API_KEY",), required=False),
-        Doc("only where a server in between wants one"),
+        Doc("only needed if a proxy requires one"),
     ] = None
 
     def dialect(self) -> Dialect:
@@ -44,16 +44,16 @@ class Ollama(OpenAISettings):
             strict_schemas=self.strict_schemas is not False,
             fetches_pictures=False,
             takes_documents=False,
-            unreachable="is it running? 'ollama serve' starts it",
+            unreachable="is it running? Start it with 'ollama serve'",
             key_from=("OLLAMA_API_KEY",),
         )
 
     def refuses(self, block: Block) -> str | None:
         """It is sent pictures by their bytes, and nothing else beside text."""
         if isinstance(block, DocumentBlock):
-            return f"takes no PDF, so '{block.value}' must be pictures of its pages, or its text"
+            return f"does not accept PDFs: replace '{block.value}' with pictures of its pages, or its text"
         if isinstance(block, ImageBlock) and block.path is None and not block.value.startswith("data:"):
-            return f"fetches no pictures, so '{block.value}' must be a local file"
+            return f"does not fetch pictures: '{block.value}' must be a local file"
         return None
 
 

@@ -22,13 +22,13 @@ class OpenAI(OpenAISettings):
         Text | None,
         Alias(("endpoint",)),
         FromEnvironment(("OPENAI_BASE_URL",), required=False),
-        Doc(f"where the API is; `{BASE_URL}` by default, or what the variable OPENAI_BASE_URL says"),
+        Doc(f"base URL of the API; default: the variable OPENAI_BASE_URL, else `{BASE_URL}`"),
     ] = None
     api_key: Annotated[
         Text | None,
         Secret(),
         FromEnvironment(("OPENAI_API_KEY",)),
-        Doc("the key; by default what the variable OPENAI_API_KEY says"),
+        Doc("the key; default: the variable OPENAI_API_KEY"),
     ] = None
 
     def dialect(self) -> Dialect:

@@ -22,13 +22,13 @@ class OpenRouter(OpenAISettings):
         Text | None,
         Alias(("endpoint",)),
         FromEnvironment(("OPENROUTER_BASE_URL",), required=False),
-        Doc(f"where the API is; `{BASE_URL}` by default"),
+        Doc(f"base URL of the API; default: `{BASE_URL}`"),
     ] = None
     api_key: Annotated[
         Text | None,
         Secret(),
         FromEnvironment(("OPENROUTER_API_KEY",)),
-        Doc("the key; by default what the variable OPENROUTER_API_KEY says"),
+        Doc("the key; default: the variable OPENROUTER_API_KEY"),
     ] = None
 
     def dialect(self) -> Dialect:

@@ -25,7 +25,7 @@ class Replay(ProviderSettings):
     free: ClassVar[bool] = True
 
     fixtures: Annotated[
-        FilePath, Doc("JSONL of rows with `test_id` (or `id`) and `output`, and where known `sample`, `token_usage`, …")
+        FilePath, Doc("JSONL of rows with `test_id` (or `id`) and `output`, and optionally `sample`, `token_usage`, …")
     ]
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:

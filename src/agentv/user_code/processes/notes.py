@@ -16,7 +16,7 @@ GO_ON = "finished trials are saved. Resume with:"
 SHOW_CURSOR = "\x1b[?25h"
 """What a bar of progress does when it ends; this one did not."""
 
-CLOSED = "code that was run closed file descriptors that are not its own"
+CLOSED = "user code closed file descriptors that it did not open"
 
 CANNOT_SAY = 117
 """Exit status of a process whose descriptors were closed: also the one by which it would tell of it."""

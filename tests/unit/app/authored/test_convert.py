@@ -140,7 +140,7 @@ def test_every_suite_survives_the_way_to_python_and_back(name: str, project: Pat
 def test_a_number_whose_digits_python_would_lose_is_refused(project: Path) -> None:
     source = project / "suite.eval.yaml"
     source.write_text("tests: [{id: price, input: b, assert: [{contains: 1.50}]}]\n")
-    with pytest.raises(UsageError, match=r"1 case would not mean the same as python: price"):
+    with pytest.raises(UsageError, match=r"1 case would change meaning in python: price"):
         convert(source, "python", None, {})
     assert sorted(path.name for path in project.iterdir()) == [".git", "suite.eval.yaml"]
 
@@ -185,7 +185,7 @@ def test_cases_that_were_made_elsewhere_leave_nothing_behind_when_they_cannot_be
     )
     (project / "note.md").write_text("note")
     before = sorted(path.name for path in project.iterdir())
-    with pytest.raises(UsageError, match="1 case would not mean the same as yaml: own"):
+    with pytest.raises(UsageError, match="1 case would change meaning in yaml: own"):
         convert(source, "yaml", project / "out.eval.yaml", {})
     assert sorted(path.name for path in project.iterdir()) == before
 

@@ -76,7 +76,7 @@ def test_votes_of_a_judge_tell_its_noise(coins):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"detect": 0.0}, "--detect 0: a drop of the pass rate lies between 0 and 1"),
+        ({"detect": 0.0}, "--detect 0: must be between 0 and 1"),
         ({"detect": 5.0}, "did you mean 0.05"),
         ({"detect": 0.85}, "a pass rate of 0.8 cannot drop by so much"),
         ({"cases": 1}, "needs 2 or more cases"),
@@ -98,7 +98,7 @@ def test_a_run_that_judged_nothing_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.eval.yaml").write_text(json.dumps(SUITE | {"target": {"provider": "mock", "error": "no"}}))
     evaluate("a.eval.yaml")
-    with pytest.raises(UsageError, match="no trial of it was judged"):
+    with pytest.raises(UsageError, match="no trial was graded"):
         plan(PlanAsked(earlier="last"))
 
 
@@ -174,7 +174,7 @@ def test_a_margin_is_planned_by_the_rule_of_compare_itself():
         ({"margin": 0.0}, "--margin 0: a loss that does not matter"),
         ({"margin": 0.1, "detect": 0.05}, "is no larger than --margin 0.1"),
         ({"icc": 0.5}, "--cluster-size"),
-        ({"deviation": 0.5}, "no scores with the mean 0.8 deviate by 0.5"),
+        ({"deviation": 0.5}, "scores with the mean 0.8 cannot have the standard deviation 0.5"),
     ):
         with pytest.raises(UsageError) as refused:
             plan(PlanAsked(**asked))

@@ -34,7 +34,7 @@ def test_an_address_that_is_none_is_told(address):
 
 def test_a_ray_client_is_refused_with_what_to_do():
     message, hint = refusal("ray://127.0.0.1:10001")
-    assert message == "RAY_ADDRESS is ray://127.0.0.1:10001: trials are not sent through a Ray client"
+    assert message == "RAY_ADDRESS is ray://127.0.0.1:10001: agentv does not send trials through a Ray client"
     assert hint == "run agentv on a machine of the cluster, and set RAY_ADDRESS to auto"
 
 

@@ -43,8 +43,8 @@ def test_statements_are_sql(text):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "no statement in it"),
-        ("-- a comment", "no statement in it"),
+        ("", "contains no statement"),
+        ("-- a comment", "contains no statement"),
         ("hello", "statement 1 is an expression"),
         ("hello world", "statement 1 is an expression"),
         ("SELECT 1; hello", "statement 2 is an expression"),
@@ -52,7 +52,7 @@ def test_statements_are_sql(text):
         ("SELECT", "selects nothing"),
         ("SELECT * FORM users", "near 'users' at line 1, column 15"),
         ("SELECT a\nFROM t\nWHERE", "near 'WHERE' at line 3, column 1"),
-        ("SELECT a,\nFROM t", "a comma with nothing after it at line 1, column 9"),
+        ("SELECT a,\nFROM t", "trailing comma at line 1, column 9"),
         ("SELECT f(a,) FROM t", "a comma with nothing after it"),
         ("SELECT 'abc", "Missing ', opened at line 1, column 8"),
         ("SELECT /* x", "does not end"),
@@ -149,7 +149,7 @@ def test_allowed_tables_may_be_touched(text):
         ("WITH b AS (SELECT * FROM a), a AS (SELECT 1) SELECT * FROM b", "table a is not allowed"),
         ("SELECT * FROM (WITH s AS (SELECT 1) SELECT * FROM s) x, s", "table s is not allowed"),
         ("TRUNCATE TABLE secrets", "table secrets is not allowed"),
-        ("SHOW TABLES", "what SHOW touches cannot be told"),
+        ("SHOW TABLES", "cannot tell what SHOW uses"),
     ],
 )
 def test_other_tables_fail_and_are_named(text, said):
@@ -292,7 +292,7 @@ def faults(**rules):
 def test_an_unknown_dialect_names_the_nearest():
     ((path, code, message, hint),) = faults(database_type="postgrez")
     assert (path, code) == (("database_type",), "bad-value")
-    assert "no SQL dialect 'postgrez'; there are athena, bigquery" in message
+    assert "no SQL dialect 'postgrez'; known dialects: athena, bigquery" in message
     assert hint == "did you mean 'postgres'?"
 
 
@@ -308,7 +308,7 @@ def test_a_missing_library_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(extras, "_is_installed", lambda module: False)
     (fault,) = IsSql().faults()
     assert (fault.code, fault.path) == ("missing-extra", ())
-    assert fault.message == "SQL is read with sqlglot, which is not installed"
+    assert fault.message == "is parsed as SQL with sqlglot, which is not installed"
     assert fault.hint == "pip install 'agentv[metrics]'"
     assert not list(SqlRules("no dialect at all").faults())  # which only the library knows
 

@@ -95,7 +95,7 @@ def test_without_an_answer_output_is_null(server):
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        ("", "an empty reply"),
+        ("", "an empty response"),
         ("ok", "no JSON: ok"),
         ('{"pass": tr', "no JSON"),
         ("[" * 2000, "no JSON"),

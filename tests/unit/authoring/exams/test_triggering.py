@@ -134,7 +134,7 @@ def test_runs_that_cannot_be_read_count_against_both():
         ("{runs: 2}", ("missing-value", "'triggering' holds no query")),
         ("{should_trigger: [], should_not_trigger: ~}", ("missing-value", "holds no query")),
         ("{should_trigger: x}", ("bad-value", "'should_trigger' must be a list of queries, found 'x'")),
-        ("{should_trigger: [{a: b}]}", ("bad-value", "a query is text, found a mapping")),
+        ("{should_trigger: [{a: b}]}", ("bad-value", "a query must be text, found a mapping")),
         ("{should_trigger: ['']}", ("missing-value", "this query is empty")),
         ("{should_triger: [x]}", ("unknown-key", "'triggering' has no key 'should_triger'")),
         ("{should_trigger: [x], runs: 0}", ("bad-value", "'runs' must be")),
@@ -147,7 +147,7 @@ def test_runs_that_cannot_be_read_count_against_both():
         ("[{query: x, should_triger: true}]", ("unknown-key", "a query has no key 'should_triger'")),
         ("[{query: x, should_trigger: yes}]", ("bad-value", "'should_trigger' must be")),
         ("[{query: ' ', should_trigger: true}]", ("missing-value", "'query'")),
-        ("[x]", ("bad-value", "an entry has 'query' and 'should_trigger', found 'x'")),
+        ("[x]", ("bad-value", "an entry must have 'query' and 'should_trigger', found 'x'")),
         ("{queries: 3}", ("bad-value", "'queries' must be a list, or the path of a file")),
         ("none.json", ("missing-file", "file 'none.json' does not exist")),
         ("empty.json", ("bad-value", "must be a list of 'query' and 'should_trigger', found an empty list")),
@@ -179,7 +179,7 @@ def test_a_prompt_without_a_description_cannot_be_asked_about(tmp_path, descript
     cases, told = read(tmp_path, BOTH, meta=PromptMeta("diff", None, description))
     assert (cases, told) == (
         (),
-        [("missing-value", "whether 'diff' is loaded is decided by its description, and it has none")],
+        [("missing-value", "'diff' has no description to decide by whether it is loaded")],
     )
 
 

@@ -127,7 +127,7 @@ def test_an_older_copy_is_told_with_its_age(tmp_path, age_s, words):
     found, told = said(Checkout(str(tmp_path), "a.md", "main", age_s=age_s, reason="no network"))
     assert found is not None
     assert told == [
-        f"warning stale-repository: github.com/acme/evals cannot be read now; 'main' is used as it was {words} ago"
+        f"warning stale-repository: github.com/acme/evals cannot be read now; using 'main' as of {words} ago"
     ]
 
 

@@ -123,7 +123,7 @@ def test_secrets_are_not_written(tmp_path):
 
 def test_a_file_in_the_way_says_so(tmp_path):
     (tmp_path / "a").write_text("x")
-    with pytest.raises(StoreError, match="there is a file in its place"):
+    with pytest.raises(StoreError, match="a file exists in its place"):
         create(tmp_path, out=tmp_path / "a")
     with pytest.raises(StoreError, match="a part of its path is a file"):
         create(tmp_path, out=tmp_path / "a" / "b")

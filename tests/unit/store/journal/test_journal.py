@@ -155,7 +155,7 @@ def test_what_was_cut_is_reported(directory, name, torn):
         file.write(torn)
     keys, rows, journal = reopened(directory)
     assert keys == rows == ["a"]
-    assert journal.mended == (f"{path}: cut off {len(torn)} bytes of a line that was not written to its end",)
+    assert journal.mended == (f"{path}: removed {len(torn)} bytes of an incomplete line",)
 
 
 @pytest.mark.parametrize("bad", [b'{"test_id":\n', b"[]\n", b'{"test_id": "x"}\n', b"\xff\n", b"null\n"])

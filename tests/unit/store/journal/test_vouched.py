@@ -28,7 +28,7 @@ def test_a_row_that_was_edited_is_named(run, old, new):
     index = run / "index.jsonl"
     index.write_bytes(index.read_bytes().replace(old, new, 1))
     with pytest.raises(
-        StoreError, match=r"index.jsonl:\d: this row is not as it was written; agentv eval --resume=run"
+        StoreError, match=r"index.jsonl:\d: this row was changed after it was written; agentv eval --resume=run"
     ):
         check_rows(run)
     vouch(run)

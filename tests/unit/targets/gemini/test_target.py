@@ -367,7 +367,7 @@ def test_how_long_to_wait_stands_in_the_details():
 def test_the_limit_of_the_request_holds():
     with ModelServer(Hang()) as server:
         found = answer(settings(server), request(timeout_s=0.1))
-    assert (found.code, found.message, found.retryable) == ("timeout", "no reply within 0.1 s", True)
+    assert (found.code, found.message, found.retryable) == ("timeout", "no response within 0.1 s", True)
 
 
 def test_nobody_there_is_a_failure():

@@ -705,7 +705,7 @@ def test_vectors_of_several_lengths_are_no_answer():
         (Azure("m", "my-resource"), "'base_url' must begin with http:// or https://"),
         (Azure("m", "https://x.openai.azure.com/openai/deployments/d"), "must not name a deployment"),
         (Ollama("m", "http://host:port"), "must begin with http"),
-        (OpenAI("m", api="responses", seed=1), "the responses API takes no 'seed'"),
+        (OpenAI("m", api="responses", seed=1), "the responses API does not support 'seed'"),
         (OpenAI("m", tools=("weather",)), "a tool is an object"),
         (OpenAI("m", response_format=3), "'response_format' must be"),
         (OpenAI("m", response_format="file://schema.json"), "'response_format' must be"),

@@ -84,7 +84,7 @@ def test_a_function_gets_what_it_asks_for(function, result):
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (lambda one, two: None, "<lambda> asks for one, two; it may ask for prompt, messages, vars"),
+        (lambda one, two: None, "<lambda> asks for one, two; available parameters: prompt, messages, vars"),
         (lambda client, prompt: None, "asks for client;"),
         (lambda client, vars: None, "asks for client;"),  # noqa: A006
         (Agent.method, "method asks for self, question;"),

@@ -255,7 +255,7 @@ def test_an_assertion_is_written_as_ours(written: str, meant: dict[str, Any], tm
 @pytest.mark.parametrize(
     ("template", "said"),
     [
-        ("{{ a | dump }}", "the filter 'dump' is Nunjucks'"),
+        ("{{ a | dump }}", "the filter 'dump' exists only in Nunjucks"),
         ("{{ a.toUpperCase() }}", "holds JavaScript"),
         ("{% asyncEach x in a %}{% endeach %}", "'{% asyncEach %}' is Nunjucks"),
         ("{{ a }} {# note #}", "begins a comment in Nunjucks"),
@@ -289,7 +289,7 @@ def test_rows_among_other_tests_are_told_and_refused(tmp_path: Path) -> None:
     text = "prompts: 'Hello {{name}}'\nproviders: echo\n"
     text += "tests: [rows.csv, {vars: {name: Bob}, assert: [{type: contains, value: Bob}]}]\n"
     _, told = converted(text, tmp_path)
-    assert told == ["the tests of 'rows.csv' cannot be put among others"]
+    assert told == ["the tests of 'rows.csv' cannot be mixed with others"]
     assert "missing-input" in {one.code for one in validate((str(tmp_path / "promptfoo.eval.yaml"),), {})}
 
 
@@ -389,5 +389,5 @@ def test_similarities_keep_their_measure_and_their_provider(tmp_path: Path) -> N
 
 def test_a_provider_of_embeddings_that_is_unknown_is_told(tmp_path: Path) -> None:
     found, told = entries("{type: similar, value: a, provider: 'huggingface:sentence-similarity:x'}", tmp_path)
-    assert told == ["this provider of embeddings has no equivalent"]
+    assert told == ["this embedding provider has no equivalent"]
     assert found[0]["provider"] == "huggingface:sentence-similarity:x"
