@@ -282,7 +282,7 @@ def test_of_one_errored_sample_the_words_are_singular():
 
 
 def test_a_rate_of_cases_above_what_errors_allow_says_between_what_it_lies():
-    """Two samples that failed decide a case of three, whatever its errored one had come to."""
+    """Two samples that failed decide a case of three, whatever its errored one came to."""
     given = {"rule_pass_rate": 0.5, "rule_pass_rate_interval": (0.2, 0.8), "rule_pass_rate_bounds": (0.35, 0.4)}
     given |= {"cases": Counts(20, 7, 7, 6, 0), "rule": CaseRule(3, "mean", 0.8)}
     assert lines(**given)[3].endswith(
