@@ -1,4 +1,4 @@
-"""How many letters are between two texts, counted only where that takes a second at most (V. Levenshtein, 1966)."""
+"""The edit distance of two texts, computed only if that takes at most a second (V. Levenshtein, 1966)."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from agentv.registry.fields import Alias, DeclaredAssertion, Doc, Entries, Fract
 
 @dataclass(frozen=True, slots=True)
 class AssertSet(DeclaredAssertion):
-    """Several assertions that count as one: their weighted mean against a threshold."""
+    """Several assertions that count as one: their weighted mean is compared with a threshold."""
 
     assert_: Annotated[
         Entries, Alias(("assertions", "evaluators")), Doc("the assertions of the set; sets can be nested to any depth")
@@ -29,11 +29,11 @@ class AssertSet(DeclaredAssertion):
     timeout_s: ClassVar[float | None] = math.inf  # each assertion of the set has a limit of its own
 
     def label(self) -> str:
-        """How many assertions it holds."""
+        """The number of assertions in it."""
         return f"{len(self.assert_)} assertion{'s' if len(self.assert_) != 1 else ''}"
 
     def faults(self) -> Iterable[Issue]:
-        """A set that checks nothing."""
+        """Reports a set that checks nothing."""
         if not self.assert_:
             yield Issue(("assert_",), "the set is empty, so it checks nothing", "missing-value")
         elif not any(entry.settings.weight or entry.settings.required is not False for entry in self.assert_):

@@ -49,7 +49,7 @@ NOT_YET = ("serve",)
 )
 @click.version_option(__version__, "-V", "--version", message="agentv %(version)s")
 def cli() -> None:
-    """Test prompts, models and agents against files of cases, and say with evidence if they are good enough."""
+    """Test prompts, models and agents against files of cases, and report with evidence whether they are good enough."""
 
 
 def run(arguments: list[str]) -> int:

@@ -31,7 +31,7 @@ OWN: pytest.StashKey[set[str]] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The flags, as those of `agentv eval`."""
+    """The flags, as in `agentv eval`."""
     group = parser.getgroup("agentv", "eval files")
     group.addoption(
         "--agentv-target", action="append", default=[], metavar="TARGET", help="Target to evaluate. Repeatable."
@@ -134,9 +134,9 @@ class _Elsewhere:
 
 @pytest.fixture
 def agentv_run(request: pytest.FixtureRequest) -> Callable[..., Evaluation]:
-    """Run a suite made in Python, or a file: `agentv_run(suite, **options)`, as `agentv.evaluate`.
+    """Run a suite or a file: `agentv_run(suite, **options)`, like `agentv.evaluate`.
 
-    Target and judge are those of the command line, where it names some.
+    Target and judge of the command line override the suite's.
     """
     from agentv.pytest_plugin.fixtures import runner
 
@@ -145,7 +145,7 @@ def agentv_run(request: pytest.FixtureRequest) -> Callable[..., Evaluation]:
 
 @pytest.fixture
 def assert_eval(agentv_run: Callable[..., Evaluation]) -> Callable[..., Evaluation]:
-    """As `agentv_run`, and the test fails, with the checks that did not pass, unless every case passed."""
+    """Like `agentv_run`, but the test fails, with the failed checks, unless every case passed."""
     from agentv.pytest_plugin.fixtures import asserting
 
     return asserting(agentv_run)

@@ -17,7 +17,7 @@ from agentv.model.values.values import EMPTY, Json, JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Doc:
-    """What an option means, in one phrase for the reference page and the schema."""
+    """Short description of an option for the reference page and the schema."""
 
     text: str
 

@@ -1,4 +1,4 @@
-"""The providers of targets by name, those to come, and where plugins add their own."""
+"""The built-in target providers by name, recognized names that are not supported yet, and plugins."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Local(ProviderSettings):
-    """Embeds texts on this machine, for `similar` and the like; it answers nothing."""
+    """Computes embeddings on this machine, for `similar`; it cannot answer."""
 
     model: Annotated[
         str,

@@ -22,7 +22,7 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, slots=True)
 class Mock(ProviderSettings):
-    """Answers with text that is written in the file."""
+    """Returns fixed text from the file."""
 
     short: ClassVar[str | None] = "response"
     free: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""`python -m agentv.testing`: a model provider to try things on, without a key."""
+"""`python -m agentv.testing`: a model server to try things without a key."""
 
 from __future__ import annotations
 

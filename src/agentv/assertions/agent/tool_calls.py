@@ -31,12 +31,12 @@ Mode = Literal["any_order", "in_order", "exact", "subset", "superset"]
 ArgsMatch = Literal["exact", "superset", "subset", "ignore"]
 _ANY = "any"
 _MAY_BE_EMPTY: tuple[Mode, ...] = ("exact", "subset")
-"""Modes in which an empty list says something: that no tool may be called."""
+"""Modes in which an empty list is meaningful: no tool may be called."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedCall(Declared):
-    """One call that is expected."""
+    """One expected call."""
 
     tool: Annotated[Text, Nonempty(), Doc("the tool's name")]
     args: Annotated[Json, Doc("its arguments; `any` or omitted: not compared")] = None
@@ -46,7 +46,7 @@ class ExpectedCall(Declared):
     short: ClassVar[str | None] = "tool"
 
     def faults(self) -> Iterable[Issue]:
-        """Arguments that are none, and fields that cannot be read."""
+        """Reports invalid arguments and fields."""
         if self.args is not None and self.args != _ANY and not isinstance(self.args, Mapping):
             yield Issue(("args",), "'args' must be 'any' or a mapping of arguments")
         yield from path_faults(self.args_match, "args_match")
@@ -69,7 +69,7 @@ class ExpectedCall(Declared):
 
 
 def path_faults(how: ArgsMatch | tuple[str, ...] | None, option: str) -> Iterator[Issue]:
-    """Paths to arguments that cannot be read."""
+    """Argument paths that are not valid."""
     for place, path in enumerate(how if isinstance(how, tuple) else ()):
         try:
             parse(path)
@@ -91,7 +91,7 @@ def uncompared(how: ArgsMatch | tuple[str, ...] | None, expected: Sequence[JsonO
 
 @dataclass(frozen=True, slots=True)
 class ToolTrajectory(DeclaredAssertion):
-    """The agent called these tools: so often, in this order, exactly so, none but these, or these among others."""
+    """The agent called these tools: this often, in this order, exactly these, only these, or these among others."""
 
     mode: Annotated[
         Mode,
@@ -120,7 +120,7 @@ class ToolTrajectory(DeclaredAssertion):
         return f"{self.mode} {listed(tools)}" if tools else f"{self.mode}, no tool"
 
     def faults(self) -> Iterable[Issue]:
-        """Nothing that could fail, options of another mode, and two ways to say how arguments are compared."""
+        """Reports what could never fail, options of another mode, and two ways to compare arguments."""
         if self.minimums is not None and self.mode != "any_order":
             yield Issue(("minimums",), f"'minimums' requires mode: any_order, found mode: {self.mode}")
         if self.minimums is None and self.expected is None:
@@ -163,7 +163,7 @@ class ToolTrajectory(DeclaredAssertion):
         return in_order(fitting) if self.mode == "in_order" else in_any_order(fitting)
 
     def _only(self, calls: Sequence[ToolCall]) -> list[Check]:
-        """Whether each call is one of those that are allowed, which may be made any number of times."""
+        """Whether each call is one of the allowed ones, which may be made any number of times."""
         allowed = self.expected or ()
         checks = [
             Check(
@@ -194,7 +194,7 @@ class ToolCallF1(DeclaredAssertion):
         return listed(self._wanted)
 
     def faults(self) -> Iterable[Issue]:
-        """A threshold that every answer reaches, and no name between the commas."""
+        """Reports a threshold that every answer reaches, and an empty list of names."""
         if self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
             yield Issue(("threshold",), "every answer scores at least 0, so this checks nothing", hint=hint)

@@ -1,6 +1,6 @@
 """The way that an agent took, in promptfoo's form: `trajectory:…` and `skill-used` (SPEC section 7.2).
 
-Names of tools may hold `*` and `?`, and are compared in any case of letters, as promptfoo does.
+Tool names may contain `*` and `?`, and are compared case-insensitively, as in promptfoo.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ Match = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Counted(Declared):
-    """Something that is counted, and how often it may be."""
+    """Something that is counted, and its minimum and maximum."""
 
     name: Name
     min: Annotated[Count | None, Doc("minimum number of times: 1, or 0 where max is 0")] = None
     max: Annotated[Count | None, Doc("maximum number of times")] = None
 
     def faults(self) -> Iterable[Issue]:
-        """Bounds that nothing or everything meets."""
+        """Reports limits that nothing or everything meets."""
         yield from _bound_faults(self.min, self.max)
 
     @property
     def least(self) -> int:
-        """How often at least."""
+        """The minimum."""
         return (0 if self.max == 0 else 1) if self.min is None else self.min
 
     def check(self, what: str, number: int, evidence: str) -> Check:
-        """Whether it was found often enough, and not too often."""
+        """Whether the count is within the limits."""
         passed = number >= self.least and (self.max is None or number <= self.max)
         return Check(f"{what} {quoted(self.name)} {_bounds(self.least, self.max)}", passed, evidence)
 
@@ -65,7 +65,7 @@ def _bounds(least: int | None, most: int | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Used(DeclaredAssertion):
-    """Base of the types that look for names among those that were used."""
+    """Base class of the types that look for names among the used ones."""
 
     value: Annotated[Names | Counted, Doc("a name, a list of names, or a mapping with name, min and max")]
     match: Match = "all"
@@ -75,7 +75,7 @@ class _Used(DeclaredAssertion):
         return listed((self.value.name,) if isinstance(self.value, Counted) else self._names)
 
     def faults(self) -> Iterable[Issue]:
-        """A choice among one."""
+        """Reports a choice among one."""
         if self.match == "any" and not isinstance(self.value, tuple):
             yield Issue(("match",), "'match' requires a list of names in 'value'")
 
@@ -84,7 +84,7 @@ class _Used(DeclaredAssertion):
         return (self.value,) if isinstance(self.value, str) else self.value if isinstance(self.value, tuple) else ()
 
     def _judged(self, verb: str, used: Sequence[str], evidence: str) -> Grade:
-        """A check for each name; of a list with `match: any` one is enough."""
+        """A check per name; with `match: any`, one of them is enough."""
         if isinstance(self.value, Counted):
             number = sum(fits(self.value.name, one) for one in used)
             return all_or_nothing([self.value.check(verb, number, evidence)])
@@ -96,7 +96,7 @@ class _Used(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class ToolUsed(_Used):
-    """The agent called a tool, or each one of several, at all or so often."""
+    """The agent called a tool, or each of several, at least once or a given number of times."""
 
     def grade(self, context: AssertionContext) -> Grade:
         """Look for the names among those of the calls."""
@@ -108,7 +108,7 @@ class ToolUsed(_Used):
 
 @dataclass(frozen=True, slots=True)
 class SkillUsed(_Used):
-    """The agent used a skill, or each one of several, at all or so often."""
+    """The agent used a skill, or each of several, at least once or a given number of times."""
 
     def grade(self, context: AssertionContext) -> Grade:
         """Look for the names among the skills that the target reports, loads by a tool, or reads."""
@@ -130,7 +130,7 @@ class NamedStep(Declared):
 
 @dataclass(frozen=True, slots=True)
 class Steps(Declared):
-    """A sequence of calls, and whether others may stand between them."""
+    """A sequence of calls, and whether other calls may come between them."""
 
     steps: Annotated[
         tuple[NamedStep | Annotated[Text, Nonempty()], ...], Nonempty(), Doc("the tools in the order of their calls")
@@ -154,7 +154,7 @@ class ToolSequence(DeclaredAssertion):
         return listed(self._names)
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Look for the steps one after the other: a check each."""
+        """Look for the steps one after the other: a check per step."""
         calls = context.tool_calls
         if calls is None:
             return NO_CALLS
@@ -198,7 +198,7 @@ class Arguments(Declared):
     ignore: Annotated[Texts | Text | None, Doc("arguments to ignore; names may contain * and ?")] = None
 
     def differs(self, call: ToolCall) -> str | None:
-        """The first place where a call's arguments are not these; None where they are."""
+        """The first difference between a call's arguments and these; None if they match."""
         expected, found = self._kept(self.args), self._kept(call.arguments)
         defaults = self.defaults or {}
         found = {name: one for name, one in found.items() if name not in defaults or not same(defaults[name], one)}
@@ -210,7 +210,7 @@ class Arguments(Declared):
 
 
 def _ignores(mark: str, name: str) -> bool:
-    """A plain name is meant to the letter; others as patterns."""
+    """A plain name must match exactly; others are patterns."""
     return fits(mark, name) if "*" in mark or "?" in mark else mark == name
 
 
@@ -225,13 +225,13 @@ class ToolArgsMatch(DeclaredAssertion):
         return quoted(self.value.name)
 
     def faults(self) -> Iterable[Issue]:
-        """Arguments that every call has."""
+        """Reports arguments that every call has."""
         if not self.value.args and self.value.mode == "partial":
             hint = "mode: exact expects a call without arguments; trajectory:tool-used ignores arguments"
             yield Issue(("value", "args"), "no argument is given, so every call of the tool matches", hint=hint)
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare the arguments of each call of the tool; one that agrees is enough."""
+        """Compare the arguments of each call of the tool; one match is enough."""
         calls = context.tool_calls
         if calls is None:
             return NO_CALLS
@@ -250,7 +250,7 @@ class ToolArgsMatch(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class StepBounds(Declared):
-    """Which steps are counted, and how many there may be."""
+    """Which steps to count, and how many are allowed."""
 
     min: Annotated[Count | None, Doc("minimum number of steps")] = None
     max: Annotated[Count | None, Doc("maximum number of steps")] = None
@@ -270,7 +270,7 @@ class StepBounds(Declared):
             yield Issue(("name",), "model turns have no name; 'name' requires type: tool")
 
     def count(self, context: AssertionContext, calls: Sequence[ToolCall]) -> int:
-        """How many steps there are."""
+        """The limits on the number of steps."""
         tools = sum(self.name is None or fits(self.name, call.name) for call in calls)
         turns = context.trace_summary.llm_call_count
         if self.type == "message":
@@ -280,7 +280,7 @@ class StepBounds(Declared):
 
 @dataclass(frozen=True, slots=True)
 class StepCount(DeclaredAssertion):
-    """The agent took so many steps: calls of tools, turns of the model, or both."""
+    """The agent took this many steps: tool calls, model turns, or both."""
 
     value: Annotated[StepBounds, Doc("min, max, and which steps: type, name")]
 
@@ -315,7 +315,7 @@ _PATHS = ("file_path", "path", "filePath", "filename")
 
 
 def _skills(context: AssertionContext) -> list[str] | None:
-    """The skills that were used, in their order; None where nothing is known of them."""
+    """The used skills in order; None if they are unknown."""
     reported = context.response_metadata.get("skill_calls", context.response_metadata.get("skillCalls"))
     told = isinstance(reported, Sequence) and not isinstance(reported, str)
     if not told and context.tool_calls is None:
@@ -332,7 +332,7 @@ def _reported(rows: Iterable[Json]) -> Iterator[str]:
 
 
 def _skill_of(call: ToolCall) -> Iterator[str]:
-    """The skill that a call loads: by a tool for skills, or by reading a file below `skills/NAME/`."""
+    """The skill that a call loads: through a skill tool, or by reading a file below `skills/NAME/`."""
     tool = call.name.casefold()
     if tool == _LOADING:
         named = next((one for key in _NAMED_BY if isinstance(one := call.arguments.get(key), str)), None)

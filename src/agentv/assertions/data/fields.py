@@ -1,4 +1,4 @@
-"""The data family: what an answer's JSON says, field by field or as a whole (SPEC section 7.2).
+"""The data family: the JSON of an answer, compared field by field or as a whole (SPEC section 7.2).
 
 `field-accuracy` follows AgentV's grader of that name. It differs where AgentV would call something right that it
 cannot know: a required field that the reference lacks is an error here.
@@ -28,7 +28,7 @@ from agentv.model.values.values import Json
 from agentv.registry.fields import Between, Declared, DeclaredAssertion, Doc, Issue, Loaded, Nonempty, Text
 
 MOST_DIFFERENCES = 5
-"""Differences of one answer that are shown."""
+"""Maximum number of differences shown for one answer."""
 
 NO_REFERENCE = Grade.errored("no-reference", "the case has no expected_output with JSON to compare with")
 
@@ -50,7 +50,7 @@ class Field(Declared):
     threshold: Annotated[float | None, Between(0.01, 1), Doc("fuzzy: minimum similarity; 0.85")] = None
 
     def faults(self) -> Iterable[Issue]:
-        """A path or format that cannot be read, and options that this way of matching does not look at."""
+        """Reports invalid paths and formats, and options that this match does not use."""
         try:
             _path(self.path)
         except ValueError as error:
@@ -71,12 +71,12 @@ _ONLY_FOR: dict[str, Match] = {
     "formats": "date",
     "threshold": "fuzzy",
 }
-"""Options → the only way of matching that looks at them."""
+"""Options → the only match that uses them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldAccuracy(DeclaredAssertion):
-    """The fields of the answer's JSON agree with those of the expected output."""
+    """The fields of the answer's JSON match those of the expected output."""
 
     fields: Annotated[tuple[Field, ...], Nonempty(), Doc("the fields to compare")]
     aggregation: Annotated[Aggregation, Doc("how the fields are combined into the score")] = "weighted_average"
@@ -88,12 +88,12 @@ class FieldAccuracy(DeclaredAssertion):
         return listed(tuple(field.path for field in self.fields))
 
     def faults(self) -> Iterable[Issue]:
-        """Fields that together weigh nothing."""
+        """Reports fields whose weights sum to 0."""
         if self.fields and not any(field.weight for field in self.fields):
             yield Issue(("fields",), "every field has weight 0, so there is no score")
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare every field: a check each. A weighted average passes at 0.8, as AgentV's does."""
+        """Compare every field: a check per field. A weighted average passes at 0.8, as in AgentV."""
         if context.output is None:
             return NO_OUTPUT
         reference = reference_json(context.expected_output)
@@ -135,7 +135,7 @@ class FieldAccuracy(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class JsonMatch(DeclaredAssertion):
-    """The answer's JSON has everything that a value has, or is equal to it."""
+    """The answer's JSON contains everything of a value, or is equal to it."""
 
     value: Annotated[Loaded | None, Doc("the JSON, inline or a path; default: the expected output")] = None
     mode: Annotated[Literal["subset", "equal"], Doc("subset: objects may have more keys; equal: no more keys")] = (
@@ -143,18 +143,18 @@ class JsonMatch(DeclaredAssertion):
     )
 
     def label(self) -> str:
-        """What is compared with."""
+        """The value to compare with."""
         if self.value is None:
             return "expected output"
         return self.value.path.rpartition("/")[2] if self.value.path else shown(self.value.value)
 
     def faults(self) -> Iterable[Issue]:
-        """A value that every object has everything of."""
+        """Reports a value that every object contains."""
         if self.value is not None and self.value.value == {} and self.mode == "subset":
             yield Issue(("value",), "every object has all of {}, so this checks nothing", hint="mode: equal")
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Compare; lists must agree item by item in either mode."""
+        """Compare; lists must match item by item in either mode."""
         if context.output is None:
             return NO_OUTPUT
         expected = self.value.value if self.value is not None else reference_json(context.expected_output)
@@ -176,7 +176,7 @@ def _unsearchable(error: UnsearchableError) -> Grade:
 
 
 def reference_json(messages: Sequence[Message]) -> Json | NotJson:
-    """The JSON of a reference answer: that of its last assistant message that has any."""
+    """The JSON of a reference answer: that of its last assistant message that contains any."""
     for message in reversed(messages):
         if message.role == "assistant":
             content = message.content

@@ -49,7 +49,7 @@ _TOO_MANY = Grade.errored("too-long", f"the answer has more than {MOST_TAGS:,} t
 
 @dataclass(frozen=True, slots=True)
 class IsHtml(DeclaredAssertion):
-    """The answer as a whole is HTML: a page, or elements with nothing but white space between them."""
+    """The answer as a whole is HTML: a page, or elements with only white space between them."""
 
     short: ClassVar[str | None] = None
 
@@ -115,7 +115,7 @@ class _Page:
     elements: int = 0
 
     def first_mistake(self) -> str | None:
-        """What makes the text no HTML, and where; None: nothing."""
+        """What makes the text invalid HTML, and where; None: nothing."""
         at = 0
         for tag in tags(self.text, RAW):
             wrong = self._text_outside(at, tag.start) or self._take(tag)

@@ -26,14 +26,14 @@ from agentv.registry.extras import missing_extra
 from agentv.registry.fields import Alias, Declared, DeclaredAssertion, Doc, Issue, Nonempty, Text
 
 DEFAULT_DIALECT = "mysql"
-"""What is read where no dialect is named, as in promptfoo."""
+"""The default dialect, as in promptfoo."""
 
 Names = Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()]
 
 
 @dataclass(frozen=True, slots=True)
 class SqlRules(Declared):
-    """Which SQL it must be, and what it may touch."""
+    """The required dialect, and the allowed tables and columns."""
 
     database_type: Annotated[
         Text, Alias(("databaseType", "dialect")), Doc("the dialect: mysql, postgres, sqlite, tsql, bigquery, …")
@@ -50,7 +50,7 @@ class SqlRules(Declared):
     ] = None
 
     def faults(self) -> Iterable[Issue]:
-        """A dialect that does not exist, and names that are none."""
+        """Reports unknown dialects and invalid names."""
         if _missing() is None and dialect_of(self.database_type) is None:
             message = f"no SQL dialect '{self.database_type}'; known dialects: {', '.join(sorted(dialects()))}"
             yield Issue(("database_type",), message, hint=_nearest(self.database_type))
@@ -60,7 +60,7 @@ class SqlRules(Declared):
 
 
 class _WithRules(DeclaredAssertion):
-    """Base of the types that read SQL."""
+    """Base class of the types that parse SQL."""
 
     __slots__ = ()
 
@@ -76,19 +76,19 @@ class _WithRules(DeclaredAssertion):
         return "" if self.value is None else self.value.database_type
 
     def faults(self) -> Iterable[Issue]:
-        """A library that is not installed."""
+        """Reports a missing library."""
         missing = _missing()
         return [missing] if missing is not None else []
 
 
 @dataclass(frozen=True, slots=True)
 class IsSql(_WithRules):
-    """The answer as a whole is SQL: one statement or several, in a dialect, on tables and columns that are allowed."""
+    """The answer as a whole is SQL: one or more statements, in a dialect, using only allowed tables and columns."""
 
     value: Annotated[SqlRules | None, Doc("the dialect, and the allowed tables and columns")] = None
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Parse, then look at what is touched."""
+        """Parse, then check what the statements use."""
         if context.output is None:
             return NO_OUTPUT
         return _graded("is SQL", context.output, self.rules)
@@ -101,7 +101,7 @@ class ContainsSql(_WithRules):
     value: Annotated[SqlRules | None, Doc("the dialect, and the allowed tables and columns")] = None
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Try the code blocks in their order, then the whole text. The first that is right is enough."""
+        """Try the code blocks in order, then the whole text. The first valid one is enough."""
         if context.output is None:
             return NO_OUTPUT
         unchecked = None

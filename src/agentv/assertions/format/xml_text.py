@@ -53,7 +53,7 @@ class Entities:
 
 
 class _WithElements(DeclaredAssertion):
-    """Base of the types that take the paths of elements."""
+    """Base class of the types that take the paths of elements."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class _WithElements(DeclaredAssertion):
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The paths of the elements that must be there."""
+        """The paths of the required elements."""
         given = self.value.required_elements if isinstance(self.value, XmlRules) else self.value
         return () if given is None else _paths_in(given)
 
@@ -70,7 +70,7 @@ class _WithElements(DeclaredAssertion):
         return listed(self.required) if self.required else ""
 
     def faults(self) -> Iterable[Issue]:
-        """Paths that no element has."""
+        """Reports paths that no element can have."""
         if self.value is not None and not isinstance(self.value, XmlRules):
             yield from _path_faults(self.value, "value")
 
@@ -89,7 +89,7 @@ def _path_faults(given: str | tuple[str, ...], option: str) -> Iterator[Issue]:
 
 @dataclass(frozen=True, slots=True)
 class IsXml(_WithElements):
-    """The answer as a whole is a well-formed XML document, and has the elements that are required."""
+    """The answer as a whole is a well-formed XML document, and contains the required elements."""
 
     value: Annotated[
         Paths | XmlRules | Annotated[Text, Nonempty()] | None,
@@ -111,7 +111,7 @@ class IsXml(_WithElements):
 
 @dataclass(frozen=True, slots=True)
 class ContainsXml(_WithElements):
-    """The answer contains well-formed XML, with the elements that are required."""
+    """The answer contains well-formed XML with the required elements."""
 
     value: Annotated[
         Paths | XmlRules | Annotated[Text, Nonempty()] | None,
@@ -119,7 +119,7 @@ class ContainsXml(_WithElements):
     ] = None
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Read the outermost fragments; what is required may stand in any of them."""
+        """Read the outermost fragments; required elements may be in any of them."""
         output = context.output
         if output is None:
             return NO_OUTPUT

@@ -1,4 +1,4 @@
-"""Types that put one fixed question to a judge: `factuality`, `closed-qa`, `answer-relevance` and the agent's goal."""
+"""Types that ask a judge a fixed question: `factuality`, `closed-qa`, `answer-relevance` and the agent's goal."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ Query = Annotated[Text | None, Nonempty(), Doc("the question; default: the varia
 
 
 class Judged(DeclaredAssertion):
-    """Base of the types with a question of their own. A type says which, and what it asks about.
+    """Base class of the types with a fixed question.
 
     Attributes:
-        mode: of the rubrics that it makes.
-        needs_answer: without an answer there is nothing to judge.
+        mode: of the rubrics that it creates.
+        needs_answer: without an answer there is nothing to grade.
     """
 
     __slots__ = ()
@@ -59,16 +59,16 @@ class Judged(DeclaredAssertion):
     temperature: Temperature
 
     def faults(self) -> Iterable[Issue]:
-        """Prompts that cannot work."""
+        """Reports prompts that cannot work."""
         if isinstance(self.prompt, Document):
             yield from prompt_faults(self.prompt, self.mode)
 
     async def rubric(self, context: AssertionContext) -> Rubric | Grade:
-        """The question about an answer; an errored grade where something that it needs is not there."""
+        """The question about an answer; an errored grade if something that it needs is missing."""
         raise NotImplementedError
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Ask the judge. Without an answer, a question or a verdict the grade is errored."""
+        """Ask the judge. Without an answer, a question or a verdict, the grade is errored."""
         if self.needs_answer and context.output is None:
             return Grade.errored("no-output", "there is no answer to grade")
         rubric = await self.rubric(context)
@@ -114,7 +114,7 @@ def with_query(context: AssertionContext, query: str | None) -> AssertionContext
 
 @dataclass(frozen=True, slots=True)
 class CategoryScores:
-    """What each category of `factuality` is worth."""
+    """The score of each category of `factuality`."""
 
     subset: Annotated[Fraction, Doc("A: a subset of the reference, consistent with it")] = 1.0
     superset: Annotated[Fraction, Doc("B: a superset of the reference, consistent with it")] = 1.0
@@ -150,7 +150,7 @@ class Factuality(Judged):
         return quoted(self.value)[1:-1] if self.value is not None else ""
 
     def faults(self) -> Iterator[Issue]:
-        """Scores that decide nothing, and prompts that cannot work."""
+        """Reports scores that decide nothing, and prompts that cannot work."""
         yield from super(Factuality, self).faults()
         worth = [score for _, score in self._worth]
         if all(worth) or not any(worth):
@@ -179,7 +179,7 @@ class Factuality(Judged):
 
 @dataclass(frozen=True, slots=True)
 class ClosedQa(Judged):
-    """A judge says whether the answer meets a criterion: yes or no."""
+    """A judge decides whether the answer meets a criterion: yes or no."""
 
     value: Annotated[Text, Nonempty(), Doc("the criterion")]
     prompt: OwnPrompt = None
@@ -200,7 +200,7 @@ class ClosedQa(Judged):
 
 @dataclass(frozen=True, slots=True)
 class GoalSuccess(Judged):
-    """A judge says whether an agent achieved its goal, by what it did and answered."""
+    """A judge decides whether an agent achieved its goal, based on its actions and its answer."""
 
     value: Annotated[Text | None, Nonempty(), Doc("the goal; default: the case's criteria, else its input")] = None
     prompt: OwnPrompt = None
@@ -220,14 +220,14 @@ class GoalSuccess(Judged):
 
 
 class Proportion(Judged):
-    """Base of the types whose score is a share, and that pass from a threshold of their own."""
+    """Base class of the types whose score is a share, with their own threshold."""
 
     __slots__ = ()
 
     threshold: Threshold
 
     def faults(self) -> Iterator[Issue]:
-        """A threshold that every share reaches, and prompts that cannot work."""
+        """Reports a threshold that every share reaches, and prompts that cannot work."""
         yield from super().faults()
         if self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
@@ -240,7 +240,7 @@ class Proportion(Judged):
 
 @dataclass(frozen=True, slots=True)
 class AnswerRelevance(Proportion):
-    """A judge breaks the answer down into statements: how many of them help to answer the question."""
+    """A judge breaks the answer down into statements: the score is the share that helps to answer the question."""
 
     threshold: Threshold = RUBRIC_MARK
     query: Query = None

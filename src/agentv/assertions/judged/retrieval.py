@@ -1,4 +1,4 @@
-"""Types that judge retrieval: `context-faithfulness`, `context-recall`, `context-relevance` (SPEC section 7.2).
+"""Types that grade retrieval: `context-faithfulness`, `context-recall`, `context-relevance` (SPEC section 7.2).
 
 Source: the metrics of RAGAS (Es et al., "RAGAS: Automated Evaluation of Retrieval Augmented Generation", 2023), as
 promptfoo names them.
@@ -31,7 +31,7 @@ from agentv.model.values.values import Json, JsonObject
 from agentv.registry.fields import Alias, Doc, Issue, Nonempty, Text
 
 MOST_PIECES = 500
-"""Sentences that one question asks about; a judge loses count of more."""
+"""Maximum number of sentences per question; with more, a judge loses count."""
 
 Context = Annotated[
     Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()] | None,
@@ -45,7 +45,7 @@ ContextTransform = Annotated[
 
 
 class _OfContext(Proportion):
-    """Base of the types that look at what was retrieved."""
+    """Base class of the types that grade retrieved text."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ class _OfContext(Proportion):
         return (self.context,) if isinstance(self.context, str) else self.context or ()
 
     def faults(self) -> Iterator[Issue]:
-        """Two contexts at once, and what is wrong with thresholds and prompts."""
+        """Reports two contexts, and invalid thresholds and prompts."""
         yield from super().faults()
         if self.context is not None and self.context_transform is not None:
             message = "'context' and 'context_transform' both set the retrieved text; keep one of them"
@@ -72,7 +72,7 @@ class _OfContext(Proportion):
             yield Issue((), message, "missing-key")
 
     async def _retrieved(self, context: AssertionContext) -> tuple[str, ...] | Grade:
-        """The pieces of the context; an errored grade where there are none."""
+        """The pieces of the context; an errored grade if there are none."""
         found: Sequence[str] | Failure = self._own
         if self.context_transform is not None:
             whole = context if context.answered is None else replace(context, output=context.answered)
@@ -87,7 +87,7 @@ class _OfContext(Proportion):
 
 @dataclass(frozen=True, slots=True)
 class ContextFaithfulness(_OfContext):
-    """A judge breaks the answer down into claims: how many of them the retrieved context supports."""
+    """A judge breaks the answer down into claims: the score is the share that the retrieved context supports."""
 
     threshold: Threshold = RUBRIC_MARK
     context: Context = None
@@ -112,7 +112,7 @@ class ContextFaithfulness(_OfContext):
 
 @dataclass(frozen=True, slots=True)
 class ContextRecall(_OfContext):
-    """A judge says which sentences of the ground truth the retrieved context holds."""
+    """A judge decides for each sentence of the ground truth whether the retrieved context contains it."""
 
     value: Annotated[Text | None, Nonempty(), Doc("the ground truth; default: the expected output")] = None
     threshold: Threshold = RUBRIC_MARK
@@ -153,7 +153,7 @@ class ContextRecall(_OfContext):
 
 @dataclass(frozen=True, slots=True)
 class ContextRelevance(_OfContext):
-    """A judge says which sentences of the retrieved context help to answer the question."""
+    """A judge decides for each sentence of the retrieved context whether it helps to answer the question."""
 
     threshold: Threshold = RUBRIC_MARK
     context: Context = None

@@ -130,7 +130,7 @@ class LlmRubric(DeclaredAssertion):
         )
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Ask the judge. Without an answer, a rubric or a verdict the grade is errored."""
+        """Ask the judge. Without an answer, a rubric or a verdict, the grade is errored."""
         rubric = self.rubric(context.criteria)
         if rubric is None:
             return Grade.errored(

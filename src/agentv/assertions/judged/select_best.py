@@ -1,4 +1,4 @@
-"""`select-best`: a judge chooses the best of the answers that a case got from all prompts and targets (SPEC 7.2)."""
+"""`select-best`: a judge chooses the best of the answers to a case from all prompts and targets (SPEC 7.2)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ALONE = Grade.errored("nothing-to-choose", "there is only one answer, so there i
 
 @dataclass(frozen=True, slots=True)
 class SelectBest(DeclaredAssertion):
-    """A judge finds this answer the best of those that the case got from all prompts and targets."""
+    """A judge chooses this answer as the best of those to the case from all prompts and targets."""
 
     value: Annotated[Text, Nonempty(), Alias(("criteria",)), Doc("the criterion to choose the best answer by")]
     judge: Annotated[
@@ -45,7 +45,7 @@ class SelectBest(DeclaredAssertion):
     async def choose(self, contexts: Sequence[AssertionContext]) -> tuple[Grade, ...]:
         """The grade of each answer, in their order: the best one passes. A tie has no best one.
 
-        What the judge cost stands in the first grade alone.
+        Only the first grade has the cost of the judge.
         """
         if len(contexts) < 2:  # one is no choice
             return (ALONE,) * len(contexts)

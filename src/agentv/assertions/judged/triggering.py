@@ -39,18 +39,18 @@ _UNSEEN = frozenset({"Cf", "Mn", "Me"})
 
 @dataclass(frozen=True, slots=True)
 class Triggering(DeclaredAssertion):
-    """The answer is YES, or NO, and nothing that could be the other: whether a query would load a prompt."""
+    """The answer is YES, or NO, and unambiguous: whether a query would load a prompt."""
 
     value: Annotated[bool, Doc("true: the answer should be YES; false: NO")]
 
     of_text_alone: ClassVar[bool] = True
 
     def label(self) -> str:
-        """The word that is expected."""
+        """The expected word."""
         return _said(self.value)
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Read the answer. One that cannot be read fails, negated or not."""
+        """Read the answer. An unreadable one fails, negated or not."""
         output = context.output
         if output is None:
             return NO_OUTPUT

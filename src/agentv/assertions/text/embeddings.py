@@ -1,4 +1,4 @@
-"""`similar`: how close the answer's meaning is to a reference's, as an embedding model sees it (SPEC section 7.2)."""
+"""`similar`: compares the meaning of the answer with a reference, using an embedding model (SPEC section 7.2)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MEASURES: dict[Measure, Callable[[Vector, Vector], float]] = {"cosine": cosine,
 
 @dataclass(frozen=True, slots=True)
 class Similar(DeclaredAssertion):
-    """The answer means nearly the same as a reference: their embeddings lie close together."""
+    """The meaning of the answer is similar to that of a reference: their embeddings are close."""
 
     value: Annotated[
         Annotated[tuple[Annotated[Text, Nonempty()], ...], Nonempty()] | Annotated[Text, Nonempty()] | None,
@@ -57,7 +57,7 @@ class Similar(DeclaredAssertion):
         return listed(self._given)
 
     def faults(self) -> Iterable[Issue]:
-        """A threshold that every answer reaches, or none can."""
+        """Reports a threshold that every answer reaches, or none can."""
         if self.measure != "euclidean" and self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
             yield Issue(("threshold",), "nearly any two texts are this similar, so this checks nothing", hint=hint)
@@ -65,7 +65,7 @@ class Similar(DeclaredAssertion):
             yield Issue(("threshold",), f"a cosine is at most 1, so no answer can reach {self.threshold:g}")
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Embed the answer and the references, and lay the threshold against the closest of them."""
+        """Embed the answer and the references, and compare the closest with the threshold."""
         references = self._given or ((context.reference,) if context.reference else ())
         if context.output is None:
             return NO_OUTPUT
@@ -119,7 +119,7 @@ def _not_embedded(failure: Failure) -> Grade:
 
 
 def _unusable(found: Embeddings, texts: int) -> str | None:
-    """Why embeddings cannot be compared; None where they can."""
+    """Why embeddings cannot be compared; None if they can."""
     vectors = found.vectors
     if len(vectors) != texts:
         return f"requested embeddings of {texts} texts, received {len(vectors)}"

@@ -31,7 +31,7 @@ References = Annotated[
 
 
 class _Similar(DeclaredAssertion):
-    """Base of the types that score how much an answer is like a reference."""
+    """Base class of the types that score the similarity of an answer to a reference."""
 
     __slots__ = ()
 
@@ -47,7 +47,7 @@ class _Similar(DeclaredAssertion):
         return (self.value,) if isinstance(self.value, str) else self.value or ()
 
     def faults(self) -> Iterable[Issue]:
-        """A threshold that every answer reaches, and references without a word."""
+        """Reports a threshold that every answer reaches, and references without words."""
         if self.threshold == 0:
             hint = "weight: 0 reports the score without counting it"
             yield Issue(("threshold",), "every answer scores at least 0, so this checks nothing", hint=hint)
@@ -59,7 +59,7 @@ class _Similar(DeclaredAssertion):
                 )
 
     def grade(self, context: AssertionContext) -> Grade:
-        """Score the answer, and lay the threshold against it."""
+        """Score the answer, and compare the score with the threshold."""
         if context.output is None:
             return NO_OUTPUT
         references = self._given or ((context.reference,) if context.reference else ())
@@ -81,7 +81,7 @@ class _Similar(DeclaredAssertion):
 
 @dataclass(frozen=True, slots=True)
 class RougeN(_Similar):
-    """The answer shares enough runs of words with a reference: ROUGE-N, the F1 of precision and recall."""
+    """The answer shares enough n-grams of words with a reference: ROUGE-N, the F1 of precision and recall."""
 
     value: References = None
     threshold: Annotated[Fraction, Doc("minimum score to pass")] = 0.75
@@ -100,7 +100,7 @@ class RougeN(_Similar):
 
 @dataclass(frozen=True, slots=True)
 class Bleu(_Similar):
-    """The answer shares enough runs of one to four words with a reference: BLEU, in any case of letters."""
+    """The answer shares enough n-grams of one to four words with a reference: BLEU, case-insensitive."""
 
     value: References = None
     threshold: Annotated[Fraction, Doc("minimum score to pass")] = 0.5
@@ -126,7 +126,7 @@ class Bleu(_Similar):
 
 @dataclass(frozen=True, slots=True)
 class Gleu(_Similar):
-    """The answer shares enough runs of one to four words with a reference: Google's BLEU for single sentences."""
+    """The answer shares enough n-grams of one to four words with a reference: GLEU, Google's sentence-level BLEU."""
 
     value: References = None
     threshold: Annotated[Fraction, Doc("minimum score to pass")] = 0.5

@@ -43,7 +43,7 @@ class JudgeAccess:
 
 @dataclass(frozen=True, slots=True)
 class Script(DeclaredAssertion):
-    """A command of yours judges the answer: it reads the case as JSON on stdin."""
+    """Your own command grades the answer: it reads the case as JSON on stdin."""
 
     command: Annotated[Command, Alias(("script",)), Doc("a list of words, or a shell command")]
     cwd: Annotated[DirectoryPath | None, Doc("working directory; default: the eval file's directory")] = None
@@ -67,7 +67,7 @@ class Script(DeclaredAssertion):
         return _cut(str(self.command))
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Run the command and read what it prints."""
+        """Run the command and read its output."""
         command = self.command if self.cwd is None else replace(self.command, cwd=self.cwd)
         stdin = json.dumps(script_payload(context, self.config), default=_plain).encode()
         if self.target is None:
@@ -87,7 +87,7 @@ async def _run(command: Command, stdin: bytes, env: Mapping[str, str]) -> Grade:
 
 @dataclass(frozen=True, slots=True)
 class PythonCode(DeclaredAssertion):
-    """Python of yours judges the answer: an expression, a body that returns, or `file.py:function`."""
+    """Your own Python code grades the answer: an expression, a body that returns, or `file.py:function`."""
 
     value: Annotated[PythonSource, Doc("code over `output` and `context`, or a function of a file")]
     config: Annotated[Mapping[str, Json], Doc("available to the code as `context.config`")] = field(default=EMPTY)
@@ -96,7 +96,7 @@ class PythonCode(DeclaredAssertion):
     runs_code: ClassVar[bool] = True
 
     def faults(self) -> Iterable[Issue]:
-        """Inline code that is no Python, or that returns nothing. None of it is run."""
+        """Reports inline code that is not valid Python, or that returns nothing. The code is not run."""
         if self.value.code is not None:
             wrong = compile_inline(self.value.code)
             if isinstance(wrong, Failure):

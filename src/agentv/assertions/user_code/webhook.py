@@ -1,4 +1,4 @@
-"""`webhook`: a server of the user's judges the answer (SPEC sections 7.2 and 8)."""
+"""`webhook`: the user's server grades the answer (SPEC sections 7.2 and 8)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SECRET_WORD = 8
 
 @dataclass(frozen=True, slots=True)
 class Webhook(DeclaredAssertion):
-    """A server of yours judges the answer: it gets the case as JSON, and replies with `pass` or `score`."""
+    """Your own server grades the answer: it receives the case as JSON, and responds with `pass` or `score`."""
 
     value: Annotated[Text, Nonempty(), Alias(("url",)), Doc("URL that receives the case, by POST")]
     headers: Annotated[Mapping[str, Text], Doc("headers to send; their values are never written to a result")] = field(
@@ -48,12 +48,12 @@ class Webhook(DeclaredAssertion):
     runs_code: ClassVar[bool] = True
 
     def label(self) -> str:
-        """The host alone: the rest of an address may be a secret."""
+        """Only the host: the rest of the URL may be a secret."""
         parts = _parts(self.value)
         return parts[1] if parts else ""
 
     def faults(self) -> Iterable[Issue]:
-        """An address that is none, and headers that no request can hold."""
+        """Reports invalid URLs and headers."""
         if _parts(self.value) is None:
             yield Issue(("value",), "the URL must start with http:// or https:// and contain a host")
         elif "@" in urlsplit(self.value).netloc and any(name.lower() == "authorization" for name in self.headers):
@@ -67,7 +67,7 @@ class Webhook(DeclaredAssertion):
                 yield Issue(("headers", name), message)
 
     async def grade(self, context: AssertionContext) -> Grade:
-        """Ask once. Nothing that goes wrong is a verdict, and redirects are not followed."""
+        """Call once. An error is never a verdict, and redirects are not followed."""
         reply = await self._asked(json.dumps(self._payload(context), default=_plain).encode())
         if isinstance(reply, Failure):
             return Grade.errored(reply.code, reply.message)

@@ -1,4 +1,4 @@
-"""`anthropic`: a Claude model answers, through Anthropic's own SDK."""
+"""`anthropic`: calls Claude models through Anthropic's SDK."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _OPTIONAL = {
 
 @dataclass(frozen=True, slots=True)
 class Anthropic(ProviderSettings):
-    """Asks a Claude model of Anthropic, or any server that speaks its Messages API."""
+    """Calls a Claude model of Anthropic, or any server with the Messages API."""
 
     short: ClassVar[str | None] = "model"
 

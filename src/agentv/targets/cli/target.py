@@ -31,7 +31,7 @@ PROMPT_LIMIT = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Cli(ProviderSettings):
-    """Runs a program and takes what it prints."""
+    """Runs a program and uses its output as the answer."""
 
     short: ClassVar[str | None] = "command"
 

@@ -62,7 +62,7 @@ T = TypeVar("T", TargetResponse, Embeddings)
 
 @dataclass(frozen=True, slots=True)
 class Gemini(ProviderSettings):
-    """Asks a Gemini model of Google."""
+    """Calls a Gemini model of Google."""
 
     short: ClassVar[str | None] = "model"
     embeds: ClassVar[bool] = True

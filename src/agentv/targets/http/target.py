@@ -28,7 +28,7 @@ _BODILESS = frozenset({"GET", "DELETE"})
 
 @dataclass(frozen=True, slots=True)
 class Http(ProviderSettings):
-    """Asks an HTTP server."""
+    """Calls an HTTP server."""
 
     short: ClassVar[str | None] = "url"
 

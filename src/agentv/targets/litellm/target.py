@@ -67,7 +67,7 @@ _FORWARDED = "llm_provider-"
 
 @dataclass(frozen=True, slots=True)
 class LiteLLM(ProviderSettings):
-    """Asks any model that LiteLLM knows."""
+    """Calls any model that LiteLLM supports."""
 
     short: ClassVar[str | None] = "model"
     finds_keys: ClassVar[bool] = True

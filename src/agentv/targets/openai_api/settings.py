@@ -24,7 +24,7 @@ _NOT_IN_RESPONSES = ("seed", "stop", "frequency_penalty", "presence_penalty")
 
 @dataclass(frozen=True, slots=True)
 class OpenAISettings(ProviderSettings):
-    """Base of the settings of all that speaks OpenAI's API."""
+    """Base class of the settings of providers with OpenAI's API."""
 
     short: ClassVar[str | None] = "model"
     embeds: ClassVar[bool] = True

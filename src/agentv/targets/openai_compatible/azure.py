@@ -23,7 +23,7 @@ _UNVERSIONED = "/openai/v1"
 
 @dataclass(frozen=True, slots=True)
 class Azure(OpenAISettings):
-    """Asks a deployment of Azure OpenAI."""
+    """Calls a deployment of Azure OpenAI."""
 
     model: Annotated[Text, Nonempty(), Alias(("deployment", "deployment_name")), Doc("the name of the deployment")]
     base_url: Annotated[

@@ -17,7 +17,7 @@ PORT = 11434
 
 @dataclass(frozen=True, slots=True)
 class Ollama(OpenAISettings):
-    """Asks Ollama."""
+    """Calls Ollama."""
 
     base_url: Annotated[
         Text | None,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Replay(ProviderSettings):
-    """Answers with what was recorded; a case without a recording is an error."""
+    """Returns recorded answers; a case without a recording is an error."""
 
     short: ClassVar[str | None] = "fixtures"
     free: ClassVar[bool] = True
