@@ -65,7 +65,7 @@ class Target(Protocol):
     """A system under test, connected. Every implementation passes `tests/contract/test_targets.py`."""
 
     def answer(self, request: TargetRequest) -> TargetResponse | Failure | Awaitable[TargetResponse | Failure]:
-        """Ask once. What goes wrong outside agentv is returned as a Failure, never raised."""
+        """Call once. Errors outside agentv are returned as a Failure, never raised."""
         ...
 
     async def close(self) -> None:
@@ -75,18 +75,18 @@ class Target(Protocol):
 
 @runtime_checkable
 class Embedder(Protocol):
-    """A target whose API also turns texts into vectors."""
+    """A target whose API also computes embeddings."""
 
     async def embed(self, texts: Sequence[str], timeout_s: float) -> Embeddings | Failure:
-        """The vectors of the texts, in their order. What goes wrong outside agentv is returned, never raised."""
+        """The vectors of the texts, in order. Errors outside agentv are returned, never raised."""
         ...
 
 
 class Connectable(Protocol):
-    """The settings of a provider: what connects to the system that they describe."""
+    """The settings of a provider, which connect to the system that they describe."""
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:
-        """A target ready to be asked. Nothing is started before its first call."""
+        """A target that is ready for calls. Nothing is started before its first call."""
         ...
 
 
@@ -94,19 +94,19 @@ class Assertion(Protocol):
     """The frozen options of one assertion type, and how they grade an answer. Stateless."""
 
     def label(self) -> str:
-        """What the entry looks for, in a few words; part of its default name."""
+        """Short description of what the entry checks; part of its default name."""
         ...
 
     def grade(self, context: AssertionContext) -> Grade | Awaitable[Grade]:
-        """Judge one answer. An assertion that cannot judge returns `Grade.errored`."""
+        """Grade one answer. An assertion that cannot grade returns `Grade.errored`."""
         ...
 
 
 class Comparison(Protocol):
-    """An assertion that looks at several answers to one case together (`compares`)."""
+    """An assertion that compares several answers to one case (`compares`)."""
 
     async def choose(self, contexts: Sequence[AssertionContext]) -> Sequence[Grade]:
-        """The grade of each answer, in their order."""
+        """The grade of each answer, in order."""
         ...
 
 
@@ -114,44 +114,44 @@ class Judge(Protocol):
     """A model that grades rubrics."""
 
     async def assess(self, rubric: Rubric, context: AssertionContext) -> Verdict | Failure:
-        """Ask the judge about one answer and read its verdict."""
+        """Call the judge for one answer and parse its verdict."""
         ...
 
     async def choose(self, criteria: str, contexts: Sequence[AssertionContext]) -> Choice | Failure:
-        """Which of several answers is the best by the criteria; asked twice, in opposite orders."""
+        """The best of several answers by the criteria; the judge is called twice, in opposite orders."""
         ...
 
     async def ask(self, prompt: str) -> TargetResponse | Failure:
-        """Send a prompt as it stands; the model's answer, whose `output` is never empty."""
+        """Send a prompt unchanged; returns the model's answer, whose `output` is never empty."""
         ...
 
 
 class PromptWriter(Protocol):
-    """Code of the user's that writes a judge prompt."""
+    """User code that writes a judge prompt."""
 
     async def write(self, values: Mapping[str, Json], context: AssertionContext) -> str | tuple[Message, ...] | Failure:
         """The prompt as text or messages.
 
         Args:
-            values: what a template could show, by its names; what is judged stands between its markers.
+            values: the variables of a template, by name; the graded text is between its delimiters.
             context: the answer's, as custom assertions get it, with `output` between its markers too.
         """
         ...
 
 
 class Executor(Protocol):
-    """Where users' functions run, so that one that hangs or blocks holds up nobody else.
+    """Runs user functions, so that one that hangs or blocks does not delay others.
 
     A call begins when it is made, and not when it is first awaited: many that are made in one turn of the loop would
     otherwise all begin after the last of them was.
     """
 
     def call(self, function: Callable[[], T]) -> Awaitable[T]:
-        """Run the function on a thread of its own. Cancelled, the thread is left behind as a daemon."""
+        """Run the function on its own thread. If cancelled, the thread is left behind as a daemon."""
         ...
 
     def call_async(self, function: Callable[[], Coroutine[Any, Any, T]]) -> Awaitable[T]:
-        """Run the coroutine that the function makes on the event loop that users' coroutines share."""
+        """Run the function's coroutine on the event loop that user coroutines share."""
         ...
 
 
@@ -164,7 +164,7 @@ class JavaScriptHost(Protocol):
 
 
 class Services(Protocol):
-    """What a run offers to the assertions that ask or start something."""
+    """Services of a run for assertions that make calls or start processes."""
 
     @property
     def executor(self) -> Executor:
@@ -173,23 +173,23 @@ class Services(Protocol):
 
     @property
     def javascript(self) -> JavaScriptHost:
-        """The JavaScript runtime, started at its first use."""
+        """The JavaScript runtime, started when first used."""
         ...
 
     def judge(self, name: str | None) -> Judge:
-        """The judge of that name, or the one in force for this trial."""
+        """The judge with that name, or the trial's own."""
         ...
 
     def embedder(self, name: str | None) -> Embedder:
-        """The target of that name that embeds texts, or the one that stands in for this trial."""
+        """The embedder with that name, or the trial's own."""
         ...
 
     async def grade(self, entries: Sequence[AssertionEntry], context: AssertionContext) -> tuple[Score, ...]:
-        """Grade a nested list, with all the rules that hold for the outermost one."""
+        """Grade a nested list, with the same rules as for the outermost one."""
         ...
 
     async def evaluate(self, transform: Transform, context: AssertionContext) -> Json | Failure:
-        """The value that an expression over the answer has."""
+        """The value of an expression over the answer."""
         ...
 
 
@@ -223,8 +223,8 @@ class Call:
 
     Attributes:
         key: the hash of what determines the answer.
-        target: the name of the target or judge that is asked.
-        request: what it is asked.
+        target: the name of the called target or judge.
+        request: what is sent to it.
     """
 
     key: str
@@ -233,14 +233,14 @@ class Call:
 
 
 class AnswerArchive(Protocol):
-    """Where answers are kept for later runs."""
+    """Store of answers for later runs."""
 
     def kept(self, call: Call) -> TargetResponse | None:
-        """The answer to a call; None where there is none."""
+        """The answer to a call; None if there is none."""
         ...
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Keep the answer to a call."""
+        """Store the answer to a call."""
         ...
 
 
@@ -248,27 +248,27 @@ class AnswerLookup(Protocol):
     """Where the calls of a trial look for their answers: a store, or the way to one on another machine."""
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Keep an answer before anything is done with it."""
+        """Store an answer before it is used."""
         ...
 
     def kept(self, call: Call) -> TargetResponse | Awaitable[TargetResponse | None] | None:
-        """The answer that was kept before; None where there is none."""
+        """The answer stored earlier; None if there is none."""
         ...
 
 
 class Store(Protocol):
-    """Where a run is kept. Every implementation passes `tests/contract/test_stores.py`."""
+    """Store of a run. Every implementation passes `tests/contract/test_stores.py`."""
 
     def keep(self, call: Call, answer: TargetResponse) -> None:
-        """Keep an answer, of a target or a judge, before anything is done with it."""
+        """Store an answer, of a target or a judge, before it is used."""
         ...
 
     def kept(self, call: Call) -> TargetResponse | None:
-        """The answer that was kept before this run began; None where there is none."""
+        """The answer stored before this run began; None if there is none."""
         ...
 
     def finish(self, result: TrialResult) -> TrialResult:
-        """Keep the row of a finished trial; the trial without secrets, as it may be shown."""
+        """Store the row of a finished trial; returns the trial without secrets, safe to show."""
         ...
 
     def finished(self) -> Iterable[str]:
@@ -276,5 +276,5 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Write out what is buffered and let go."""
+        """Flush the buffers and close."""
         ...

@@ -27,7 +27,7 @@ class JsonPath:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Nothing stands where a path leads. `message` says where it ended and what is there instead."""
+    """A path matches nothing. `message` says where it ended and what is there instead."""
 
     message: str
 
@@ -36,7 +36,7 @@ class Missing:
 
 
 def parse(path: str) -> JsonPath:
-    """The path behind a text: `$.a.b[0]`, `$['a b']`, or without the dollar, `a.b.0`. `$` alone is all of it.
+    """Parse a path: `$.a.b[0]`, `$['a b']`, or without the dollar, `a.b.0`. `$` alone is all of it.
 
     Raises:
         ValueError: it is no path, or one that may lead to several values.
@@ -61,7 +61,7 @@ def parse(path: str) -> JsonPath:
 
 
 def read(path: JsonPath, value: Json) -> Json | Missing:
-    """The value that a path leads to."""
+    """The value at a path."""
     for depth, step in enumerate(path.steps):
         found = _entered(value, step)
         if isinstance(found, Missing):

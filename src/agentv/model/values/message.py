@@ -56,11 +56,11 @@ Content: TypeAlias = "str | JsonObject | tuple[Block, ...]"
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool that an assistant's message asks for.
+    """A tool call in an assistant message.
 
     Attributes:
         duration_ms: how long the tool took, where known.
-        output: what it gave back, where that stands at the call; else a message of the role `tool` says it.
+        output: its result, if part of the call; else a message of the role `tool` contains it.
     """
 
     name: str
@@ -219,7 +219,7 @@ def _piece_text(piece: Json) -> str:
 
 
 def _is_call(piece: Json) -> bool:
-    """Whether a block of content is a call of a tool, as Anthropic writes it."""
+    """Whether a block of content is a tool call in Anthropic's format."""
     return isinstance(piece, Mapping) and piece.get("type") == "tool_use"
 
 
