@@ -107,7 +107,7 @@ class Run:
             task.cancel()
 
     async def events(self) -> AsyncIterator[Event]:
-        """Everything that happens, in order. The run goes on only while this is iterated."""
+        """All events, in order. The run continues only while this is iterated."""
         started = self._world.clock.monotonic()
         workers = max(1, min(self._workers, self._total))
         yield RunStarted(self.run_id, self._total, workers)
@@ -211,7 +211,7 @@ class Run:
         return self._stopped is not None
 
     async def _ran(self, trial: Trial) -> Sequence[TrialResult]:
-        """What became of a trial, and of those that it is compared with; nothing where it was interrupted."""
+        """The results of a trial and of those that it is compared with; empty if interrupted."""
         if trial.case.asks_judge or self._queries.any:
             async with self._queries.turn(trial):
                 return () if self._is_stopped() else await self._ran_now(trial)
@@ -251,7 +251,7 @@ class Run:
         return self._settled(trial, answered) if isinstance(answered, TrialResult) else answered
 
     async def _ran_alone(self, trial: Trial) -> TrialResult | None:
-        """What became of a trial; None where it was interrupted, so that it counts as not begun."""
+        """The result of a trial; None if interrupted, so that it counts as not started."""
         world = self._world
         why = world.throttle.stops.why_not(trial) if world.throttle.stops.any else None
         if why is not None:

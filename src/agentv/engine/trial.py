@@ -47,7 +47,7 @@ async def run_trial(trial: Trial, world: RunContext) -> TrialResult:
 
 
 async def answer_of(trial: Trial, world: RunContext) -> Answered | TrialResult:
-    """The answer to a trial, kept; its errored result where there is none."""
+    """The stored answer to a trial; its errored result if there is none."""
     clock = world.clock
     started = clock.monotonic()
     answer = await ask(trial, world, trial.case.input)

@@ -52,7 +52,7 @@ class Call(Generic[A]):
     _asker: Deadline | None = field(default_factory=LIMIT.get)
 
     async def outcome(self, first: A | Failure | Awaitable[A | Failure] | None = None) -> tuple[A | Failure, float]:
-        """What the call comes to, and how many seconds its last attempt took.
+        """The result of the call, and the seconds of its last attempt.
 
         Args:
             first: what the first attempt gave, where it is made already.
@@ -83,7 +83,7 @@ class Call(Generic[A]):
                     return INTERRUPTED, 0.0
 
     async def _admitted(self) -> Permit | Failure | None:
-        """A permit of the gate, or why the call is not to be made; None where there is no gate."""
+        """A permit of the limiter, or why the call must not be made; None if there is no limiter."""
         reservation = self.reservation
         if reservation is None:
             return await self._let_in()

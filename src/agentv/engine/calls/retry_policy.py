@@ -46,7 +46,7 @@ class Tries:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Make the call again, after so many seconds."""
+    """Retry the call after this many seconds."""
 
     after_s: float
 

@@ -103,7 +103,7 @@ class ServerLimiter:
             self._look()
 
     def close(self) -> None:
-        """Let nobody in any more, those who wait included."""
+        """Refuse all calls, including waiting ones."""
         self._closed = True
         waiting, self._waiting = self._waiting, []
         for waiter in waiting:
@@ -122,7 +122,7 @@ class ServerLimiter:
         self._look()
 
     def _look(self) -> None:
-        """Let in whoever may come in; look again when the next one may."""
+        """Admit calls that may start; check again when the next one may."""
         self._forget_timer()
         now, staying = _now(), []
         soonest = inf

@@ -26,7 +26,7 @@ def wilson_interval(successes: int, trials: int, confidence: float = USUAL) -> t
 
 
 def interval_at(share: float, effective: float, confidence: float = USUAL) -> tuple[float, float]:
-    """Wilson's interval of a share that is as sure as that of so many independent trials: (low, high), both in 0..1.
+    """Wilson's interval of a share with this effective sample size: (low, high), both in 0..1.
 
     Args:
         share: 0..1; a rate, or the mean of scores that lie there.

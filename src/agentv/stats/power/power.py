@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COUNTED = 5000
-"""Changed cases up to which McNemar's test is counted out; the t test tells no other power above."""
+"""Number of changed cases up to which McNemar's power is computed exactly; above, the t test gives the same power."""
 REHEARSED = 30
 """Cases up to which several samples of each are rehearsed: there a t test promises too much."""
 TAIL = 9
@@ -39,7 +39,7 @@ def rarest(alpha: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Two runs, of which the second passes less often.
+    """Two runs; the second passes less often.
 
     One verdict of a run with the pass rate P has the variance P · (1 − P). A part of it, `alike` (the intraclass
     correlation), lies between the cases: some are hard, some easy. The rest lies within them. Of the hardness of a case

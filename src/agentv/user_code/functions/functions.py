@@ -22,7 +22,7 @@ from agentv.user_code.functions.user_modules import module_name
 T = TypeVar("T")
 
 _importing: dict[str, RLock] = {}
-"""One lock a file, so that a module that hangs while it is loaded holds up no other."""
+"""One lock per file, so that a module that hangs during import does not delay others."""
 
 
 def load_module(path: str) -> ModuleType:

@@ -1,4 +1,4 @@
-"""What a process tells the one in front of it beside its verdict, and what either says when there is none.
+"""Notes from a process to its supervisor besides the verdict, and messages when there is no verdict.
 
 A note is a line: its kind, and a text in hex. Anybody who can write into the pipe can make one: no verdict hangs on it.
 """
