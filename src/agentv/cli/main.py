@@ -1,4 +1,4 @@
-"""The command `agentv`: which commands there are, and what becomes of their errors."""
+"""The command `agentv`: its subcommands, and the handling of their errors."""
 
 from __future__ import annotations
 

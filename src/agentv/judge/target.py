@@ -212,7 +212,7 @@ def _verdict(reading: ReadVerdict, reply: str, spent: Spent, question: Question)
 
 
 def _undecided(reply: str, problem: str, spent: Spent, question: Question) -> Verdict:
-    """Eva's rule: a reply without a verdict fails the answer, and nobody is asked again."""
+    """Eva's rule: a reply without a verdict fails the answer, without another call."""
     kept = _kept(reply, question)
     reason = f"the judge's reply is not a verdict: {problem}"
     return Verdict(

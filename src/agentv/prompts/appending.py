@@ -42,7 +42,7 @@ APPENDING = Appending()
 
 
 def append(directory: str, sitting: Sitting, system: Appending = APPENDING) -> tuple[str, ...]:
-    """Put a sitting behind the log of a prompt. It is on the disk when this returns.
+    """Append an exam to the log of a prompt. The row is on disk when this returns.
 
     Returns:
         What was unusual, a sentence each: a torn line that was set aside, a lock that could not be had. They call the

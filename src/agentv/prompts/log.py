@@ -1,4 +1,4 @@
-"""A prompt's log: `.eval.jsonl`, a row a sitting, appended and never rewritten (SPEC section 11).
+"""A prompt's log: `.eval.jsonl`, one row per exam, append-only (SPEC section 11).
 
 A row is one line, handed to the system in one call under a lock, behind what stands there. What a crash left of a line
 is set aside by the next append, and passed over by readers until then.

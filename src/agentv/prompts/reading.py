@@ -1,4 +1,4 @@
-"""Reading a prompt's log. A line that is no row is passed over and told, wherever it stands."""
+"""Reading of a prompt's log. Invalid lines are skipped and reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _END = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class LogFault:
-    """A line of a log that is no row.
+    """An invalid line of a log.
 
     Attributes:
         line, column: from 1, the column in characters.

@@ -20,7 +20,7 @@ _MERGE_MARKS = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """Why a line is no row.
+    """Why a line is not a valid row.
 
     Attributes:
         column: in characters, from 1.
@@ -59,7 +59,7 @@ def line_of(sitting: Sitting) -> bytes:
 
 
 def sitting_of(line: bytes, number: int) -> Sitting | Wrong:
-    """The sitting that a line tells of.
+    """The exam in a line.
 
     Args:
         line: without its end.

@@ -1,4 +1,4 @@
-"""A prompt's log while its exam is sat: rows that what is examined wrote, or changed, are no evidence."""
+"""A prompt's log during its exam: rows written or changed by the system under test are not evidence."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import sys
 from shutil import get_terminal_size
 
 PIPED = 200
-"""Columns where nobody looks at a terminal."""
+"""Columns without a terminal."""
 
 
 def width_and_color() -> tuple[int, bool]:

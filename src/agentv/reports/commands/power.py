@@ -29,7 +29,7 @@ SURE = 0.9999
 
 @dataclass(frozen=True, slots=True)
 class PilotShown:
-    """What an earlier run told, of so many cases and so many samples of each.
+    """The values from an earlier run, with its number of cases and samples.
 
     Attributes:
         trials: how many passed, and how many were judged.

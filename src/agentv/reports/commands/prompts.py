@@ -25,7 +25,7 @@ _HEADINGS = ("ID", "STATUS", "LAST EXAM", "WHEN (UTC)", "CHANGED")
 
 
 def render_list(prompts: Sequence[ListedPrompt], *, width: int, color: bool = False) -> str:
-    """A table, and below it what all of it comes to.
+    """A table with totals below.
 
     Args:
         prompts: in the order in which they are shown.
@@ -180,7 +180,7 @@ def _of(sitting: Sitting) -> str:
 
 
 def prompt_json(shown: ShownPrompt, *, here: str) -> str:
-    """One JSON object: what the list tells, and all else."""
+    """One JSON object: the fields of the list, and all others."""
     return json.dumps(
         {
             **_listed_json(shown.listed, here),

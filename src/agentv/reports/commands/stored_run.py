@@ -102,7 +102,7 @@ def _verdict(result: TrialResult) -> str:
 
 
 def _facts(result: TrialResult, looks: Looks) -> Iterator[str]:
-    """Where it comes from and what it took, as far as that is known."""
+    """Origin and usage of an answer, if known."""
     trial = result.trial
     suite = f"suite {one_line(trial.suite.name, NAME)}"
     yield f"{suite} ({one_line(shown_from(trial.suite.path, looks.here))})" if trial.suite.path else suite
@@ -226,7 +226,7 @@ def _plain(grade: Grade) -> bool:
 
 
 def _reference(result: TrialResult, looks: Looks) -> Iterator[str]:
-    """The difference between the reference answer and the answer; the reference alone where there is no answer."""
+    """The difference between the reference answer and the answer; only the reference if there is no answer."""
     expected = reference_text(result.trial.case.expected_output)
     if not expected:
         return

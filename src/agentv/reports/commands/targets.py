@@ -159,7 +159,7 @@ def _provider(one: ListedProvider) -> list[Cell]:
 
 
 def _besides(listing: TargetsListing) -> Iterator[str]:
-    """What works without being configured, as far as the keys that are set go."""
+    """Targets that work without configuration, with the keys that are set."""
     usable = [one.example for one in listing.models if one.usable and one.keys]
     if listing.targets and usable:
         yield f"Usable without configuration, with the keys that are set: {', '.join(usable)}"

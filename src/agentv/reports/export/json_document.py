@@ -1,4 +1,4 @@
-"""A whole run as one JSON document: what was run, what it came to, and every row."""
+"""A whole run as one JSON document: its record, its summary and every row."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _TABLE_ENDS = LONGEST_COMMENT // 2
 """Bytes after which no more trials are listed: the other half is for what they answered."""
 
 _CLOSING = 500
-"""Bytes kept free for what stands below, such as how many trials are left out."""
+"""Bytes reserved for the end of the report, such as the number of omitted trials."""
 
 GROUPS = 20
 """Suites, targets and prompts that have a line of their own; `summary.json` holds all."""

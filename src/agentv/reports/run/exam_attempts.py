@@ -54,7 +54,7 @@ def outcome(sitting: Sitting) -> str:
 
 
 def exam_lines(report: ExamReport, triggering: Iterable[str], here: str) -> list[str]:
-    """What an exam came to, where that is on record, and what it opens.
+    """The result of an exam, where it is recorded, and the promotion it allows.
 
     Args:
         report: of the exam.

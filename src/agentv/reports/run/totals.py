@@ -16,7 +16,7 @@ PROMPTS = 20
 
 
 def totals(summary: Summary, noted: int, results: str) -> list[str]:
-    """Lines that say what a run came to.
+    """The totals of a run as lines of text.
 
     Args:
         summary: of the run.

@@ -116,7 +116,7 @@ class _Samples:
 
 @dataclass(slots=True)
 class RunView:
-    """A run as it goes on. `add` takes in one finished trial.
+    """A run in progress. `add` adds one finished trial.
 
     Attributes:
         planned: trials that there are to do; fewer, as cases turn out to need no more samples.

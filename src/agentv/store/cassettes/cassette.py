@@ -1,4 +1,4 @@
-"""Cassettes: one file that holds what a run was told by targets, judges and embedders, so that it can run without them.
+"""Cassettes: files with the recorded answers of targets, judges and embedders, to replay a run without calls.
 
 JSON Lines for people and for git: a header `{"format":"agentv-cassette","version":1}`, then one line a call, sorted by
 case, target and what was asked, so that a new recording differs only where an answer does. A line holds `key`, `case`,

@@ -1,4 +1,4 @@
-"""The file of a cassette: its header, and where one may stand."""
+"""The file of a cassette: its header, and allowed locations."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _locked(new: Path) -> BinaryIO:
 
 
 def check_place(path: Path) -> None:
-    """Refuse a place that is somebody else's, or where nothing can be written: before anybody is asked and paid.
+    """Refuse an existing file that is not a cassette, and a path that cannot be written, before any paid call.
 
     Raises:
         StoreError: a file that is no cassette is there, or a directory; or the system would refuse.

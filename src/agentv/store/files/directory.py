@@ -28,7 +28,7 @@ from agentv.user_code.processes.leftovers import sweep
 
 RUN, INDEX, JOURNAL, SUMMARY = "run.json", "index.jsonl", "journal.jsonl", "summary.json"
 HISTORY = "history.jsonl"
-"""Rows in whose place newer ones stand."""
+"""Rows that newer ones replace."""
 
 REJECTED = "rejected.jsonl"
 """Rows that were changed after they had been written."""
@@ -220,7 +220,7 @@ class RunDirectory:
 
 
 def _sweep(path: Path) -> None:
-    """Remove what a process left that was killed while it replaced a file; nobody else writes here."""
+    """Remove temporary files of a process that was killed while replacing a file; no other process writes here."""
     for name in (RUN, INDEX, JOURNAL, SUMMARY, HISTORY):
         with suppress(OSError):
             (path / f".{name}.new").unlink()

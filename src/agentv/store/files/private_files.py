@@ -82,7 +82,7 @@ Mark = tuple[int, int, int, int, int]
 
 
 def mark(path: Path) -> Mark | None:
-    """What tells a file from one that was changed or replaced since; None where there is none."""
+    """Identity of a file, to detect changes and replacements; None if it does not exist."""
     try:
         found = os.lstat(path)
     except OSError:

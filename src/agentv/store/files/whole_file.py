@@ -1,4 +1,4 @@
-"""A file that somebody asked for by its path: there as a whole, or not at all."""
+"""Atomic writes of files at a path that the user gives."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def size_of_run(path: Path) -> int:
 
 
 def check_removable(path: Path) -> None:
-    """Refuse what is no run's directory, or a link to one.
+    """Refuse a path that is not a run directory, or is a symlink to one.
 
     A run whose `run.json` is gone or damaged is reported by its journal, which begins as no other file does.
 
@@ -90,7 +90,7 @@ def remove_run(path: Path) -> tuple[str, ...]:
 
 @contextmanager
 def _locked(directory: int, path: Path) -> Iterator[None]:
-    """Nobody begins to write there meanwhile. A run without a journal was never written to."""
+    """Locks out other writers. A run without a journal was never written to."""
     try:
         lock = os.open(JOURNAL, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
     except OSError:

@@ -74,7 +74,7 @@ Summing = Callable[[Iterator[RowFacts]], Summary]
 
 
 class RowIndex:
-    """Where the rows of which trials stand. A context manager; `close` lets go of the file."""
+    """Positions of the rows of trials. A context manager; `close` closes the file."""
 
     def __init__(self, database: sqlite3.Connection, path: Path | None = None) -> None:
         self._database = database
@@ -165,7 +165,7 @@ class RowIndex:
             raise StoreError(f"cannot search the rows: {error}{mend}") from error
 
     def names(self, kind: Literal["cases", "suites", "targets", "tags"], limit: int) -> list[str]:
-        """What there is to choose from by one kind of name, at most so many."""
+        """Available values of one kind of name, up to a maximum number."""
         with self._refusals():
             return [name for (name,) in self._database.execute(f"{_NAMES[kind]} LIMIT ?", (limit,))]
 
@@ -299,7 +299,7 @@ class _Filling:
         self._database.executemany("INSERT INTO groups VALUES (?, ?, ?, ?)", rows)
 
     def _replace(self, place: int, key: str) -> None:
-        """Take out the row in whose place this one stands."""
+        """Remove the row that this one replaces."""
         digest = blake2b(key.encode(), digest_size=8).digest()
         number = self._numbers.number(int.from_bytes(digest, signed=True))
         if number == len(self._places):

@@ -1,4 +1,4 @@
-"""Answers that a row has told the cost of already: graded again, they cost nothing again.
+"""Answers whose cost is already in a row: graded again, they are not paid for twice.
 
 An answer is written before the row of its trial is, and the journal's line that vouches for the row stands behind both.
 So an answer that stands before such a line of its own trial is in that row. One behind it was not graded before the
@@ -45,7 +45,7 @@ class AccountedAnswers:
                 self._tell(row_in(line))
 
     def _tell(self, row: RowFacts) -> None:
-        """A row tells what its judges took."""
+        """Record the judge cost in a row."""
         case = hash(row.test_id)
         if case in self._untold:
             told = amount_of(row.judge_cost_usd, row.judge_token_usage)

@@ -134,7 +134,7 @@ def anew_in(line: bytes) -> list[str] | None:
 
 
 def row_seal(key: str, row: bytes, at_ms: float = 0.0) -> bytes:
-    """The line that vouches for a row, its end included.
+    """The line with the checksum of a row, including its end.
 
     Args:
         key: of the trial.
@@ -146,12 +146,12 @@ def row_seal(key: str, row: bytes, at_ms: float = 0.0) -> bytes:
 
 
 def is_seal(line: bytes) -> bool:
-    """Whether a line says that it vouches for a row."""
+    """Whether a line is the checksum of a row."""
     return line.startswith(_ROW, _SEALED)
 
 
 def seal_in(line: bytes) -> tuple[str, int] | None:
-    """The key and the checksum of the row that a whole line vouches for; None where it is an answer."""
+    """The key and the checksum of a row in a complete line; None if the line is an answer."""
     if not is_seal(line):
         return None
     key, _, rest = line[_SEALED + len(_ROW) :].partition(b'"')

@@ -317,7 +317,7 @@ class Journal:
 
 
 def _of_rows(found: Restored) -> str:
-    """What became of rows that something else wrote to."""
+    """Messages about rows that something else changed."""
     told = []
     if found.foreign:
         names = dict.fromkeys(name for line in found.foreign if (name := case_of_row(line)) is not None)

@@ -130,7 +130,7 @@ class JournalReader:
 
     @property
     def vouches(self) -> bool:
-        """Whether the journal vouches for any row at all; one that was lost vouches for none."""
+        """Whether the journal has a checksum of any row; a lost journal has none."""
         return len(self._rows) > 0
 
     def vouches_for(self, row: bytes) -> bool:
@@ -144,7 +144,7 @@ class JournalReader:
         return None if number is None else self._vouched_at[number]
 
     def answered_at(self, key: str) -> int | None:
-        """Where in the journal the answer under a key stands."""
+        """Position in the journal of the answer with a key."""
         number = self._find(key)
         return None if number is None else self._offsets[number]
 

@@ -17,7 +17,7 @@ from agentv.store.rows.reading import is_torn, key_of_row
 
 
 def check_rows(run: Path) -> None:
-    """Refuse a run that holds rows which its journal does not vouch for.
+    """Refuse a run with rows that have no valid checksum in its journal.
 
     Raises:
         StoreError: it does; the text names the first of them. So too where a file cannot be read.

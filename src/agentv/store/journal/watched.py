@@ -45,7 +45,7 @@ class Watched:
         self._digests[name] = _digest(self.run / name)
 
     def restored(self) -> tuple[str, ...]:
-        """Put what something else wrote to right, as far as that can be had; what it was, a sentence each.
+        """Repair what something else changed, if possible; returns a sentence per change.
 
         Raises:
             OSError: the system refuses.
@@ -79,7 +79,7 @@ class Watched:
 
 
 def _clear(path: Path) -> None:
-    """Remove whatever stands there; a link, and not what it leads to."""
+    """Remove anything at a path; a symlink, not its target."""
     with suppress(FileNotFoundError):
         if path.is_dir() and not path.is_symlink():
             import shutil  # which loads three compressors

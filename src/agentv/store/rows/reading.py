@@ -1,4 +1,4 @@
-"""Rows read back: only what totals and a resume need, the rest is passed over."""
+"""Rows read for totals and a resume; other keys are skipped."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ row_in = _rows.decode
 
 
 def read_rows(path: Path) -> Iterator[RowFacts]:
-    """The rows of an `index.jsonl`, one after the other; none where there is no file.
+    """Iterate over the rows of an `index.jsonl`; empty if it does not exist.
 
     A last line that was cut off, or is being written, is passed over.
 
@@ -118,7 +118,7 @@ _case = msgspec.json.Decoder(_CaseOf)
 
 
 def key_of_row(line: bytes) -> str | None:
-    """The key of the trial that a line of `index.jsonl` is of; None where it is no row."""
+    """The trial key in a line of `index.jsonl`; None if it is not a row."""
     try:
         return _key.decode(line).key
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -126,7 +126,7 @@ def key_of_row(line: bytes) -> str | None:
 
 
 def case_of_row(line: bytes) -> str | None:
-    """The id of the case that a line of `index.jsonl` is of; None where it is no row."""
+    """The case id in a line of `index.jsonl`; None if it is not a row."""
     try:
         return _case.decode(line).test_id
     except (msgspec.DecodeError, UnicodeDecodeError):

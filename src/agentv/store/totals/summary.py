@@ -176,7 +176,7 @@ def take_summary(directory: RunDirectory) -> JsonObject:
 
 
 def read_summary(path: Path) -> Summary:
-    """What a `summary.json` says; keys that this agentv does not know are passed over.
+    """The content of a `summary.json`; unknown keys are ignored.
 
     Raises:
         StoreError: it cannot be read, or is no summary.

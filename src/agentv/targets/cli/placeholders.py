@@ -99,7 +99,7 @@ def _filled_word(word: str, values: Mapping[str, str], files: Sequence[str]) -> 
 
 
 def command_faults(command: Command) -> Iterator[Issue]:
-    """Placeholders that stand where they would do harm or nothing, and those that look misspelt."""
+    """Reports placeholders in harmful or useless positions, and misspelt ones."""
     if command.shell is not None:
         yield from _line_faults(command.shell)
         return

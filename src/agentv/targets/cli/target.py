@@ -46,7 +46,7 @@ class Cli(ProviderSettings):
     ] = None
 
     def faults(self) -> Iterable[Issue]:
-        """Placeholders that are misspelt, or stand where they would do harm."""
+        """Reports placeholders that are misspelt or in harmful positions."""
         return command_faults(self.command)
 
     def connect(self, spec: TargetSpec, executor: Executor) -> Target:

@@ -117,7 +117,7 @@ def _count(value: Any) -> int | None:
 def refusal_of(
     status: int, details: Json, headers: Mapping[str, str], retryable: frozenset[int], secrets: Iterable[str]
 ) -> CallFailure:
-    """The failure in an error of the API. A refused key comes as 400, and how long to wait stands in the details."""
+    """The failure in an API error. A refused key is status 400, and the details say how long to wait."""
     error = details.get("error", details) if isinstance(details, Mapping) else details
     said = error.get("message") if isinstance(error, Mapping) else None
     failure = failure_of(

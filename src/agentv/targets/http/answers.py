@@ -59,7 +59,7 @@ def decoded(data: bytes) -> str | Failure:
 
 
 def parsed(text: str) -> Json | Failure:
-    """The JSON value that a text holds; the text itself where it is no JSON; a Failure where it holds too much."""
+    """The JSON value of a text; the text itself if it is not JSON; a Failure if it is too large."""
     if takes_too_much(text):
         return TOO_MANY_VALUES
     try:

@@ -134,7 +134,7 @@ def _unlimited_session(responses: type[ClientResponse], *middlewares: ClientMidd
 
 
 def _sent(body: bytes | None) -> bytes | BytesIO | None:
-    """A large body as a file, which is sent in pieces, so that other calls are not held up meanwhile."""
+    """A large body as a file, which is sent in pieces, so that other calls are not delayed."""
     return body if body is None or len(body) <= _CHUNK else BytesIO(body)
 
 

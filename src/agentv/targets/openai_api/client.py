@@ -30,7 +30,7 @@ _FILTERS = frozenset({"content_filter", "content_policy_violation", "invalid_pro
 """Codes of errors that mean the content and not the call."""
 
 _SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-"""Codes that come with 429 and that no waiting mends."""
+"""Error codes of status 429 that a retry cannot fix."""
 
 _OF_KEYS = (401, 403)
 
