@@ -194,7 +194,10 @@ def test_what_could_not_judge_is_not_recorded(project):
     recorded()
     assert "refused" not in Path("run.jsonl").read_text()
     outcome = run(replay="run.jsonl")
-    assert "or it could not judge when this was recorded" in (outcome.directory / "index.jsonl").read_text()
+    assert (
+        "the answer, the code or its options changed, or it could not grade when this was recorded"
+        in (outcome.directory / "index.jsonl").read_text()
+    )
 
 
 def test_a_grade_that_holds_a_secret_is_no_line_of_a_cassette(project):

@@ -278,7 +278,7 @@ def test_a_torn_line_that_cannot_be_moved_keeps_no_row_from_being_written(prompt
     put(prompt, EVA + b'{"ts"')
     (prompt / TORN).mkdir()
     (note,) = append(str(prompt), ROW)
-    assert "it is left there: cannot move it to" in note
+    assert "it was left there: cannot move it to" in note
     assert logged(prompt) == EVA + b'{"ts"\n' + line_of(ROW)
     assert [row.line for row in read_log(str(prompt)).rows] == [1, 3]
 
@@ -342,7 +342,7 @@ def test_a_line_that_is_cut_off_anywhere_is_never_a_row(sitting, data):
 @pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS])
 def test_where_files_cannot_be_locked_the_row_is_written_and_that_is_told(prompt, code):
     (note,) = append(str(prompt), ROW, Appending(refusing(code, "lock")))
-    assert "without a lock, since files cannot be locked there" in note
+    assert "without a lock, because files cannot be locked there" in note
     assert logged(prompt) == line_of(ROW)
 
 
@@ -358,7 +358,7 @@ def test_without_a_lock_nothing_is_cut_off(prompt):
     disk = refusing(errno.ENOLCK, "lock", "truncate")
     notes = append(str(prompt), ROW, Appending(disk))
     assert len(notes) == 2
-    assert "it was left there, since the log is not locked" in notes[1]
+    assert "is incomplete; it was left there, because the log is not locked" in notes[1]
     assert logged(prompt) == EVA + b'{"ts"\n' + line_of(ROW)
 
 

@@ -163,7 +163,9 @@ def test_only_the_latest_calls_are_kept():
 
 def test_what_came_in_can_be_read_after_the_end_but_the_address_is_gone():
     server = ModelServer("")
-    with pytest.raises(RuntimeError, match="a ModelServer has addresses while it runs"):
+    with pytest.raises(
+        RuntimeError, match=r"a ModelServer has URLs only while it runs: `with ModelServer\(…\) as server:`"
+    ):
         _ = server.openai
     with server:
         ask(server)

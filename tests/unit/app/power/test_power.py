@@ -79,7 +79,7 @@ def test_votes_of_a_judge_tell_its_noise(coins):
         ({"detect": 0.0}, "--detect 0: must be between 0 and 1"),
         ({"detect": 5.0}, "did you mean 0.05"),
         ({"detect": 0.85}, "a pass rate of 0.8 cannot drop by so much"),
-        ({"cases": 1}, "needs 2 or more cases"),
+        ({"cases": 1}, "needs at least 2 cases"),
         ({"rate": 1.0}, "--rate 1: it lies between 0 and 1"),
         ({"alpha": 0.9}, "--power 0.8: it lies above --alpha"),
         ({"earlier": "nothing"}, "cannot plan from"),
@@ -132,7 +132,10 @@ def test_a_run_of_one_case_is_refused_even_where_the_cases_are_named(coins):
 
 def test_samples_that_ended_early_are_refused_with_the_reason(coins):
     changed(coins.directory, lambda _: {"alpha": 0.05})
-    with pytest.raises(UsageError, match="its samples ended as soon as a case was decided"):
+    with pytest.raises(
+        UsageError,
+        match=r": it stopped sampling each case once decided \(until: decided\), so its rates and their noise are biased",
+    ):
         plan(PlanAsked(earlier="last"))
     changed(coins.directory, lambda row: {"repeat": 1} if row["sample"] == 1 else None)
     assert plan(PlanAsked(earlier="last")).plan.cases == 4  # of one sample none is left out

@@ -40,7 +40,12 @@ def test_a_prompt_is_named_by_its_id_or_a_path(library, name, found):
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("be", "did you mean 'bee'?"), ("b", None), ("prompts/team", "a prompt's directory holds"), ("prompts/x", None)],
+    [
+        ("be", "did you mean 'bee'?"),
+        ("b", None),
+        ("prompts/team", "a prompt's directory contains prompt.xml, prompt.md, prompt.txt or meta.yaml"),
+        ("prompts/x", None),
+    ],
 )
 def test_what_names_no_prompt_is_refused(library, name, hint):
     with pytest.raises(UsageError) as refused:
@@ -67,7 +72,7 @@ def test_inside_a_prompt_directory_its_files_name_it(library, tmp_path):
 
 
 def test_no_library_and_an_empty_one_are_told_apart(library):
-    with pytest.raises(UsageError, match="no directory 'prompts'"):
+    with pytest.raises(UsageError, match="no 'prompts' directory between here and the repository root"):
         library({"other.txt": ""}).all()
     with pytest.raises(UsageError, match="holds no prompt"):
         library({"prompts/readme.txt": ""}).all()

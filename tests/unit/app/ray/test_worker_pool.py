@@ -148,7 +148,7 @@ DOCUMENT = {"tests": [{"id": "a", "input": "hi", "assert": [{"contains": "hi"}]}
 def test_a_function_of_the_callers_loop_cannot_be_called_elsewhere():
     target = callable_target(lambda prompt: prompt, on_our_loop=True)
     error = refused(EvalSettings(documents=(DOCUMENT,), given_target=target))
-    assert "no other machine can call it" in str(error)
+    assert ", so another machine cannot call it" in str(error)
 
 
 def test_a_budget_is_refused_since_workers_do_not_share_one():

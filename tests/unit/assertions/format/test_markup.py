@@ -190,9 +190,9 @@ def test_pages_and_elements_are_html(text):
         ('<?xml version="1.0"?><p>a</p>', "XML at line 1, column 1"),
         ("<div><!-- never ends</div>", "unclosed comment at line 1, column 6"),
         ("<script>a", "<script> at line 1, column 1 is not closed"),
-        ("<!DOCTYPE svg><svg></svg>", "is no doctype of HTML"),
-        ("```html\n<p>a</p>\n```", "text outside of all elements"),
-        ("List<String> x", "text outside of all elements"),
+        ("<!DOCTYPE svg><svg></svg>", "> is not an HTML doctype"),
+        ("```html\n<p>a</p>\n```", "text outside all elements at"),
+        ("List<String> x", "text outside all elements at"),
     ],
 )
 def test_what_is_no_html_says_where(text, said):

@@ -165,7 +165,7 @@ def test_a_server_that_asks_for_an_hour_twice_is_asked_no_more_and_says_so_once(
 def test_a_server_that_never_has_room_is_not_asked_for_ever():
     server = Server([limited(0.0)])
     found = asked(server, timeout_s=300)
-    assert found.message.endswith("the time for the call is used up")
+    assert found.message.endswith(": no time left for the call")
     assert server.asked_at[-1] < 600
     assert len(server.asked_at) < 30
 

@@ -98,7 +98,7 @@ def test_a_margin_alone_is_planned_for_showing_that_nothing_larger_is_lost():
 def test_what_a_run_showed_is_told_from_what_it_did_not():
     text = render_power(FOUND, sized=True)
     assert "pass rate 80.0% (20261121T140322Z-7f3a: 140 of 200 trials passed);" in text
-    assert "of the variance between cases (20261121T140322Z-7f3a);" in text
+    assert "of the variance is between cases (20261121T140322Z-7f3a);" in text
     once = replace(PILOT, trials=(40, 40), disagreement=None)
     text = render_power(PlanShown(PLAN, None, once), sized=True)
     assert "(a guess; 20261121T140322Z-7f3a: 40 of 40 trials passed);" in text

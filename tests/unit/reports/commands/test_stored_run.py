@@ -125,7 +125,7 @@ def test_long_answers_are_cut_unless_all_is_asked_for(output, left):
 
 def test_a_long_difference_is_cut_unless_all_is_asked_for():
     result = held_against(finished(output="\n".join(map(str, range(100)))), "0")
-    assert "more lines; --full shows all" in shown(result)
+    assert "more lines; use --full to show all" in shown(result)
     assert "    +99" in shown(result, full=True)
 
 

@@ -53,10 +53,7 @@ def test_the_slope_and_what_it_shows():
         ),
         (
             trend(0.5, context=Context(not_new=2)),
-            (
-                "note: 2 runs excluded: graded answers that were there before (--regrade, --replay, --cache): "
-                "no call was made"
-            ),
+            ("note: 2 runs excluded: graded stored answers (--regrade, --replay, --cache): no call was made"),
         ),
         (
             trend(0.5, context=Context(ended_early=1)),

@@ -201,7 +201,7 @@ def test_totals_are_made_from_the_same_reading(run):
 def test_a_row_of_a_newer_agentv_is_refused(run):
     row = json.loads((run / "index.jsonl").read_text().splitlines()[0])
     (run / "index.jsonl").write_text(json.dumps({**row, "schema_version": 99}) + "\n")
-    with pytest.raises(StoreError, match="a newer agentv wrote this row"):
+    with pytest.raises(StoreError, match=": written by a newer agentv"):
         RowIndex.of(run)
 
 

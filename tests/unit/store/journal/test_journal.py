@@ -166,7 +166,7 @@ def test_a_broken_row_in_the_middle_is_named(directory, bad):
     path.write_bytes(first + bad + second)
     with (
         Journal(directory, ROOT) as journal,
-        pytest.raises(StoreError, match=r"index.jsonl:2: this is no row of a run"),
+        pytest.raises(StoreError, match=r"index.jsonl:2: not a row of a run"),
     ):
         list(journal.finished())
 
@@ -208,7 +208,7 @@ def test_a_row_that_was_changed_is_set_aside_and_told(directory, written, change
     index.write_bytes(first + other + third)
     _, rows, journal = reopened(directory)
     assert rows == ["a", "c"]
-    assert "index.jsonl: 1 row is not as it was written" in journal.mended[0]
+    assert "index.jsonl: 1 row was changed after it was written" in journal.mended[0]
     assert index.read_bytes() == first + third
     assert (directory.path / "rejected.jsonl").read_bytes() == other
     fill(directory, "b")
@@ -231,7 +231,9 @@ def test_rows_that_nobody_vouches_for_are_refused(directory, left):
     path = directory.path / "journal.jsonl"
     answers = [line for line in path.read_bytes().splitlines(keepends=True) if b'"row":' not in line]
     path.write_bytes(b"".join(left(answers)))
-    with pytest.raises(StoreError, match=r"index.jsonl holds rows, and journal.jsonl was removed, emptied or replaced"):
+    with pytest.raises(
+        StoreError, match=r"index.jsonl contains rows, but journal.jsonl was removed, emptied or replaced"
+    ):
         reopened(directory)
 
 
@@ -249,7 +251,7 @@ def test_a_journal_that_was_cut_before_it_vouched_for_a_row_gives_its_answers_ba
 def test_another_journal_is_refused(directory, header):
     path = directory.path / "journal.jsonl"
     path.write_bytes(header + header)
-    with pytest.raises(StoreError, match="is no journal of format 1"):
+    with pytest.raises(StoreError, match="is not a journal of format 1"):
         Journal(directory, ROOT)
 
 

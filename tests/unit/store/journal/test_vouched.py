@@ -47,7 +47,7 @@ def test_rows_without_a_journal_are_refused(run, journal):
     (run / "journal.jsonl").unlink()
     if journal is not None:
         (run / "journal.jsonl").write_bytes(journal)
-    with pytest.raises(StoreError, match=r"journal.jsonl vouches for none of them"):
+    with pytest.raises(StoreError, match=r"journal.jsonl has no checksum of them"):
         check_rows(run)
     (run / "index.jsonl").write_bytes(b"")
     check_rows(run)

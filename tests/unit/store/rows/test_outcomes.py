@@ -40,14 +40,14 @@ def test_a_score_that_is_none_is_refused_with_its_line(tmp_path, score, of):
     written_row = json.loads(row())
     (written_row if of == "its own" else written_row["scores"][0])["score"] = score
     path = written(tmp_path / "index.jsonl", row(), json.dumps(written_row).encode())
-    with pytest.raises(StoreError, match=r"jsonl:2: this is no row of a run.*score"):
+    with pytest.raises(StoreError, match=r"jsonl:2: not a row of a run.*score"):
         list(read_outcomes(path))
 
 
 @pytest.mark.parametrize("line", [b"[]", b"{", b'{"test_id":1}'])
 def test_a_line_that_is_no_row_is_named(tmp_path, line):
     path = written(tmp_path / "index.jsonl", row(), line)
-    with pytest.raises(StoreError, match="jsonl:2: this is no row of a run"):
+    with pytest.raises(StoreError, match="jsonl:2: not a row of a run"):
         list(read_outcomes(path))
 
 

@@ -78,7 +78,7 @@ def test_null_is_an_answer_of_nothing():
         ({"output": {"a": 1}}, "'output' must be text or messages, found dict"),
         ({"text": ["a"]}, "'text' must be text, found list"),
         ({"output": ["a"]}, "'output' must contain messages, found str"),
-        ({"output": [{"role": "robot", "content": ""}]}, "a message needs a role"),
+        ({"output": [{"role": "robot", "content": ""}]}, "a message needs one of the roles"),
         ({"output": "x", "cost_usd": "free"}, "'cost_usd' must be a number of at least 0, found 'free'"),
         ({"output": "x", "cost_usd": -1}, "'cost_usd' must be a number of at least 0, found -1"),
         ({"output": "x", "cost_usd": float("nan")}, "'cost_usd' must be a number"),
@@ -149,7 +149,7 @@ def test_a_response_made_by_users_code_is_looked_at():
     ("response", "says"),
     [
         (TargetResponse(5), "output must not be int"),
-        (TargetResponse("x", messages=[{"role": "user"}]), "messages must hold Message objects"),
+        (TargetResponse("x", messages=[{"role": "user"}]), "TargetResponse.messages must contain Message objects"),
         (TargetResponse("x", messages=None), "messages must not be null"),
         (TargetResponse("x", token_usage={"input": 1}), "token_usage must not be dict"),
         (TargetResponse("x", cost_usd="1"), "cost_usd must not be str"),

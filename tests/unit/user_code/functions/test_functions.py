@@ -85,9 +85,9 @@ def test_a_function_gets_what_it_asks_for(function, result):
     ("function", "says"),
     [
         (lambda one, two: None, "<lambda> asks for one, two; available parameters: prompt, messages, vars"),
-        (lambda client, prompt: None, "asks for client;"),
-        (lambda client, vars: None, "asks for client;"),  # noqa: A006
-        (Agent.method, "method asks for self, question;"),
+        (lambda client, prompt: None, "has the parameters client;"),
+        (lambda client, vars: None, "has the parameters client;"),  # noqa: A006
+        (Agent.method, "method has the parameters self, question;"),
         (max, "cannot tell what"),
     ],
 )
@@ -103,7 +103,7 @@ def test_arguments_by_keyword_alone():
         "question": "the prompt",
         "vars": {"a": 1},
     }
-    with pytest.raises(ForeignError, match="by position only"):
+    with pytest.raises(ForeignError, match="has positional-only parameters"):
         arguments_for(lambda prompt, /: None, OFFERED, "prompt")
 
 

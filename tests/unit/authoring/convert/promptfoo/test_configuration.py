@@ -188,9 +188,18 @@ def test_a_model_is_named_as_ours(theirs: Any, ours: Any, tmp_path: Path) -> Non
     [
         ("vertex:gemini-3.8-pro", "write litellm:vertex_ai/gemini-3.8-pro, "),
         ("bedrock:anthropic.claude-haiku-4-5", "write litellm:bedrock/anthropic.claude-haiku-4-5, "),
-        ("google:live:gemini-live", "any program is reached with provider: cli"),
-        ("openai:image:dall-e-3", "any program is reached with provider: cli"),
-        ("anthropic:claude-agent-sdk", "any program is reached with provider: cli"),
+        (
+            "google:live:gemini-live",
+            "see 'agentv targets' and the reference for providers; any program works with provider: cli",
+        ),
+        (
+            "openai:image:dall-e-3",
+            "see 'agentv targets' and the reference for providers; any program works with provider: cli",
+        ),
+        (
+            "anthropic:claude-agent-sdk",
+            "see 'agentv targets' and the reference for providers; any program works with provider: cli",
+        ),
     ],
 )
 def test_a_model_that_is_reached_otherwise_is_told_and_how(theirs: str, instead: str, tmp_path: Path) -> None:
@@ -256,10 +265,10 @@ def test_an_assertion_is_written_as_ours(written: str, meant: dict[str, Any], tm
     ("template", "said"),
     [
         ("{{ a | dump }}", "the filter 'dump' exists only in Nunjucks"),
-        ("{{ a.toUpperCase() }}", "holds JavaScript"),
-        ("{% asyncEach x in a %}{% endeach %}", "'{% asyncEach %}' is Nunjucks"),
-        ("{{ a }} {# note #}", "begins a comment in Nunjucks"),
-        ("{% if a %}", "this template is not Jinja"),
+        ("{{ a.toUpperCase() }}", "' contains JavaScript; agentv uses Jinja templates"),
+        ("{% asyncEach x in a %}{% endeach %}", "'{% asyncEach %}' is a Nunjucks tag"),
+        ("{{ a }} {# note #}", "'{#' starts a comment in Nunjucks, but is plain text in agentv"),
+        ("{% if a %}", "this is not a valid Jinja template:"),
     ],
 )
 def test_a_template_that_is_not_jinja_is_told(template: str, said: str, tmp_path: Path) -> None:
@@ -296,7 +305,7 @@ def test_rows_among_other_tests_are_told_and_refused(tmp_path: Path) -> None:
 def test_it_is_written_beside_the_configuration_and_overwrites_nothing(tmp_path: Path) -> None:
     source = sample("echo", tmp_path)
     (tmp_path / "other").mkdir()
-    with pytest.raises(UsageError, match="begin beside it"):
+    with pytest.raises(UsageError, match="are relative to its directory, but"):
         from_promptfoo(source, tmp_path / "other" / "a.eval.yaml")
     from_promptfoo(source, None)
     with pytest.raises(UsageError, match="overwritten"):
