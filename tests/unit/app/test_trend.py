@@ -93,7 +93,7 @@ def test_where_there_is_no_run_the_nearest_name_is_told(store):
 def test_a_summary_of_another_make_is_named(store):
     run = store(1, refunds=5)
     (run / "summary.json").write_text(json.dumps({"schema_version": 1, "by_suite": {"refunds": {"cases": 3}}}))
-    with pytest.raises(StoreError, match=f"{run.name}: its summary.json is not one of agentv's"):
+    with pytest.raises(StoreError, match=f"{run.name}: its summary.json was not written by agentv"):
         trend("refunds", 20, "pass rate")
 
 

@@ -227,7 +227,7 @@ def test_a_row_that_is_longer_than_what_is_read_at_once_is_found(prompt):
 def test_a_log_that_is_no_file_is_neither_read_nor_written_nor_waited_for(prompt, make):
     make(prompt / LOG)
     for act in (read_log, last_sitting, lambda directory: append(directory, ROW)):
-        with pytest.raises(StoreError, match=r"cannot (read|write) .*eval\.jsonl: it is (a directory|no file)"):
+        with pytest.raises(StoreError, match=r"cannot (read|write) .*eval\.jsonl: it is (a directory|not a file)"):
             act(str(prompt))
 
 

@@ -100,7 +100,7 @@ REFUSED = {
     "a: b\n---\nc: d\n": "it contains more than one document",
     "status: draft\nstatus: draft\n": "'status' appears twice in it",
     "status: &s draft\nx: *s\n": "other values use its status through the alias *s: write 'ready' yourself",
-    "status: [draft]\n": "written in a way that cannot be changed safely: write 'status: ready' yourself",
+    "status: [draft]\n": "cannot be changed safely as it is written: write 'status: ready' yourself",
     "a: x\u2028b\n": "a line separator that YAML 1.1 and 1.2 read differently",
 }
 

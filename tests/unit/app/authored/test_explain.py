@@ -185,7 +185,7 @@ def test_codes_of_embedders_are_those_of_targets():
     for code in ("timeout", "http-status"):
         one = explanation(f"embedder-{code}")
         assert (one.code, one.fix) == (f"embedder-{code}", explanation(code).fix)
-        assert one.meaning.startswith("The call of the target that computes embeddings failed with")
+        assert one.meaning.startswith("The call to the target that computes embeddings failed with")
     assert list(explanations(["embedder-timeout", "judge-timeout", "embedder-x"])) == [
         "embedder-timeout",
         "judge-timeout",

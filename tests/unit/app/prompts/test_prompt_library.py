@@ -56,7 +56,7 @@ def test_what_names_no_prompt_is_refused(library, name, hint):
 def test_an_id_that_two_prompts_have_names_none(library):
     twins = library({"prompts/a/prompt.md": "A", "prompts/b/meta.yaml": "id: a\n", "prompts/c/meta.yaml": "id: a\n"})
     assert twins.one("a").directory.endswith("/a")  # the directory of that name is the nearest
-    with pytest.raises(UsageError, match="2 prompts are called 'x'"):
+    with pytest.raises(UsageError, match="2 prompts have the id 'x'"):
         library({"prompts/b/meta.yaml": "id: x\n", "prompts/c/meta.yaml": "id: x\n"}).one("x")
 
 

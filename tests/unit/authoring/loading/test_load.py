@@ -56,7 +56,7 @@ def test_a_file_is_itself_whatever_it_is_called(tmp_path):
             "does not exist",
             "did you mean '{root}/evals/refunds.eval.yaml'?",
         ),
-        (["notes.md"], ".", "holds no eval file", "eval files are named"),
+        (["notes.md"], ".", "contains no eval files", "eval files are named"),
         (["a.py"], "a.py", "is not an eval file", "or .eval.py"),
         (["notes.md"], "notes.md", "is not an eval file", "eval files end in"),
         ([], "no/where/at/all", "does not exist", None),

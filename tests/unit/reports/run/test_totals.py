@@ -117,23 +117,23 @@ def test_trials_are_said_where_they_are_not_the_cases():
         (
             EarlyStops(0.05, 2, 0, 19, 41, cases=2, confirmed=2),
             (
-                "decided 2 of 2 cases with 19 of 60 samples; of all 2 cases at most 5.0% are expected to be decided "
+                "decided 2 of 2 cases with 19 of 60 samples; of all 2 cases, at most 5.0% are expected to be decided "
                 "wrongly, and at most 5.0% of the decided ones (false discovery rate)"
             ),
         ),
         (
             EarlyStops(0.05, 2, 1, 79, 41, cases=500, confirmed=1),
             (
-                "decided 2 of 3 cases with 79 of 120 samples; of all 500 cases at most 5.0% are expected to be decided "
+                "decided 2 of 3 cases with 79 of 120 samples; of all 500 cases, at most 5.0% are expected to be decided "
                 "wrongly; 1 of the 2 decisions holds at a false discovery rate of 5.0% (a smaller --alpha confirms more); "
-                "1 is undecided: it uses the share that passed, which is no proof"
+                "1 is undecided: it uses the share that passed, which is not proof"
             ),
         ),
         (
             EarlyStops(0.05, 1, 2, 79, 41, cases=3, by_gate=1),
             (
                 "decided 1 of 3 cases with 79 of 120 samples; "
-                "2 are undecided: they use the share that passed, which is no proof"
+                "2 are undecided: they use the share that passed, which is not proof"
             ),
         ),
         (
@@ -144,7 +144,7 @@ def test_trials_are_said_where_they_are_not_the_cases():
             EarlyStops(0.05, 0, 3, 60, 0),
             (
                 "decided 0 of 3 cases with 60 of 60 samples; "
-                "3 are undecided: they use the share that passed, which is no proof"
+                "3 are undecided: they use the share that passed, which is not proof"
             ),
         ),
     ],
@@ -176,8 +176,8 @@ def test_where_nothing_was_judged_no_rate_is_said():
     ("cost", "judges", "said"),
     [
         (0.0123, None, "cost $0.0123, 3.2 s"),
-        (0.0123, 0.004, "cost $0.0163 ($0.0040 for judges), 3.2 s"),
-        (None, 0.004, "cost $0.0040 ($0.0040 for judges), 3.2 s"),
+        (0.0123, 0.004, "cost $0.0163 (including $0.0040 for judges), 3.2 s"),
+        (None, 0.004, "cost $0.0040 (including $0.0040 for judges), 3.2 s"),
         (0.0, 0.0, "cost $0.00, 3.2 s"),
     ],
 )
@@ -188,9 +188,9 @@ def test_cost(cost, judges, said):
 @pytest.mark.parametrize(
     ("unpriced", "judge_unpriced", "said"),
     [
-        (2, 0, "cost at least $0.0163 ($0.0040 for judges)is not known 2 trials, 3.2 s"),
-        (0, 1, "cost at least $0.0163 ($0.0040 for judges)is not known 1 trial, 3.2 s"),
-        (2, 3, "cost at least $0.0163 ($0.0040 for judges)is not known 3 trials, 3.2 s"),
+        (2, 0, "cost at least $0.0163 (including $0.0040 for judges)is not known 2 trials, 3.2 s"),
+        (0, 1, "cost at least $0.0163 (including $0.0040 for judges)is not known 1 trial, 3.2 s"),
+        (2, 3, "cost at least $0.0163 (including $0.0040 for judges)is not known 3 trials, 3.2 s"),
     ],
 )
 def test_a_sum_of_which_a_part_has_no_price_says_so(unpriced, judge_unpriced, said):

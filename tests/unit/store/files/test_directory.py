@@ -81,7 +81,7 @@ def test_a_second_writer_is_refused(tmp_path):
 def test_a_refused_directory_is_not_left_locked(tmp_path):
     (tmp_path / "run.json").write_text("[]")
     for _ in range(2):
-        with pytest.raises(StoreError, match="it holds not print a JSON object"):
+        with pytest.raises(StoreError, match="it contains no JSON object"):
             RunDirectory.open(tmp_path)
 
 

@@ -175,7 +175,10 @@ def test_a_row_of_a_newer_format_is_named(directory):
     fill(directory, "a")
     path = directory.path / "index.jsonl"
     path.write_text(path.read_text().replace('"schema_version":1', '"schema_version":2'))
-    with Journal(directory, ROOT) as journal, pytest.raises(StoreError, match=r"index.jsonl:1: a newer agentv wrote"):
+    with (
+        Journal(directory, ROOT) as journal,
+        pytest.raises(StoreError, match=r"index.jsonl:1: written by a newer agentv"),
+    ):
         list(journal.finished())
 
 

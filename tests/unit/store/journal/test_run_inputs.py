@@ -41,5 +41,5 @@ def test_a_torn_end_is_passed_over_and_another_line_refused(tmp_path):
     path.write_text('{"test_id": 1}\n')
     with pytest.raises(StoreError, match=r"index\.jsonl:1: not a row of a run"):
         read_asked(path)
-    with pytest.raises(StoreError, match=": written by a newer agentv"):
+    with pytest.raises(StoreError, match="written by a newer agentv"):
         read_asked(write(path, {"schema_version": 99}))

@@ -54,7 +54,7 @@ def test_a_line_that_is_no_row_is_named(tmp_path, line):
 def test_a_row_of_a_newer_agentv_is_refused(tmp_path):
     newer = json.loads(row()) | {"schema_version": SCHEMA_VERSION + 1}
     path = written(tmp_path / "index.jsonl", json.dumps(newer).encode())
-    with pytest.raises(StoreError, match="jsonl:1: a newer agentv wrote this row"):
+    with pytest.raises(StoreError, match="jsonl:1: written by a newer agentv"):
         list(read_outcomes(path))
 
 

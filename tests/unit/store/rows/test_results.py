@@ -123,5 +123,5 @@ def test_rows_are_read_where_they_begin(tmp_path):
     path = written(tmp_path / "index.jsonl", RESULTS)
     place = path.read_bytes().index(b"\n") + 1
     assert [result.trial.case.id for result in read_results_at(path, ROOT, [place, 0])] == ["a", "r"]
-    with pytest.raises(StoreError, match="no row of a run begins at byte 5"):
+    with pytest.raises(StoreError, match="no row of a run starts at byte 5"):
         list(read_results_at(path, ROOT, [5]))
