@@ -250,7 +250,7 @@ def _unknown(name: str, file: str | None, added: tuple[str, ...]) -> Issue:
     found = extractOne(name, [*PROMPT_VARIABLES, *added], scorer=distance, score_cutoff=0.6)
     hint = f"did you mean '{found[0]}'?" if found else "the case's own variables are under 'vars'"
     known = ", ".join((*PROMPT_VARIABLES, *added))
-    message = f"the judge prompt uses the unknown variable '{name}'; known: {known}"
+    message = f"'{name}' is not a variable of a judge prompt; available: {known}"
     return Issue(("prompt",), message, "undefined-variable", hint, file=file, name=name)
 
 
