@@ -88,7 +88,7 @@ def test_a_good_cassette_is_not_lost_to_a_target_that_is_down(recorded, edit, wh
         recorded.write(name, text)
     ended = recorded.run("eval", "a.eval.yaml", "--record", "fixtures/run.jsonl")
     assert ended.status == 3
-    assert f"error: fixtures/run.jsonl stays as it was, since {why}: record it again" in ended.stderr
+    assert f"error: fixtures/run.jsonl is unchanged, because {why}: record it again" in ended.stderr
     assert lines(recorded) == before
 
 
@@ -124,9 +124,9 @@ def test_recorded_twice_it_is_the_same_but_for_the_times(recorded):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (("input: blue", "input: sky"), "holds no answer of 'python:agent.py:answer' to the case 'b' to this"),
-        (("id: b,", "id: c,"), "holds no answer of 'python:agent.py:answer' to the case 'c'"),
-        (("is a colour", "is bright"), "holds no answer of 'python:agent.py:judge' to the case 'a' to this"),
+        (("input: blue", "input: sky"), "has no answer of 'python:agent.py:answer' to the case 'b' to this"),
+        (("id: b,", "id: c,"), "has no answer of 'python:agent.py:answer' to the case 'c'"),
+        (("is a colour", "is bright"), "has no answer of 'python:agent.py:judge' to the case 'a' to this"),
     ],
 )
 def test_a_call_that_it_does_not_hold_is_an_error_that_names_it(recorded, change, told):
@@ -174,7 +174,7 @@ def interrupted(project, *words: str) -> str:
 
 def test_an_interrupted_recording_is_begun_anew_and_with_a_cache_asks_nobody_twice(project):
     said = interrupted(project, "--record", "run.jsonl", "--cache")
-    assert "run.jsonl is not written, since the run was interrupted, and a cassette requires a complete run" in said
+    assert "run.jsonl is not written, because the run was interrupted, and a cassette requires a complete run" in said
     assert "agentv eval a.eval.yaml --cache --resume=" in said  # which would refuse --record
     assert not (project.path / "run.jsonl").exists()
     before = asked(project)
@@ -210,7 +210,7 @@ def test_a_cassette_that_would_hold_a_secret_is_not_written(project):
     project.write("a.eval.yaml", f"target: {target}\ntests:\n  - {{id: a, input: x, assert: [{{contains: it}}]}}\n")
     ended = project.run("eval", "a.eval.yaml", "--record", "run.jsonl")
     assert ended.status == 3, ended.stderr
-    assert "run.jsonl is not written, since the call of" in ended.stderr
+    assert "run.jsonl is not written, because the call to" in ended.stderr
     assert "holds a secret" in ended.stderr
     assert "hunter2222" not in ended.stderr
     assert not (project.path / "run.jsonl").exists()
@@ -246,7 +246,7 @@ def test_a_call_that_stands_twice_is_refused(recorded):
     file.write_text(file.read_text() + red.replace("It is red", "It is dark red") + "\n")
     ended = recorded.run("eval", "a.eval.yaml", "--replay", "fixtures/run.jsonl")
     assert ended.status == 2
-    assert "fixtures/run.jsonl:5: the call of line 2 appears here again" in ended.stderr
+    assert "fixtures/run.jsonl:5: duplicate of the call in line 2" in ended.stderr
 
 
 @pytest.mark.parametrize(
@@ -310,11 +310,12 @@ def test_a_run_that_stopped_early_is_no_cassette(recorded, words, status):
     ended = recorded.run(*common)
     assert ended.status == status, ended.stderr
     assert (
-        "run.jsonl is not written, since the run stopped early, and a cassette requires a complete run" in ended.stderr
+        "run.jsonl is not written, because the run stopped early, and a cassette requires a complete run"
+        in ended.stderr
     )
     assert file.read_text() == before
     ended = recorded.run(*common, "--filter", "b")  # stopped by the last of its trials, it is whole
-    said = "recorded 1 call in fixtures/run.jsonl, replacing 3" if status == 1 else "stays as it was, since 1 trial"
+    said = "recorded 1 call in fixtures/run.jsonl, replacing 3" if status == 1 else "is unchanged, because 1 trial"
     assert said in ended.stderr
 
 

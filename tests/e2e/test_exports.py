@@ -50,7 +50,7 @@ def test_several_exports_beside_the_directory(suite):
         ("a.htm", "did you mean '.html'?"),
         ("directory.md", "it is a directory"),
         ("cases.jsonl", "an input of this run"),
-        (".agentv/results/old/index.jsonl", "belongs to the run itself"),
+        (".agentv/results/old/index.jsonl", "is one of the run's own files"),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_anything_runs(suite, out, told):

@@ -245,7 +245,7 @@ def test_samples_that_ended_early_show_bounds_that_hold_although_they_did(opened
     shown = tab.inner_text(".samples").replace("\xa0", " ")
     assert "anytime-valid bounds of the rate: " in shown
     assert "each wrong with a chance of 5.0 % at most" in shown
-    assert "it uses the share that passed, which is no proof" in shown
+    assert "it uses the share that passed, which is not proof" in shown
     low, high = wilson_interval(9, 12)
     assert percent(low).replace("%", " %") not in shown
     assert percent(high).replace("%", " %") not in shown

@@ -96,7 +96,7 @@ def test_where_no_answer_fits_nothing_runs_and_nothing_is_left(ran):
     ran.write("a.eval.yaml", SUITE.replace("input: ", "input: very "))
     ended = ran.run("eval", "a.eval.yaml", "--regrade")
     assert ended.status == 2
-    assert "holds no answer to these cases on these targets" in ended.stderr
+    assert "has no answer to these cases on these targets" in ended.stderr
     assert sorted(path.name for path in (ran.path / ".agentv" / "results").iterdir()) == before
 
 

@@ -205,7 +205,7 @@ def test_a_grade_that_holds_a_secret_is_no_line_of_a_cassette(project):
     edit("a.eval.yaml", "target: echo", "target: {provider: echo, env: {API_TOKEN: hunter2222}}")
     outcome = run(record="run.jsonl", record_code=True)
     told = outcome.problem or ""  # of whichever grade came first
-    assert told.startswith("run.jsonl is not written, since the call of '")
+    assert told.startswith("run.jsonl is not written, because the call to '")
     assert told.endswith("holds a secret")
     assert not Path("run.jsonl").exists()
 

@@ -78,7 +78,7 @@ def test_votes_of_a_judge_tell_its_noise(coins):
     [
         ({"detect": 0.0}, "--detect 0: must be between 0 and 1"),
         ({"detect": 5.0}, "did you mean 0.05"),
-        ({"detect": 0.85}, "a pass rate of 0.8 cannot drop by so much"),
+        ({"detect": 0.85}, "a pass rate of 0.8 cannot drop that far"),
         ({"cases": 1}, "needs at least 2 cases"),
         ({"rate": 1.0}, "--rate 1: it lies between 0 and 1"),
         ({"alpha": 0.9}, "--power 0.8: it lies above --alpha"),
@@ -175,7 +175,7 @@ def test_a_margin_is_planned_by_the_rule_of_compare_itself():
     assert plan(PlanAsked(cases=120, margin=0.1)).plan.chance(0.0) < alike.chance(0.0)
     for asked, message in (
         ({"margin": 0.0}, "--margin 0: a loss that does not matter"),
-        ({"margin": 0.1, "detect": 0.05}, "is no larger than --margin 0.1"),
+        ({"margin": 0.1, "detect": 0.05}, "is not larger than --margin 0.1"),
         ({"icc": 0.5}, "--cluster-size"),
         ({"deviation": 0.5}, "scores with the mean 0.8 cannot have the standard deviation 0.5"),
     ):

@@ -111,7 +111,7 @@ ERRORED = replace(
             0.0,
             (
                 "cannot tell: the mean score is 0.050 higher (95% CI +0.010 to +0.100, p 0.410);"
-                " 12 cases errored, which decides it: if all had failed or passed, the difference of the mean score"
+                " 12 cases errored, which decides the verdict: if all had failed or passed, the difference of the mean score"
                 " would be between -0.200 and +0.100"
             ),
         ),
