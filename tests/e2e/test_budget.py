@@ -143,7 +143,7 @@ def test_who_says_no_price_is_named_and_who_says_only_tokens_is_asked_once(proje
     suite(project, target="silent")
     ended = ran(project, "--budget-usd", "1")
     assert ended.status == 0
-    assert "does not say what its calls cost: the budget counts them as zero" in ended.stderr
+    assert "does not report what its calls cost: the budget counts them as zero" in ended.stderr
     suite(project, target="unpriced")
     ended = project.run("eval", "a.eval.yaml", "--out", "other", "--budget-usd", "1")
     assert ended.status == 3

@@ -23,7 +23,7 @@ def test_where_nobody_listens_there_is_no_cluster():
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         message, hint = refusal(address)
     assert message == f"no Ray cluster at {address}: Connection refused"
-    assert hint == "RAY_ADDRESS names another one; `ray status` looks at it"
+    assert hint == "set RAY_ADDRESS to use another one; `ray status` shows its state"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:99999999", "nonsense"])
