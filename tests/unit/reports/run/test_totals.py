@@ -188,9 +188,9 @@ def test_cost(cost, judges, said):
 @pytest.mark.parametrize(
     ("unpriced", "judge_unpriced", "said"),
     [
-        (2, 0, "cost at least $0.0163 (including $0.0040 for judges)is not known 2 trials, 3.2 s"),
-        (0, 1, "cost at least $0.0163 (including $0.0040 for judges)is not known 1 trial, 3.2 s"),
-        (2, 3, "cost at least $0.0163 (including $0.0040 for judges)is not known 3 trials, 3.2 s"),
+        (2, 0, "cost at least $0.0163 (including $0.0040 for judges): prices are not known for 2 trials, 3.2 s"),
+        (0, 1, "cost at least $0.0163 (including $0.0040 for judges): prices are not known for 1 trial, 3.2 s"),
+        (2, 3, "cost at least $0.0163 (including $0.0040 for judges): prices are not known for 3 trials, 3.2 s"),
     ],
 )
 def test_a_sum_of_which_a_part_has_no_price_says_so(unpriced, judge_unpriced, said):
