@@ -238,7 +238,7 @@ def test_a_log_that_is_no_file_is_neither_read_nor_written_nor_waited_for(prompt
 def test_a_torn_line_is_set_aside_and_told(prompt, end):
     put(prompt, EVA + EVA[:end])
     (note,) = append(str(prompt), ROW)
-    assert note.startswith("the last line of .eval.jsonl breaks off")
+    assert note.startswith("the last line of .eval.jsonl is incomplete")
     assert note.endswith(f"moved to {TORN}")
     assert logged(prompt) == EVA + line_of(ROW)
     assert (prompt / TORN).read_bytes() == EVA[:end] + b"\n"

@@ -80,8 +80,8 @@ def test_votes_of_a_judge_tell_its_noise(coins):
         ({"detect": 5.0}, "did you mean 0.05"),
         ({"detect": 0.85}, "a pass rate of 0.8 cannot drop that far"),
         ({"cases": 1}, "needs at least 2 cases"),
-        ({"rate": 1.0}, "--rate 1: it lies between 0 and 1"),
-        ({"alpha": 0.9}, "--power 0.8: it lies above --alpha"),
+        ({"rate": 1.0}, "--rate 1: must be above 0 and below 1"),
+        ({"alpha": 0.9}, "--power 0.8: must be above --alpha"),
         ({"earlier": "nothing"}, "cannot plan from"),
     ],
 )
@@ -174,7 +174,7 @@ def test_a_margin_is_planned_by_the_rule_of_compare_itself():
     assert alike.chance(0.0) == chance_shown(alike.assumed.rehearsal(120, 1, 0.0), 0.05, 0.1)
     assert plan(PlanAsked(cases=120, margin=0.1)).plan.chance(0.0) < alike.chance(0.0)
     for asked, message in (
-        ({"margin": 0.0}, "--margin 0: a loss that does not matter"),
+        ({"margin": 0.0}, "--margin 0: must be between 0 and 1"),
         ({"margin": 0.1, "detect": 0.05}, "is not larger than --margin 0.1"),
         ({"icc": 0.5}, "--cluster-size"),
         ({"deviation": 0.5}, "scores with the mean 0.8 cannot have the standard deviation 0.5"),

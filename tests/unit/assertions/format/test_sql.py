@@ -55,7 +55,7 @@ def test_statements_are_sql(text):
         ("SELECT a,\nFROM t", "trailing comma at line 1, column 9"),
         ("SELECT f(a,) FROM t", "trailing comma at line"),
         ("SELECT 'abc", "Missing ', opened at line 1, column 8"),
-        ("SELECT /* x", "does not end"),
+        ("SELECT /* x", "unclosed comment or quotation"),
         ("I am sorry, I cannot do that.", "at line 1"),
         ("Sure! SELECT 1", "at line 1, column 5"),
         ("```sql\nSELECT 1\n```", "an expression"),
@@ -74,7 +74,7 @@ def test_what_is_no_sql_fails_with_the_parsers_words(text, said):
         ("Create a table in your kitchen", "only the first word of the statement, CREATE"),
         ("CALL p(1)", "first word of the statement, CALL"),
         ("SELECT " + "(" * 3000, "nested too deep"),
-        ("SELECT " + "1," * 25_000 + "1", "at most 50,000 are read"),
+        ("SELECT " + "1," * 25_000 + "1", "the maximum is 50,000"),
     ],
 )
 def test_what_the_parser_cannot_check_is_no_verdict(text, said, capfd):
@@ -308,7 +308,7 @@ def test_a_missing_library_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(extras, "_is_installed", lambda module: False)
     (fault,) = IsSql().faults()
     assert (fault.code, fault.path) == ("missing-extra", ())
-    assert fault.message == "is parsed as SQL with sqlglot, which is not installed"
+    assert fault.message == "SQL is parsed with sqlglot, which is not installed"
     assert fault.hint == "pip install 'agentv[metrics]'"
     assert not list(SqlRules("no dialect at all").faults())  # which only the library knows
 

@@ -120,7 +120,7 @@ def test_one_message_is_enough(function):
         ("def ask(output): raise SystemExit(3)", "judge-prompt-failed", "called sys.exit"),
         ("raise ValueError('no')", "cannot-load", "raised ValueError"),
         ("def other(): pass", "cannot-load", "has no function 'ask'"),
-        ("def ask(output, secret): return output", "bad-signature", "asks for secret"),
+        ("def ask(output, secret): return output", "bad-signature", "has the parameters secret"),
         ("def ask(output): return None", "judge-prompt-failed", "must return text or messages, not NoneType"),
         ("def ask(output): return ' '", "judge-prompt-failed", "returned an empty prompt"),
         ("def ask(output): return []", "judge-prompt-failed", "returned an empty list of messages"),

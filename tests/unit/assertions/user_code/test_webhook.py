@@ -118,7 +118,7 @@ def test_what_is_no_verdict_is_errored(server, reply, said):
 @pytest.mark.parametrize(
     ("way", "code", "said"),
     [
-        ("500", "http-status", "answered with HTTP 500: no 500"),
+        ("500", "http-status", "responded with HTTP 500: no 500"),
         ("404", "http-status", "HTTP 404"),
         ("429", "http-status", "HTTP 429"),
         ("redirect/200", "http-status", "responded with a redirect (HTTP 307), which is not followed"),

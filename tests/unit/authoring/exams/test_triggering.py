@@ -118,7 +118,7 @@ def sample(score, mark):
 
 
 def test_runs_that_cannot_be_read_count_against_both():
-    # YES, YES, unreadable, unreadable at a threshold of 0.5: it loads the prompt; at most 2 of 4 are known not to be YES
+    # YES, YES, unreadable, unreadable with threshold 0.5: it loads the prompt; at most 2 of 4 are known not to be YES
     for loads, right in ((True, 2), (False, 0)):
         samples = [sample(1.0 if place < right else 0.0, mark_of(0.5, loads)) for place in range(4)]
         assert (case_verdict(samples, repeat=4, threshold=0.0) == "passed") is loads
@@ -141,7 +141,7 @@ def test_runs_that_cannot_be_read_count_against_both():
         ("{should_trigger: ['']}", ("missing-value", "this query is empty")),
         ("{should_triger: [x]}", ("unknown-key", "'triggering' has no key 'should_triger'")),
         ("{should_trigger: [x], runs: 0}", ("bad-value", "'runs' must be")),
-        ("{should_trigger: [x], threshold: 0}", ("bad-value", "at a threshold of 0")),
+        ("{should_trigger: [x], threshold: 0}", ("bad-value", "with threshold 0")),
         ("{should_trigger: [x], threshold: 50}", ("bad-value", "'threshold' must be")),
         ("{should_trigger: [x], catalogue: maybe}", ("bad-value", "'catalogue' must be")),
         ("{should_trigger: [x, ' x']}", ("duplicate-id", "this query already appears at")),

@@ -247,7 +247,7 @@ def test_a_journal_that_was_cut_before_it_vouched_for_a_row_gives_its_answers_ba
     path.write_bytes(b"".join(answers[:2]))
     kept, finished_rows, journal = reopened(directory)
     assert (kept, finished_rows) == (["a"], [])
-    assert "2 rows are not as they were written" in journal.mended[0]
+    assert "2 rows were changed after they were written" in journal.mended[0]
 
 
 @pytest.mark.parametrize("header", [b"something else\n", b'{"format":"agentv-journal","version":2}\n'])

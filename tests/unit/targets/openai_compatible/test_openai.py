@@ -700,9 +700,9 @@ def test_vectors_of_several_lengths_are_no_answer():
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [
-        (OpenAI("m", "localhost:8000"), "'base_url' must begin with http:// or https://"),
-        (OpenAI("m", "http://[bad/v1"), "'base_url' must begin with http:// or https://"),
-        (Azure("m", "my-resource"), "'base_url' must begin with http:// or https://"),
+        (OpenAI("m", "localhost:8000"), "'base_url' must start with http:// or https://"),
+        (OpenAI("m", "http://[bad/v1"), "'base_url' must start with http:// or https://"),
+        (Azure("m", "my-resource"), "'base_url' must start with http:// or https://"),
         (Azure("m", "https://x.openai.azure.com/openai/deployments/d"), "'base_url' must not contain a deployment"),
         (Ollama("m", "http://host:port"), "must start with http:// or https://"),
         (OpenAI("m", api="responses", seed=1), "the responses API does not support 'seed'"),

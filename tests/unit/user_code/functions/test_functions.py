@@ -84,11 +84,11 @@ def test_a_function_gets_what_it_asks_for(function, result):
 @pytest.mark.parametrize(
     ("function", "says"),
     [
-        (lambda one, two: None, "<lambda> asks for one, two; available parameters: prompt, messages, vars"),
+        (lambda one, two: None, "<lambda> has the parameters one, two; available: prompt, messages, vars"),
         (lambda client, prompt: None, "has the parameters client;"),
         (lambda client, vars: None, "has the parameters client;"),  # noqa: A006
         (Agent.method, "method has the parameters self, question;"),
-        (max, "cannot tell what"),
+        (max, "cannot inspect the parameters of"),
     ],
 )
 def test_what_cannot_be_given_is_said(function, says):
